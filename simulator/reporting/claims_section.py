@@ -91,9 +91,11 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     gathered
         In the frame's order.
     """
-    frame = claims.reindex(columns=list(_COLUMNS))
-    # Claims about two releases have the same view and differ only in their basis.
-    return [_gather(records(rows)) for _, rows in frame.groupby([*_KEYS, "basis"], sort=False, dropna=False)]
+    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for row in records(claims.reindex(columns=list(_COLUMNS))):
+        # Claims about two releases have the same view and differ only in their basis.
+        groups.setdefault(tuple(row[name] for name in (*_KEYS, "basis")), []).append(row)
+    return [_gather(rows) for rows in groups.values()]
 
 
 def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:

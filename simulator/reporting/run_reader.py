@@ -127,7 +127,8 @@ def read_record(path: Path) -> RunRecord:
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows of a frame by column, with None for each missing value."""
-    return frame.astype(object).where(frame.notna(), None).to_dict("records")
+    rows = frame.to_dict("records")
+    return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
 
 class FinishedRun:
