@@ -43,7 +43,6 @@ STEP = 0.07
 MARGIN = 0.04
 AIR = 0.15
 """Margin above and below the points of a logarithmic axis, as a power of ten, so that no point is cut off."""
-SIGNS = ("●", "◆", "■", "▲", "✕", "✚", "★")
 
 
 def findings(attacks: pd.DataFrame) -> pd.DataFrame:
@@ -137,58 +136,30 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
 
 def _legend(run: FinishedRun, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the sign, the colour and the label of each mechanism."""
-    names = rows["mechanism"].unique()
-    return [(SIGNS[figures.place(run, n) % len(SIGNS)], figures.colour(run, n), run.label(n)) for n in names]
+    styles = {name: figures.style(run, name) for name in rows["mechanism"].unique()}
+    return [(style.sign, style.colour, run.label(name)) for name, style in styles.items()]
 
 
 def _gains(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show gains against the number of colluders, one panel per campaign."""
     if rows.empty:
         return None
-    drawn: list[Drawn] = []
-    sentences = []
     prior = sorted(set(rows["prior"].map(percent)))
     low = float(np.nanmin([0.0, *rows["gain_low"], *rows["gain"]]))
     high = float(np.nanmax([0.0, *rows["gain_high"], *rows["gain"], *rows["theory"]]))
+    panels: list[tuple[str, list[tuple[str, list[float]]]]] = []
     for campaign, own in rows.groupby("campaign", sort=False):
-        caption, sentence = campaign_words(run, str(campaign)), coalition_sentence(run, str(campaign), own)
-        sentences.append(sentence)
-        described = f"{caption}. Gain over the prior against the number of colluders. {sentence}"
-        figure = gain_by_colluders(run, own, (low - MARGIN, high + MARGIN))
-        drawn.append(page.add(f"attack-gain-{len(drawn)}", figure, caption, described))
+        page.figures[f"attack-gain-{len(panels)}"] = gain_by_colluders(run, own, (low - MARGIN, high + MARGIN))
+        panels.append((campaign_words(run, str(campaign)), _points_gained(own)))
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
-    return {"prior": between, "sentences": sentences, "legend": _legend(run, rows), "figures": drawn}
+    return {"prior": between, "legend": _legend(run, rows), "panels": panels}
 
 
-def coalition_sentence(run: FinishedRun, campaign: str, rows: pd.DataFrame) -> str:
-    """
-    Return a sentence that states which coalitions had a significant gain and which had none.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-    campaign
-        Its campaign.
-    rows
-        Findings in this campaign that are guesses of a cell.
-
-    Returns
-    -------
-    sentence
-        With the gains in points, by mechanism.
-    """
-    parts = []
-    for coalition in sorted(rows["coalition"].unique(), key=lambda name: (name.count(","), name)):
-        # A gain is significant if its 95 % interval lies above 0.
-        better = rows.loc[(rows["coalition"] == coalition) & (rows["gain_low"] > 0.0), "gain"]
-        if len(better):
-            low, high = number(100 * better.min()), number(100 * better.max())
-            points = f"{low} points" if low == high else f"{low} to {high} points, by mechanism"
-            parts.append(f"{coalition} gained {points}")
-        else:
-            parts.append(f"{coalition} had no significant gain")
-    return f"{campaign_words(run, campaign)}. {'; '.join(parts)}."
+def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
+    """Return each coalition with its significant gains, whose 95 % intervals lie above 0, in percentage points."""
+    points = (100 * rows["gain"])[rows["gain_low"] > 0.0]
+    coalitions = sorted(rows["coalition"].unique(), key=lambda name: (name.count(","), name))
+    return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
 
 
 def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
@@ -198,7 +169,7 @@ def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str,
     for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
         caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
         described = f"{caption}. Share of cells guessed right against the number of queries; the table has the numbers."
-        drawn.append(page.add(f"attack-queries-{len(drawn)}", success_by_queries(run, own), caption, described))
+        drawn.append(page.add("attack-queries", success_by_queries(run, own), caption, described))
     return {"rows": records(shown), "legend": _legend(run, shown), "figures": drawn} if drawn else None
 
 
@@ -216,7 +187,7 @@ def _poisoning(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, ob
             if figure is not None:
                 caption = campaign_words(run, str(campaign))
                 described = f"{caption}. Inflation against corrupted vehicles; the table has the numbers."
-                drawn.append(page.add(f"attack-poisoned-{len(drawn)}", figure, caption, described))
+                drawn.append(page.add("attack-poisoned", figure, caption, described))
     table = rows.pivot_table(
         index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
     )
@@ -331,9 +302,8 @@ def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[floa
 
 def _points(run: FinishedRun, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str) -> Figure:
     """Draw measured points; gains with their 95 % interval."""
-    symbol = figures.SYMBOLS[figures.place(run, mechanism) % len(figures.SYMBOLS)]
-    label, paint = run.label(mechanism), figures.colour(run, mechanism)
-    drawn = figures.markers(x, rows[up], label, "%{text}: %{y:.1%}", paint, size=9, symbol=symbol)
+    label, style = run.label(mechanism), figures.style(run, mechanism)
+    drawn = figures.markers(x, rows[up], label, "%{text}: %{y:.1%}", style.colour, size=9, symbol=style.symbol)
     sources = zip(rows["name"], rows["coalition"], strict=True)
     drawn["text"] = [str(escape(f"{label}, {name} ({coalition})")) for name, coalition in sources]
     above, below = rows["gain_high"] - rows["gain"], rows["gain"] - rows["gain_low"]
@@ -355,8 +325,8 @@ def _theory_trace(
     """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
     y = y.dropna()
     x = x[y.index]
-    paint, dash = figures.colour(run, mechanism), figures.DASHES[figures.place(run, mechanism) % len(figures.DASHES)]
+    style = figures.style(run, mechanism)
     if len(y) > 1:
-        return [figures.curve(x, y, "theory", None, paint, width=1 if thin else 2, dash=dash)]
-    marker = {"symbol": "line-ew", "size": 16, "line": {"color": paint, "width": 2}}
+        return [figures.curve(x, y, "theory", None, style.colour, width=1 if thin else 2, dash=style.dash)]
+    marker = {"symbol": "line-ew", "size": 16, "line": {"color": style.colour, "width": 2}}
     return [{"x": x.tolist(), "y": y.tolist(), "mode": "markers", "marker": marker, "hoverinfo": "skip"} for _ in y]

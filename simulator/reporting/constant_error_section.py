@@ -126,7 +126,7 @@ def _ends(errors: list[float | None]) -> tuple[float, float] | None:
 
 
 def _draw_loss(run: FinishedRun, record: LossRecord) -> Figure:
-    paint = figures.colour(run, record.mechanism)
+    paint = figures.style(run, record.mechanism).colour
     traces: list[Figure] = []
     for errors, words, dash, line in (
         (record.unpaired, "each round as received", "solid", paint),

@@ -72,7 +72,7 @@ def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
         described = (
             f"{label}: error of each estimate against the {run.owners.many} in the cell, with the band of theory."
         )
-        drawn.append(page.add(f"occupancy-{len(drawn)}", figure, caption, described))
+        drawn.append(page.add("occupancy", figure, caption, described))
     if not drawn:
         return None
     figures.share_scales([page.figures[each.key] for each in drawn])

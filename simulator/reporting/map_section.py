@@ -185,6 +185,6 @@ def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:
             label = run.published_label(campaign, mechanism) + where
             words = f"{label}: truth, estimate and 95 % interval by query."
             group.append(figures.series(run, campaign, mechanism))
-            drawn.append(page.add(f"series-{len(drawn)}", group[-1], label, words))
+            drawn.append(page.add("series", group[-1], label, words))
         figures.share_scales(group)
     return drawn

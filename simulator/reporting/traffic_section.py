@@ -102,7 +102,7 @@ def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str,
     if changes:
         minutes = [time_s / 60 for time_s in record.times_s]
         hover = "minute %{x:.1f}: %{y:,} present"
-        line = figures.curve(minutes, record.on_road, "present", hover, figures.COLOURS[0])
+        line = figures.curve(minutes, record.on_road, "present", hover, figures.STYLES[0].colour)
         page.figures["traffic"] = _over_time([line], run.owners.many, legend=False)
     return {"recording": record, "drawn": changes, "notes": record.notes}
 
@@ -117,7 +117,7 @@ def _draw(engines: Sequence[EngineTraffic]) -> Figure:
     traces: list[Figure] = []
     for place, one in enumerate(engines):
         minutes = [time_s / 60 for time_s in one.record.times_s]
-        paint = figures.COLOURS[place % len(figures.COLOURS)]
+        paint = figures.numbered_style(place).colour
         waiting = [(one.record.waiting, "waiting to enter", "dot")] if any(one.record.waiting) else []
         for values, words, dash in ((one.record.on_road, "on the road", "solid"), *waiting):
             label = f"{one.label}, {words}" if len(engines) > 1 else words
@@ -160,8 +160,8 @@ def _scatter(volumes: LinkVolumes) -> Figure:
     reach = 1.04 * max(1.0, *volumes.published, *volumes.assignment, *volumes.run)
     traces = [figures.curve([0, reach], [0, reach], "as published", None, width=1, dash="dot")]
     for column, words, paint, symbol, size in (
-        (volumes.assignment, "Static, computed here", figures.COLOURS[5], "circle-open", 9),
-        (volumes.run, "This run", figures.COLOURS[1], "circle", 6),
+        (volumes.assignment, "Static, computed here", figures.STYLES[5].colour, "circle-open", 9),
+        (volumes.run, "This run", figures.STYLES[1].colour, "circle", 6),
     ):
         hover = "link %{text}<br>published %{x:,.0f}<br>%{y:,.0f}"
         points = figures.markers(volumes.published, column, words, hover, paint, size=size, symbol=symbol)

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from simulator.reporting.figures import COLOURS, DASHES, SYMBOLS, faint
+from simulator.reporting.figures import faint, numbered_style
 from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
@@ -121,23 +121,23 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
 
 
 def _traces(curve: Curve, place: int) -> list[dict[str, Any]]:
-    paint = PUBLISHED if curve.published else COLOURS[place % len(COLOURS)]
+    style = numbered_style(place)
+    paint = PUBLISHED if curve.published else style.colour
     name = escape(f"{curve.name} (published)" if curve.published else curve.name)
     x = list(curve.x)
     common = {"x": x, "y": finite(curve.y), "name": name, "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>"}
-    symbol = SYMBOLS[place % len(SYMBOLS)]
     if curve.kind == "bars":
         fill = "rgba(0,0,0,0)" if curve.published else paint
         marker: dict[str, Any] = {"color": fill, "line": {"color": paint, "width": 1.8}}
         return [{**common, "type": "bar", "marker": marker, **_error_bars(curve)}]
     if curve.kind == "points":
-        marker = {"color": paint, "size": 10, "symbol": f"{symbol}-open" if curve.published else symbol}
+        marker = {"color": paint, "size": 10, "symbol": f"{style.symbol}-open" if curve.published else style.symbol}
         marker["line"] = {"width": 2 if curve.published else 0, "color": paint}
         return [{**common, "type": "scatter", "mode": "markers", "marker": marker, **_error_bars(curve)}]
-    line = {"color": paint, "width": 2.2, "dash": "dash" if curve.published else DASHES[place % len(DASHES)]}
+    line = {"color": paint, "width": 2.2, "dash": "dash" if curve.published else style.dash}
     trace: dict[str, Any] = {**common, "type": "scatter", "mode": "lines", "line": line}
     if curve.published:
-        trace |= {"mode": "lines+markers", "marker": {"symbol": f"{symbol}-open", "size": 8, "color": paint}}
+        trace |= {"mode": "lines+markers", "marker": {"symbol": f"{style.symbol}-open", "size": 8, "color": paint}}
     if curve.low is None or curve.high is None:
         return [trace]
     band = {
