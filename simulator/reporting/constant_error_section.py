@@ -73,9 +73,10 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
     constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
     printed = mechanism.printed or PublishedLeakage(epsilon=None, equation=None, note=None)
+    # Each with the ε nearest to 1 and its δ.
     released = [(claim, *min(claim.deltas, key=lambda pair: abs(pair[0] - 1))) for claim in claims if claim.deltas]
-    differences = [row for row in released if row[0].view == "released_differences"]
-    own = [row for row in differences if not row[0].basis.startswith(RELEASED_BY)]
+    views = [row for row in released if row[0].view == "released_differences"]
+    differences = [row for row in views if not row[0].basis.startswith(RELEASED_BY)]
     alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.epsilon is not None), None)
     return {
         "label": run.label(mechanism.name),
@@ -87,8 +88,8 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
         "alone": alone,
         "alike": alone is not None and math.isclose(alone.epsilon or 0.0, printed.epsilon or math.nan, rel_tol=1e-6),
         "linked": linked,
-        "differences": own,
-        "unmatched": bool(own) and all(claim.basis.startswith(UNMATCHED) for claim, _, _ in own),
+        "differences": differences,
+        "unmatched": bool(differences) and all(claim.basis.startswith(UNMATCHED) for claim, _, _ in differences),
         "suppressed": next((row for row in released if row[0].k and row[0].basis.startswith(SUPPRESSED)), None),
     }
 
