@@ -1,14 +1,13 @@
 """`crowdveil check`: check that a mechanism satisfies the contract of local mechanisms."""
 
 import importlib
-import json as json_
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scenarios.overrides import apply_overrides
-from simulator.cli.common import find_own_modules
+from simulator.cli.common import find_own_modules, print_json
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -57,7 +56,7 @@ def check(
         raise MechanismError(f"{mechanism} refuses its parameters: {error}") from error
     report = check_mechanism(make, cells=cells, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
     if json:
-        typer.echo(json_.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+        print_json(report.to_dict())
     else:
         _print_conformance(report)
     raise typer.Exit(0 if report.passed else 1)

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.core import TyperGroup
@@ -16,39 +16,20 @@ if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
 
 
-class Listed(NamedTuple):
-    """A command as the help of `crowdveil` lists it.
-
-    Attributes
-    ----------
-    module
-        The module whose `app` holds the command.
-    summary
-        First line of the command's own help.
-    """
-
-    module: str
-    summary: str
-
-
 COMMANDS = {
-    "run": Listed("simulator.cli.run", "Simulate a scenario and write its run directory, report included."),
-    "report": Listed("simulator.cli.run", "Write report.html of a finished run again."),
-    "reproduce": Listed(
-        "simulator.cli.reproduce",
-        "Compute the papers' tables and figures and compare them; exit code 0 even if published values differ.",
-    ),
-    "check": Listed(
-        "simulator.cli.check", "Check a mechanism against the contract and its own claims; exit code 1 if it fails."
-    ),
-    "plan": Listed(
-        "simulator.cli.plan",
-        "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
-    ),
-    "scenarios": Listed("simulator.cli.scenarios", "Scenario files: list, show, new, check, schema."),
-    "data": Listed("simulator.cli.data", "Data sets: list, check, fetch."),
-    "roads": Listed("simulator.cli.roads", "Roads of a scenario: show, export."),
+    "run": "Simulate a scenario and write its run directory, report included.",
+    "report": "Write report.html of a finished run again.",
+    "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
+    "differ.",
+    "check": "Check a mechanism against the contract and its own claims; exit code 1 if it fails.",
+    "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
+    "scenarios": "Scenario files: list, show, new, check, schema.",
+    "data": "Data sets: list, check, fetch.",
+    "roads": "Roads of a scenario: show, export.",
 }
+"""The first line of each command's own help."""
+MODULES = {"report": "run"}
+"""The module of a command in this package, if it has not the command's name."""
 
 
 @contextmanager
@@ -74,7 +55,7 @@ class LazyGroup(TyperGroup):
     def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         """List the commands with their whole summaries."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         """Return the name of the command called, the command itself, and its arguments."""
@@ -87,7 +68,7 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> "Command":
     """Import the module of a command and return the command."""
-    found = get_command(import_module(COMMANDS[name].module).app)
+    found = get_command(import_module(f"simulator.cli.{MODULES.get(name, name)}").app)
     return found.commands.get(name, found) if isinstance(found, TyperGroup) else found
 
 
@@ -122,5 +103,5 @@ def _listed() -> None:
     """Do nothing: the command of this name is imported when it is called."""
 
 
-for _name, _command in COMMANDS.items():
-    app.command(_name, help=_command.summary)(_listed)
+for _name, _summary in COMMANDS.items():
+    app.command(_name, help=_summary)(_listed)

@@ -1,5 +1,6 @@
 """Arguments, options and steps that several commands share."""
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -65,3 +66,8 @@ def find_own_modules() -> None:
     """Let modules in the working directory be imported: a user's own are there."""
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
+
+
+def print_json(value: object, *, allow_nan: bool = True) -> None:
+    """Print a value as JSON alone on standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=allow_nan))

@@ -1,16 +1,20 @@
 """`crowdveil data`: lists, checks and fetches data sets."""
 
-import json
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from simulator.datasets.check import FileCheck
-    from simulator.datasets.manifest import DataFile, DataSet
+from simulator.cli.common import print_json
+from simulator.datasets.check import FileCheck, check_data_set, check_file
+from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
+from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
+from simulator.files.errors import InputError
 
 app = typer.Typer(help="Data sets: list, check, fetch.", no_args_is_help=True, add_completion=False)
 
@@ -20,11 +24,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 @app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415 - imported only when needed
-
     rows = [_row(known) for known in read_manifest()]
     if as_json:
-        _print_json(rows)
+        print_json(rows)
         return
     for row in rows:
         present = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
@@ -47,10 +49,6 @@ def check_data(
 
     Exit code 0 if every listed file that is there is right, 2 if one differs, or nothing of a data set named is there.
     """
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
-    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
-
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
     root = data_root() if any(known.folder != "samples" for known in asked or manifest) else None
@@ -58,13 +56,13 @@ def check_data(
     shown = every if asked else {folder: found for folder, found in every.items() if _any_present(found)}
     checks = [check for found in shown.values() for check in found]
     if as_json:
-        _print_json([{"folder": c.folder, "file": c.name, "state": c.state, "detail": c.detail} for c in checks])
+        print_json([{"folder": c.folder, "file": c.name, "state": c.state, "detail": c.detail} for c in checks])
     else:
         for check in checks:
             typer.echo(str(check))
+        count = Counter(check.state for check in checks)
         typer.echo(
-            f"{_counted(checks, 'ok')} ok, {_counted(checks, 'missing')} missing, "
-            f"{_counted(checks, 'differs')} differ, {_counted(checks, 'unlisted')} unlisted"
+            f"{count['ok']} ok, {count['missing']} missing, {count['differs']} differ, {count['unlisted']} unlisted"
         )
     faults = [str(check) for check in checks if check.state == "differs"]
     faults += [
@@ -90,9 +88,6 @@ def fetch_data(
     A file that is present and correct is kept, one that differs too unless --overwrite is given. Exit code 0 if in the
     end every file requested is present and correct, 2 if not.
     """
-    from simulator.datasets.manifest import data_root, read_manifest  # noqa: PLC0415 - imported only when needed
-    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
-
     manifest = read_manifest()
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
     for name in folders:
@@ -110,16 +105,11 @@ def fetch_data(
         raise InputError(faults)
 
 
-def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
+def _fetch(known: DataSet, files: Sequence[DataFile], root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
     """Get the files of one data set, telling of each; return what is wrong in the end.
 
     `dead` are the servers that could not be reached: none is tried twice.
     """
-    from simulator.datasets.check import check_file  # noqa: PLC0415 - imported only when needed
-    from simulator.datasets.fetch import UnreachableError, fetch_file, server_of  # noqa: PLC0415 - imported only when needed
-    from simulator.datasets.manifest import folder_of  # noqa: PLC0415 - imported only when needed
-    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
-
     folder = folder_of(known.folder, root)
     faults: list[str] = []
     by_hand: list[str] = []
@@ -129,14 +119,11 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
             by_hand += [] if check.state == "ok" or file.url is not None else [str(check)]
         else:
             try:
-                with _Meter(f"{known.folder}/{file.name}", file.bytes) as meter:
-                    check = fetch_file(known, file, folder, overwrite=overwrite, progress=meter.add)
-            except UnreachableError as error:
-                dead.add(server_of(file.url))
-                faults += error.faults
-                continue
+                with _meter(f"{known.folder}/{file.name}", file.bytes) as add:
+                    check = fetch_file(known, file, folder, overwrite=overwrite, progress=add)
             except InputError as error:
                 faults += error.faults
+                dead |= {server_of(file.url)} if isinstance(error, UnreachableError) else set()
                 continue
             faults += [] if check.state == "ok" else [str(check)]
         typer.echo(f"  {check.name}: {check.state}{f' ({check.detail})' if check.detail else ''}", err=True)
@@ -146,41 +133,26 @@ def _fetch(known: "DataSet", files: "Sequence[DataFile]", root: Path, *, overwri
     return faults
 
 
-class _Meter:
-    """How much of a file has come, shown on standard error while it comes, if that is a terminal."""
+@contextmanager
+def _meter(name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show on standard error, if it is a terminal, how much of a file has come; yield what adds bytes that came."""
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
+    from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
 
-    def __init__(self, name: str, total: int) -> None:
-        from rich.console import Console  # noqa: PLC0415 - imported only when needed
-        from rich.progress import Progress  # noqa: PLC0415 - imported only when needed
-
-        self._progress = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-        self._task = self._progress.add_task(name, total=total)
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()
-
-    def add(self, length: int) -> None:
-        """Add bytes that came."""
-        self._progress.advance(self._task, length)
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+        yield partial(progress.advance, progress.add_task(name, total=total))
 
 
-def _row(known: "DataSet") -> dict[str, Any]:
+def _row(known: DataSet) -> dict[str, Any]:
     """Describe a data set and what of it is there, as `data list` prints it."""
-    from simulator.datasets.check import check_data_set  # noqa: PLC0415 - imported only when needed
-    from simulator.datasets.manifest import data_root  # noqa: PLC0415 - imported only when needed
-    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
-
     try:
         root: Path | None = data_root()
     except InputError:
         root = None
     checks = check_data_set(known, root) if root is not None or known.folder == "samples" else []
-    states = {check.name: check.state for check in checks}
-    files, fetchable = len(known.files), len(known.fetchable)
+    states = {file.name: "missing" for file in known.files} | {check.name: check.state for check in checks}
+    count, files, fetchable = Counter(states.values()), len(known.files), len(known.fetchable)
+    share = {files: "yes", 0: "no"}.get(fetchable, f"{fetchable} of {files}")
     return {
         "folder": known.folder,
         "title": known.title,
@@ -188,27 +160,13 @@ def _row(known: "DataSet") -> dict[str, Any]:
         "owner_page": known.owner_page,
         "root": None if root is None else str(root),
         "files": files,
-        "present": _counted(checks, "ok"),
-        "changed": _counted(checks, "differs"),
-        "absent": files - _counted(checks, "ok") - _counted(checks, "differs"),
-        "fetchable": "shipped"
-        if known.folder == "samples"
-        else "no"
-        if not fetchable
-        else "yes"
-        if fetchable == files
-        else f"{fetchable} of {files}",
-        "states": {file.name: states.get(file.name, "missing") for file in known.files},
+        "present": count["ok"],
+        "changed": count["differs"],
+        "absent": count["missing"],
+        "fetchable": "shipped" if known.folder == "samples" else share,
+        "states": {file.name: states[file.name] for file in known.files},
     }
 
 
-def _any_present(checks: "Sequence[FileCheck]") -> bool:
+def _any_present(checks: Sequence[FileCheck]) -> bool:
     return any(check.state != "missing" for check in checks)
-
-
-def _counted(checks: "Sequence[FileCheck]", state: str) -> int:
-    return sum(check.state == state for check in checks)
-
-
-def _print_json(value: object) -> None:
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")

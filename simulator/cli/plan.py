@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from mechanisms.planning import Plan, PlannedClaim, Planning, Target
+from simulator.cli.common import print_json
 from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
+from simulator.reporting.terminal_summary import wide_console
 
 app = typer.Typer(add_completion=False)
 
@@ -62,21 +63,14 @@ def plan(
     )
     plans = planning.plan(target, mechanism or ())
     if json:
-        from json import dumps  # noqa: PLC0415 - imported only when needed
-
-        typer.echo(dumps(plans.to_dict(), indent=2, ensure_ascii=False, allow_nan=False))
+        print_json(plans.to_dict(), allow_nan=False)
     else:
         print_planning(plans)
 
 
-LEAST_WIDTH = 160
-
-
 def print_planning(planning: Planning) -> None:
     """Print the plans of one target on standard output."""
-    console = Console()
-    # A pipe has no terminal width, and table cells wrapped at 80 columns are hard to read.
-    console = console if console.is_terminal else Console(width=LEAST_WIDTH)
+    console = wide_console()
     console.print(describe_target(planning.target), highlight=False)
     meeting = [plan for plan in planning.plans if plan.meets]
     if meeting:

@@ -1,6 +1,5 @@
 """`crowdveil scenarios`: list, show, check and write scenario files, and print their schema."""
 
-import json
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ import typer
 
 import scenarios
 from scenarios.references import PLUGIN_REFUSAL
-from simulator.cli.common import AllowPlugins, Overrides, Reference, Seed, Untrusted, Yes, load_scenario
+from simulator.cli.common import AllowPlugins, Overrides, Reference, Seed, Untrusted, Yes, load_scenario, print_json
 
 app = typer.Typer(help="Scenario files: list, show, new, check, schema.", no_args_is_help=True, add_completion=False)
 
@@ -96,4 +95,4 @@ def new_scenario(
 @app.command("schema")
 def print_schema() -> None:
     """Print the JSON Schema of scenario files."""
-    typer.echo(json.dumps(scenarios.schema(), indent=2, ensure_ascii=False))
+    print_json(scenarios.schema())

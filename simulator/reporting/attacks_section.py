@@ -1,9 +1,8 @@
 """Report section and terminal lines: the attacks of coalitions and their success, with plots."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+import numpy as np
 import pandas as pd
 from markupsafe import escape
 
@@ -11,11 +10,8 @@ from scenarios.kinds import names_of
 from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
-from simulator.reporting.formatting import number, percent, real
-from simulator.reporting.run_reader import FinishedRun
-
-Row = Mapping[str, Any]
-Rows = Sequence[Row]
+from simulator.reporting.formatting import number, percent
+from simulator.reporting.run_reader import FinishedRun, records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
@@ -29,40 +25,32 @@ KINDS = {
     "drop_out": "guesses the cell from what is published after devices were prevented from answering",
 }
 GUESS_KINDS = names_of("attack", "guess")
+TEXTS = ["name", "attack", "coalition", "mechanism", "campaign", "metric", "unit"]
+NUMBERS = [
+    "colluding",
+    "trials",
+    "prior",
+    "success",
+    "gain",
+    "gain_low",
+    "gain_high",
+    "theory",
+    "epsilon_lower",
+    "value",
+]
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
 AIR = 0.15
 """Margin above and below the points of a logarithmic axis, as a power of ten, so that no point is cut off."""
-SIGNS = ("●", "◆", "■", "▲", "✕", "✚", "★")
 
 
-def guessed(row: Row) -> bool:
-    """Return whether a finding is a coalition's guess of a cell from what it received in one query."""
-    known = all(real(row.get(name)) is not None for name in ("gain", "colluding", "prior"))
-    return known and row["attack"] in GUESS_KINDS and not text_of(row, "metric")
-
-
-def significant(row: Row) -> bool:
-    """Return whether a gain is significant: its 95 % interval lies above 0."""
-    return (real(row.get("gain_low")) or 0.0) > 0.0
-
-
-def text_of(row: Row, column: str) -> str:
-    """Return the text in a column of a row; the empty string where it is null."""
-    value = row.get(column)
-    return value if isinstance(value, str) else ""
-
-
-def records(attacks: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of `attacks.parquet` by column."""
-    return [{str(key): value for key, value in row.items()} for row in attacks.to_dict("records")]
-
-
-def _grouped(rows: Rows, column: str) -> Iterator[tuple[str, list[Row]]]:
-    """Yield each text in a column and its rows, in the order of their first appearance."""
-    for name in dict.fromkeys(str(row[column]) for row in rows):
-        yield name, [row for row in rows if str(row[column]) == name]
+def findings(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `attacks.parquet` with every column: texts, empty if null, and float64, NaN if null."""
+    frame = attacks.reindex(columns=[*TEXTS, *NUMBERS]).reset_index(drop=True)
+    frame[TEXTS] = frame[TEXTS].astype(object).where(frame[TEXTS].notna(), "")
+    frame[NUMBERS] = frame[NUMBERS].apply(pd.to_numeric, errors="coerce").astype("float64")
+    return frame
 
 
 def attack_lines(attacks: pd.DataFrame) -> list[str]:
@@ -79,47 +67,38 @@ def attack_lines(attacks: pd.DataFrame) -> list[str]:
     lines
         In the order of the kinds.
     """
-    rows = records(attacks)
-    kinds = [*KINDS, *sorted({str(row["attack"]) for row in rows} - set(KINDS))]
+    frame = findings(attacks)
     lines = []
-    for kind in kinds:
-        own = [row for row in rows if row["attack"] == kind]
-        for metric in dict.fromkeys(_metric(row) for row in own):
-            measured = [row for row in own if _metric(row) == metric]
-            name = ", ".join(word.replace("_", " ") for word in (kind, metric) if word)
-            summary = _rates(measured) or _largest(measured)
+    for kind in [*KINDS, *sorted(set(frame["attack"]) - set(KINDS))]:
+        own = frame[frame["attack"] == kind]
+        # The number of queries is not a quantity that is measured or guessed.
+        for metric, measured in own.groupby(own["metric"].replace("queries", ""), sort=False):
+            name = ", ".join(word.replace("_", " ") for word in (kind, str(metric)) if word)
+            summary = _rates(measured.dropna(subset="success")) or _largest(measured.dropna(subset="value"))
             lines += [f"{name}: {summary}"] if summary else []
     return lines
 
 
-def _metric(row: Row) -> str:
-    """Return the quantity measured or guessed other than the cell; the number of queries is not such a quantity."""
-    metric = text_of(row, "metric")
-    return metric if metric != "queries" else ""
-
-
-def _rates(rows: Rows) -> str:
-    rates = [row for row in rows if real(row.get("success")) is not None]
-    better = [row for row in rates if significant(row)]
+def _rates(rates: pd.DataFrame) -> str:
+    better = rates[rates["gain_low"] > 0.0]
     idle = len(rates) - len(better)
     words = [f"{idle} of {len(rates)} had no significant gain"] if idle else []
-    if better:
-        best = max(better, key=lambda row: real(row["gain"]) or 0.0)
-        rate, prior = percent(real(best["success"])), percent(real(best["prior"]))
+    if len(better):
+        best = better.sort_values("gain", ascending=False, kind="stable").iloc[0]
+        rate, prior = percent(best["success"]), percent(best["prior"])
         words.append(f"the best: {rate} right, {prior} by the baseline guess ({_source(best)})")
     return "; ".join(words)
 
 
-def _largest(rows: Rows) -> str:
-    values = [row for row in rows if real(row.get("value")) is not None]
-    if not values:
+def _largest(values: pd.DataFrame) -> str:
+    if values.empty:
         return ""
-    most = max(values, key=lambda row: row["value"])
-    return f"at most {number(real(most['value']))} {most.get('unit') or ''} ({_source(most)})"
+    most = values.sort_values("value", ascending=False, kind="stable").iloc[0]
+    return f"at most {number(most['value'])} {most['unit']} ({_source(most)})"
 
 
-def _source(row: Row) -> str:
-    return ", ".join(filter(None, (text_of(row, name) for name in ("coalition", "campaign", "mechanism"))))
+def _source(row: "pd.Series[str]") -> str:
+    return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
 
 
 def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
@@ -138,148 +117,86 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     values
         Values for the section's template; None where the run has no attacks.
     """
-    rows = records(run.attacks)
-    if not rows:
+    if run.attacks.empty:
         return None
-    order = list(run.deployments)
-    rows.sort(key=lambda row: order.index(row["campaign"]) if row.get("campaign") in order else len(order))
-    found = {row["attack"] for row in rows}
+    order = {campaign: place for place, campaign in enumerate(run.deployments)}
+    rows = findings(run.attacks).sort_values(
+        "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
+    )
+    guesses = rows["attack"].isin(GUESS_KINDS) & (rows["metric"] == "")
     return {
-        "kinds": [(name, words) for name, words in KINDS.items() if name in found],
-        "gains": _gains(run, [row for row in rows if guessed(row)], page),
-        "longitudinal": _longitudinal(run, rows, page),
-        "poisoning": _poisoning(run, rows, page),
-        "several": len({row.get("campaign") for row in rows}) > 1,
-        "rows": [row | _words(row) for row in rows],
+        "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])],
+        "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"]), page),
+        "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"], page),
+        "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value"), page),
+        "several": rows["campaign"].nunique() > 1,
+        "rows": records(rows),
     }
 
 
-def _words(row: Row) -> dict[str, object]:
-    """Return a finding's coalition, the interval of its gain and its other measure, in words, and its theory's unit."""
-    low, high = (real(row.get(name)) for name in ("gain_low", "gain_high"))
-    value = real(row.get("value"))
-    words = [text_of(row, "metric").replace("_", " "), "" if value is None else number(value), text_of(row, "unit")]
-    return {
-        "coalition": text_of(row, "coalition") or "–",
-        "interval": "–" if low is None or high is None else f"{number(100 * low)} to {number(100 * high)}",
-        "measure": " ".join(filter(None, words)) or "–",
-        "theory_format": "number" if real(row.get("success")) is None else "percent",
-    }
-
-
-def _legend(run: FinishedRun, rows: Rows) -> list[tuple[str, str, str]]:
+def _legend(run: FinishedRun, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the sign, the colour and the label of each mechanism."""
-    names = dict.fromkeys(str(row["mechanism"]) for row in rows)
-    return [(SIGNS[figures.place(run, n) % len(SIGNS)], figures.colour(run, n), run.label(n)) for n in names]
+    styles = {name: figures.style(run, name) for name in rows["mechanism"].unique()}
+    return [(style.sign, style.colour, run.label(name)) for name, style in styles.items()]
 
 
-def _gains(run: FinishedRun, rows: Rows, page: Page) -> dict[str, object] | None:
+def _gains(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show gains against the number of colluders, one panel per campaign."""
-    if not rows:
+    if rows.empty:
         return None
-    drawn: list[Drawn] = []
-    sentences = []
-    prior = sorted({percent(real(row["prior"])) for row in rows})
-    lows, highs = _known(rows, "gain_low", "gain"), _known(rows, "gain_high", "gain", "theory")
-    ends = (min(lows) - MARGIN, max(highs) + MARGIN)
-    for campaign, own in _grouped(rows, "campaign"):
-        caption, sentence = campaign_words(run, campaign), coalition_sentence(run, campaign, own)
-        sentences.append(sentence)
-        described = f"{caption}. Gain over the prior against the number of colluders. {sentence}"
-        drawn.append(page.add(f"attack-gain-{len(drawn)}", gain_by_colluders(run, own, ends), caption, described))
+    prior = sorted(set(rows["prior"].map(percent)))
+    low = float(np.nanmin([0.0, *rows["gain_low"], *rows["gain"]]))
+    high = float(np.nanmax([0.0, *rows["gain_high"], *rows["gain"], *rows["theory"]]))
+    panels: list[tuple[str, list[tuple[str, list[float]]]]] = []
+    for campaign, own in rows.groupby("campaign", sort=False):
+        page.figures[f"attack-gain-{len(panels)}"] = gain_by_colluders(run, own, (low - MARGIN, high + MARGIN))
+        panels.append((campaign_words(run, str(campaign)), _points_gained(own)))
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
-    return {"prior": between, "sentences": sentences, "legend": _legend(run, rows), "figures": drawn}
+    return {"prior": between, "legend": _legend(run, rows), "panels": panels}
 
 
-def coalition_sentence(run: FinishedRun, campaign: str, rows: Rows) -> str:
-    """
-    Return a sentence that states which coalitions had a significant gain and which had none.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-    campaign
-        Its campaign.
-    rows
-        Findings in this campaign that are guesses of a cell.
-
-    Returns
-    -------
-    sentence
-        With the gains in points, by mechanism.
-    """
-    parts = []
-    for coalition, found in sorted(_grouped(rows, "coalition"), key=lambda pair: (pair[0].count(","), pair[0])):
-        better = sorted(gain for row in found if significant(row) and (gain := real(row["gain"])) is not None)
-        if better:
-            low, high = number(100 * better[0]), number(100 * better[-1])
-            points = f"{low} points" if low == high else f"{low} to {high} points, by mechanism"
-            parts.append(f"{coalition} gained {points}")
-        else:
-            parts.append(f"{coalition} had no significant gain")
-    return f"{campaign_words(run, campaign)}. {'; '.join(parts)}."
+def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
+    """Return each coalition with its significant gains, whose 95 % intervals lie above 0, in percentage points."""
+    points = (100 * rows["gain"])[rows["gain_low"] > 0.0]
+    coalitions = sorted(rows["coalition"].unique(), key=lambda name: (name.count(","), name))
+    return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
 
 
-def _known(rows: Rows, *columns: str) -> list[float]:
-    return [0.0, *(value for row in rows for name in columns if (value := real(row.get(name))) is not None)]
-
-
-def _longitudinal(run: FinishedRun, rows: Rows, page: Page) -> dict[str, object] | None:
+def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show success against the number of queries, one panel per coalition and campaign."""
-    measured = [row for row in rows if row["attack"] == "longitudinal" and text_of(row, "campaign")]
-    shown = [row for row in measured if real(row.get("success")) is not None and real(row.get("value")) is not None]
-    if not shown:
-        return None
+    shown = rows[rows["campaign"] != ""].dropna(subset=["success", "value"])
     drawn: list[Drawn] = []
-    for campaign, name in dict.fromkeys((str(row["campaign"]), str(row["name"])) for row in shown):
-        own = [row for row in shown if row["campaign"] == campaign and row["name"] == name]
-        caption = f"{campaign_words(run, campaign)}; {name} ({own[0]['coalition']})"
+    for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
+        caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
         described = f"{caption}. Share of cells guessed right against the number of queries; the table has the numbers."
-        drawn.append(page.add(f"attack-queries-{len(drawn)}", success_by_queries(run, own), caption, described))
-    return {"rows": shown, "legend": _legend(run, shown), "figures": drawn}
+        drawn.append(page.add("attack-queries", success_by_queries(run, own), caption, described))
+    return {"rows": records(shown), "legend": _legend(run, shown), "figures": drawn} if drawn else None
 
 
-def _poisoning(run: FinishedRun, rows: Rows, page: Page) -> dict[str, object] | None:
+def _poisoning(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
-    shown = [row for row in rows if row["attack"] == "poisoning" and real(row.get("value")) is not None]
-    if not shown:
+    if rows.empty:
         return None
     drawn: list[Drawn] = []
-    values = [value for value in _known(shown, "value", "theory") if value > 0]
-    if len({row["colluding"] for row in shown}) > 1 and values:
-        ends = (math.floor(math.log10(min(values)) - AIR), math.ceil(math.log10(max(values)) + AIR))
-        for campaign, own in _grouped(shown, "campaign"):
+    values = rows[["value", "theory"]].to_numpy()
+    values = values[values > 0]
+    if rows["colluding"].nunique() > 1 and len(values):
+        ends = (math.floor(math.log10(values.min()) - AIR), math.ceil(math.log10(values.max()) + AIR))
+        for campaign, own in rows.groupby("campaign", sort=False):
             figure = inflation_by_vehicles(run, own, ends)
             if figure is not None:
-                caption = campaign_words(run, campaign)
+                caption = campaign_words(run, str(campaign))
                 described = f"{caption}. Inflation against corrupted vehicles; the table has the numbers."
-                drawn.append(page.add(f"attack-poisoned-{len(drawn)}", figure, caption, described))
-    return {"rows": _poisoning_rows(run, shown), "legend": _legend(run, shown), "figures": drawn}
+                drawn.append(page.add("attack-poisoned", figure, caption, described))
+    table = rows.pivot_table(
+        index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
+    )
+    columns = [(column, metric) for metric in ("inflation", "crafted_inflation") for column in ("value", "theory")]
+    body = list(zip(table.index, table.reindex(columns=columns).to_numpy().tolist(), strict=True))
+    return {"table": body, "legend": _legend(run, rows), "figures": drawn}
 
 
-def _poisoning_rows(run: FinishedRun, rows: Rows) -> list[dict[str, object]]:
-    """Return the rows of a table of poisoning findings, with well-formed and crafted reports side by side."""
-    found: dict[tuple[str, str, str, int], dict[str, Row]] = {}
-    for row in rows:
-        key = (str(row["campaign"]), str(row["mechanism"]), str(row["name"]), int(row["colluding"]))
-        found.setdefault(key, {})[str(row["metric"])] = row
-    body: list[dict[str, object]] = []
-    for (campaign, mechanism, _, vehicles), by_metric in found.items():
-        asked = run.mean_asked.get((campaign, mechanism))
-        pairs = [by_metric.get(metric, {}) for metric in ("inflation", "crafted_inflation")]
-        body.append(
-            {
-                "label": f"{campaign}, {run.label(mechanism)}",
-                "vehicles": vehicles,
-                "share": vehicles / asked if asked else None,
-                "values": [row.get(name) for row in pairs for name in ("value", "theory")],
-            }
-        )
-    return body
-
-
-def gain_by_colluders(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -> Figure:
+def gain_by_colluders(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure:
     """
     Draw the gains of one campaign's coalitions against their number of parties.
 
@@ -297,21 +214,21 @@ def gain_by_colluders(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -
     figure
         Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
     """
-    mechanisms = dict(_grouped(rows, "mechanism"))
+    several = rows["mechanism"].nunique()
     traces: list[Figure] = []
-    for index, (mechanism, own) in enumerate(mechanisms.items()):
-        aside = (index - (len(mechanisms) - 1) / 2) * STEP
-        for _, of_name in _grouped(own, "name"):
-            ordered = sorted(of_name, key=lambda row: row["colluding"])
-            traces += _theory_trace(run, mechanism, ordered, "colluding", aside, less="prior")
-        traces.append(_points(run, mechanism, own, "colluding", "gain", aside))
-    most = max(int(row["colluding"]) for row in rows)
+    for index, (mechanism, own) in enumerate(rows.groupby("mechanism", sort=False)):
+        parties = own["colluding"] + (index - (several - 1) / 2) * STEP
+        for _, coalition in own.sort_values("colluding", kind="stable").groupby("name", sort=False):
+            theory = coalition["theory"] - coalition["prior"]
+            traces += _theory_trace(run, str(mechanism), parties[coalition.index], theory)
+        traces.append(_points(run, str(mechanism), own, parties, "gain"))
+    most = int(rows["colluding"].max())
     x = figures.axis("parties that collude", tickvals=list(range(1, most + 1)), range=[0.5, most + 0.5])
     y = figures.axis("gain over the prior", tickformat=".0%", range=list(ends), zeroline=True)
     return figures.plot(traces, x, y)
 
 
-def success_by_queries(run: FinishedRun, rows: Rows) -> Figure:
+def success_by_queries(run: FinishedRun, rows: pd.DataFrame) -> Figure:
     """
     Draw the success rate of one coalition's guesses against the number of queries they use.
 
@@ -327,12 +244,13 @@ def success_by_queries(run: FinishedRun, rows: Rows) -> Figure:
     figure
         Points with 95 % intervals, theory as lines, and the prior.
     """
+    rows = rows.sort_values("value", kind="stable")
     traces: list[Figure] = []
-    for mechanism, of_mechanism in _grouped(rows, "mechanism"):
-        own = sorted(of_mechanism, key=lambda row: row["value"])
-        traces += _theory_trace(run, mechanism, own, "value", 0.0)
-        traces.append(_points(run, mechanism, own, "value", "success", 0.0))
-    priors = dict(sorted((float(row["value"]), float(row["prior"])) for row in rows))
+    for mechanism in rows["mechanism"].unique():
+        own = rows[rows["mechanism"] == mechanism]
+        traces += _theory_trace(run, mechanism, own["value"], own["theory"])
+        traces.append(_points(run, mechanism, own, own["value"], "success"))
+    priors = dict(zip(rows["value"], rows["prior"], strict=True))
     hover = "baseline guess %{y:.1%}"
     traces.append(figures.curve(priors, priors.values(), "baseline guess", hover, width=1.5, dash="dot"))
     ticks = [f"{at:.0f}" for at in priors]
@@ -341,7 +259,7 @@ def success_by_queries(run: FinishedRun, rows: Rows) -> Figure:
     return figures.plot(traces, x, y)
 
 
-def inflation_by_vehicles(run: FinishedRun, rows: Rows, ends: tuple[float, float]) -> Figure | None:
+def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure | None:
     """
     Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
 
@@ -361,15 +279,15 @@ def inflation_by_vehicles(run: FinishedRun, rows: Rows, ends: tuple[float, float
         None where no value is above 0.
     """
     traces: list[Figure] = []
-    positive = [row for row in rows if (real(row["value"]) or 0.0) > 0.0]
-    for mechanism, of_mechanism in _grouped(positive, "mechanism"):
+    positive = rows[rows["value"] > 0.0].sort_values("colluding", kind="stable")
+    for mechanism in rows["mechanism"].unique():
         for metric in ("inflation", "crafted_inflation"):
-            own = sorted((r for r in of_mechanism if r["metric"] == metric), key=lambda row: row["colluding"])
-            if not own:
+            own = positive[(positive["mechanism"] == mechanism) & (positive["metric"] == metric)]
+            if own.empty:
                 continue
             crafted = metric == "crafted_inflation"
-            traces += _theory_trace(run, mechanism, own, "colluding", 0.0, thin=crafted)
-            points = _points(run, mechanism, own, "colluding", "value", 0.0)
+            traces += _theory_trace(run, mechanism, own["colluding"], own["theory"], thin=crafted)
+            points = _points(run, mechanism, own, own["colluding"], "value")
             points["hovertemplate"] = "%{text}: %{y:,.1f} vehicles<extra></extra>"
             if crafted:
                 points["marker"]["symbol"] += "-open"
@@ -377,26 +295,24 @@ def inflation_by_vehicles(run: FinishedRun, rows: Rows, ends: tuple[float, float
             traces.append(points)
     if not traces:
         return None
-    vehicles = sorted({int(row["colluding"]) for row in rows})
-    ticks = [f"{count:,}" for count in vehicles]
-    x = figures.log_axis("corrupted vehicles", tickvals=vehicles, ticktext=ticks)
+    vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
+    x = figures.log_axis("corrupted vehicles", tickvals=vehicles, ticktext=[f"{count:,}" for count in vehicles])
     return figures.plot(traces, x, figures.log_axis("vehicles too many", range=list(ends)), left=84)
 
 
-def _points(run: FinishedRun, mechanism: str, rows: Rows, across: str, up: str, aside: float) -> Figure:
+def _points(run: FinishedRun, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str) -> Figure:
     """Draw measured points; gains with their 95 % interval."""
-    at, heights = [float(row[across]) + aside for row in rows], [real(row[up]) for row in rows]
-    symbol = figures.SYMBOLS[figures.place(run, mechanism) % len(figures.SYMBOLS)]
-    label, paint = run.label(mechanism), figures.colour(run, mechanism)
-    drawn = figures.markers(at, heights, label, "%{text}: %{y:.1%}", paint, size=9, symbol=symbol)
-    drawn["text"] = [str(escape(f"{label}, {row['name']} ({row['coalition']})")) for row in rows]
-    lows, highs, gains = ([real(row.get(name)) for row in rows] for name in ("gain_low", "gain_high", "gain"))
-    if None not in (*lows, *highs, *gains):
+    label, style = run.label(mechanism), figures.style(run, mechanism)
+    drawn = figures.markers(x, rows[up], label, "%{text}: %{y:.1%}", style.colour, size=9, symbol=style.symbol)
+    sources = zip(rows["name"], rows["coalition"], strict=True)
+    drawn["text"] = [str(escape(f"{label}, {name} ({coalition})")) for name, coalition in sources]
+    above, below = rows["gain_high"] - rows["gain"], rows["gain"] - rows["gain_low"]
+    if np.isfinite(above + below).all():
         drawn["error_y"] = {
             "type": "data",
             "symmetric": False,
-            "array": [max(0.0, (high or 0.0) - (gain or 0.0)) for high, gain in zip(highs, gains, strict=True)],
-            "arrayminus": [max(0.0, (gain or 0.0) - (low or 0.0)) for low, gain in zip(lows, gains, strict=True)],
+            "array": above.clip(lower=0.0).tolist(),
+            "arrayminus": below.clip(lower=0.0).tolist(),
             "thickness": 1.5,
             "width": 4,
         }
@@ -404,24 +320,13 @@ def _points(run: FinishedRun, mechanism: str, rows: Rows, across: str, up: str, 
 
 
 def _theory_trace(
-    run: FinishedRun,
-    mechanism: str,
-    rows: Rows,
-    across: str,
-    aside: float,
-    *,
-    less: str | None = None,
-    thin: bool = False,
+    run: FinishedRun, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
 ) -> list[Figure]:
     """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
-    known = [
-        (float(row[across]) + aside, theory - (real(row[less]) or 0.0 if less else 0.0))
-        for row in rows
-        if (theory := real(row["theory"])) is not None
-    ]
-    x, y = [x for x, _ in known], [y for _, y in known]
-    paint, dash = figures.colour(run, mechanism), figures.DASHES[figures.place(run, mechanism) % len(figures.DASHES)]
-    if len(known) > 1:
-        return [figures.curve(x, y, "theory", None, paint, width=1 if thin else 2, dash=dash)]
-    marker = {"symbol": "line-ew", "size": 16, "line": {"color": paint, "width": 2}}
-    return [{"x": x, "y": y, "mode": "markers", "marker": marker, "hoverinfo": "skip"}] if known else []
+    y = y.dropna()
+    x = x[y.index]
+    style = figures.style(run, mechanism)
+    if len(y) > 1:
+        return [figures.curve(x, y, "theory", None, style.colour, width=1 if thin else 2, dash=style.dash)]
+    marker = {"symbol": "line-ew", "size": 16, "line": {"color": style.colour, "width": 2}}
+    return [{"x": x.tolist(), "y": y.tolist(), "mode": "markers", "marker": marker, "hoverinfo": "skip"} for _ in y]

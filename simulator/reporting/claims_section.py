@@ -3,14 +3,17 @@
 import math
 from dataclasses import dataclass, replace
 from operator import itemgetter
+from typing import Any
 
 import pandas as pd
 
-from simulator.reporting.formatting import chance, number, parameter, percent, real, related
-from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.figures import Page
+from simulator.reporting.formatting import chance, number, parameter, percent, related
+from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
 
-_NAMES = ("mechanism", "view")
-_KEYS = (*_NAMES, "queries", "crowd", "k", "colluding", "servers")
+_NUMBERS = ("crowd", "k", "colluding", "servers")
+_KEYS = ("mechanism", "view", "queries", *_NUMBERS)
+_COLUMNS = (*_KEYS, "epsilon", "delta", "kind", "basis")
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 
 
@@ -55,6 +58,16 @@ class ViewClaim:
     basis: str
 
     @property
+    def limits(self) -> tuple[object, ...]:
+        """The claimed values of ε and δ and their kinds."""
+        return self.epsilon, self.kind, self.deltas, self.delta_kind
+
+    @property
+    def has_finite_epsilon(self) -> bool:
+        """Whether a finite ε holds at δ = 0."""
+        return self.kind != "infinite" and self.epsilon is not None and math.isfinite(self.epsilon)
+
+    @property
     def constant_delta(self) -> float | None:
         """The δ that is the same at every listed ε where no finite ε holds; None otherwise."""
         values = [delta for _, delta in self.deltas]
@@ -62,11 +75,6 @@ class ViewClaim:
             return None
         known = [delta for delta in values if delta is not None]
         return known[0] if max(known) - min(known) <= 1e-9 * max(known) else None
-
-
-def _whole(value: object) -> int | None:
-    known = real(value)
-    return None if known is None else int(known)
 
 
 def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
@@ -83,12 +91,10 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     gathered
         In the frame's order.
     """
-    groups: dict[tuple[object, ...], list[dict[str, object]]] = {}
-    for record in claims.to_dict("records"):
-        row = {str(key): value for key, value in record.items()}
+    groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
+    for row in records(claims.reindex(columns=list(_COLUMNS))):
         # Claims about two releases have the same view and differ only in their basis.
-        key = (*(row[name] if name in _NAMES else _whole(row.get(name)) for name in _KEYS), row.get("basis"))
-        groups.setdefault(key, []).append(row)
+        groups.setdefault(tuple(row[name] for name in (*_KEYS, "basis")), []).append(row)
     return [_gather(rows) for rows in groups.values()]
 
 
@@ -110,52 +116,43 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
     """
     chosen: dict[tuple[object, ...], ViewClaim] = {}
     for claim in claims:
-        what = (claim.epsilon, claim.kind, claim.deltas, claim.delta_kind)
-        alone = [other for other in chosen.values() if other.view.startswith("report")]
-        known = [
-            (other.epsilon, other.kind, other.deltas, other.delta_kind)
-            for other in alone
-            if other.queries == claim.queries
+        alone = [
+            other for other in chosen.values() if other.view.startswith("report") and other.queries == claim.queries
         ]
-        if rounds == 1 and claim.view == "linked_reports" and what in known:
+        if rounds == 1 and claim.view == "linked_reports" and claim.limits in [other.limits for other in alone]:
             continue
         if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
             continue
-        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, *what)
+        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
         chosen[key] = replace(claim, crowd=None) if key in chosen else claim
     return list(chosen.values())
 
 
-def _gather(rows: list[dict[str, object]]) -> ViewClaim:
-    always = min((row for row in rows if real(row["delta"]) == 0), key=_always_first, default=rows[0])
+def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
+    always = min((row for row in rows if row["delta"] == 0), key=_always_first, default=rows[0])
     rest = [row for row in rows if row is not always]
-    pairs = [(epsilon, real(row["delta"])) for row in rest if (epsilon := real(row["epsilon"])) is not None]
-    kind, kinds = str(always["kind"]), {str(row["kind"]) for row in rest}
-    epsilon = math.inf if kind == "infinite" else None if kind == "unknown" else real(always["epsilon"])
+    pairs = [(row["epsilon"], row["delta"]) for row in rest if row["epsilon"] is not None]
+    kind, kinds = always["kind"], {row["kind"] for row in rest}
     return ViewClaim(
-        mechanism=str(always["mechanism"]),
-        view=str(always["view"]),
-        queries=_whole(always.get("queries")) or 1,
-        crowd=_whole(always.get("crowd")),
-        k=_whole(always.get("k")),
-        colluding=_whole(always.get("colluding")),
-        servers=_whole(always.get("servers")),
-        epsilon=epsilon,
+        mechanism=always["mechanism"],
+        view=always["view"],
+        queries=int(always["queries"] or 1),
+        **{name: None if always[name] is None else int(always[name]) for name in _NUMBERS},
+        epsilon=math.inf if kind == "infinite" else None if kind == "unknown" else always["epsilon"],
         kind=kind,
         deltas=tuple(sorted(pairs, key=itemgetter(0))),
         delta_kind=next((name for name in _WEAKEST_FIRST if name in kinds), "exact") if rest else kind,
-        basis=str(always.get("basis") or ""),
+        basis=always["basis"] or "",
     )
 
 
-def _always_first(row: dict[str, object]) -> float:
+def _always_first(row: dict[str, Any]) -> float:
     """
     Return a sort key for rows with δ = 0: an infinite or unknown ε first, then ε in ascending order.
 
     The first row is the claim at δ = 0; further rows with δ = 0 are listed values of ε above that of the claim.
     """
-    epsilon = real(row["epsilon"])
-    return -1.0 if epsilon is None or math.isinf(epsilon) else epsilon
+    return -1.0 if row["epsilon"] is None or math.isinf(row["epsilon"]) else row["epsilon"]
 
 
 KIND_WORDS = {
@@ -333,15 +330,19 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     single = [claim for claim in claims if claim.queries == 1]
     reports = [claim for claim in single if claim.view.startswith("report")]
     linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
-    # The report with the weakest claim represents the others: an infinite or unknown ε ranks above any finite one.
-    strongest = max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon, default=None)
     parts = []
-    if strongest is not None:
-        tail = strongest.view.rpartition("_")[2]
+    if reports:
+        weakest = _weakest(reports)
+        tail = weakest.view.rpartition("_")[2]
         name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
-        parts.append(f"{name}: {_short(strongest)}")
+        parts.append(f"{name}: {_short(weakest)}")
     parts += [f"linked reports: {_short(claim)}" for claim in linked]
     return "; ".join(parts) if parts else "no claim was made"
+
+
+def _weakest(reports: list[ViewClaim]) -> ViewClaim:
+    """Return the weakest claim about a single report: an infinite or unknown ε ranks above any finite one."""
+    return max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
 
 
 def _short(claim: ViewClaim) -> str:
@@ -359,7 +360,40 @@ def _short(claim: ViewClaim) -> str:
     return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
 
 
-def claims_section(run: FinishedRun) -> dict[str, object]:
+def price(run: FinishedRun) -> list[str]:
+    """
+    State what the linked reports of each mechanism reveal.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    sentences
+        One per mechanism, about the view that reveals most: the linked reports, else the single report; and one
+        per release, about what it publishes, for any crowd.
+    """
+    claims = view_claims(run.claims)
+    sentences = []
+    for name, mechanism in run.private.items():
+        own = [claim for claim in claims if claim.mechanism == name and claim.queries == 1]
+        linked = [claim for claim in own if claim.view == "linked_reports"]
+        reports = [claim for claim in own if claim.view.startswith("report")]
+        if linked or reports:
+            worst = linked[0] if linked and (mechanism.rounds > 1 or not reports) else _weakest(reports)
+            text = sentence(worst, rounds=mechanism.rounds)
+            sentences.append(f"{run.label(name)}: {text[0].lower()}{text[1:]}")
+    for claim in claims:
+        if claim.basis.startswith(RELEASED_BY) and claim.crowd is None and claim.queries == 1:
+            release = claim.basis.partition(": ")[0]
+            text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
+            sentences.append(f"{run.label(claim.mechanism)}, {release[0].lower()}{release[1:]}: {text}")
+    return sentences
+
+
+def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     """
     State in words what each observer can learn, for each mechanism.
 

@@ -1,14 +1,13 @@
 """Report section: which parties add up the reports of each campaign, and what each learns about a device."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from scenarios.kinds import title
 from simulator.experiment.run_record import DeploymentRecord, ViewRecord
-from simulator.reporting.formatting import listed, parameter, related, sentence_case, whole
+from simulator.reporting.figures import Page
+from simulator.reporting.formatting import listed, sentence_case
 from simulator.reporting.run_reader import FinishedRun
 
-Parts = list[tuple[float | None, str]]
-"""Parts of a table's cell: numbers, and how they are shown."""
 _PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
 
 
@@ -87,7 +86,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
 
 
-def deployments_section(run: FinishedRun) -> dict[str, object] | None:
+def deployments_section(run: FinishedRun, _page: Page) -> dict[str, object] | None:
     """
     Show what each party learns about a device in each deployment, and the cost of each deployment.
 
@@ -116,12 +115,12 @@ def deployments_section(run: FinishedRun) -> dict[str, object] | None:
         tables.append((heading, names, _matrix(alike[0], names)))
     return {
         "tables": tables,
-        "costs": [(campaign, name, cost, _stored(cost.stored_bytes) or "–") for campaign, name, cost in costs],
+        "costs": costs,
         "notes": list(dict.fromkeys(note for _, _, cost in costs for note in cost.notes)),
     }
 
 
-def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[Parts]]]:
+def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[ViewRecord | None]]]:
     """Return coalitions against mechanisms, with one row for each statement about a coalition."""
     rows: dict[tuple[tuple[str, ...], str], dict[str, ViewRecord]] = {}
     for one in record.mechanisms:
@@ -129,35 +128,6 @@ def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, s
             rows.setdefault((tuple(view.coalition), view.words), {})[one.mechanism] = view
     order = list(dict.fromkeys(coalition for coalition, _ in rows))
     return [
-        (coalition_words(coalition, record), words, [_claim(by_mechanism.get(name)) for name in names])
+        (coalition_words(coalition, record), words, [by_mechanism.get(name) for name in names])
         for (coalition, words), by_mechanism in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     ]
-
-
-def _claim(view: ViewRecord | None) -> Parts:
-    """Return the claim about a view in a few characters: ε at δ = 0, and δ at ε = 1 if it is known."""
-    if view is None:
-        return [(None, "–")]
-    if view.kind == "unknown":
-        return [(None, "not known")]
-    if view.view is None or view.epsilon == 0:
-        return [(0.0, "nothing")]
-    if view.delta is not None and view.delta >= 1:
-        return [(view.delta, "everything")]
-    sign = "≤" if "bound" in {view.kind, view.delta_kind} else "="
-    always = (view.epsilon, "no ε" if view.epsilon is None else f"ε {sign} {parameter(view.epsilon)}")
-    if view.delta is None:
-        return [always]
-    return [always, (view.delta, related("δ", "≤" if view.delta_kind == "bound" else "=", view.delta))]
-
-
-def _stored(sizes: Mapping[str, int]) -> str:
-    """Format the bytes each party stores: ``server:1 and server:2: 24 each; server:3: 321``."""
-    groups: dict[int, list[str]] = {}
-    for party, size in sizes.items():
-        groups.setdefault(size, []).append(party)
-    parts = []
-    for size, parties in groups.items():
-        who = f"{parties[0]} to {parties[-1]}" if len(parties) > 2 else listed(parties)
-        parts.append(f"{who}: {whole(size)}" + (" each" if len(parties) > 1 else ""))
-    return "; ".join(parts)

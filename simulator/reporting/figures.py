@@ -9,11 +9,29 @@ from numpy.typing import NDArray
 
 from simulator.experiment.run_record import OccupancyTheory
 from simulator.reporting.formatting import finite
-from simulator.reporting.run_reader import COUNT, NO_PRIVACY, FinishedRun
+from simulator.reporting.run_reader import COUNT, FinishedRun
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6E5A00", "#56B4E9", "#000000")
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "cross", "star")
-DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "solid")
+
+class Style(NamedTuple):
+    """A colour, a plotted symbol, the same symbol as a character, and a dash, that belong together."""
+
+    colour: str
+    symbol: str
+    sign: str
+    dash: str
+
+
+STYLES = (
+    Style("#0072B2", "circle", "●", "solid"),
+    Style("#D55E00", "diamond", "◆", "dash"),
+    Style("#009E73", "square", "■", "dot"),
+    Style("#CC79A7", "triangle-up", "▲", "dashdot"),
+    Style("#6E5A00", "x", "✕", "longdash"),
+    Style("#56B4E9", "cross", "✚", "longdashdot"),
+    Style("#000000", "star", "★", "solid"),
+)
+"""Each colour is distinct from its neighbours' for every kind of colour vision."""
+BASELINE = "#7b8794"
 INK = "#3d4852"
 POINT_LIMIT = 3000
 
@@ -42,39 +60,39 @@ class Page:
         self.figures: dict[str, Figure] = {}
         self.data: dict[str, object] = {"figures": self.figures, **data}
 
-    def add(self, key: str, figure: Figure, caption: str, described: str) -> Drawn:
-        """Add a figure, and return what the template needs to place it."""
+    def add(self, prefix: str, figure: Figure, caption: str, described: str) -> Drawn:
+        """Add a figure under the next number of a prefix, and return what the template needs to place it."""
+        key = f"{prefix}-{sum(name.startswith(f'{prefix}-') for name in self.figures)}"
         self.figures[key] = figure
         return Drawn(key, caption, described)
 
 
-def colour(run: FinishedRun, mechanism: str) -> str:
+def numbered_style(place: int) -> Style:
+    """Return the style of the mechanism or curve at a place, from 0."""
+    return STYLES[place % len(STYLES)]
+
+
+def style(run: FinishedRun, mechanism: str) -> Style:
     """
-    Choose a mechanism's colour, the same in every figure.
+    Choose a mechanism's style, the same in every figure.
 
     Parameters
     ----------
     run
         The finished run.
     mechanism
-        Its name.
+        Its name; a refined estimate has the style of its mechanism.
 
     Returns
     -------
-    colour
-        Distinct from its neighbours' for every kind of colour vision; grey for the baseline.
+    style
+        By the mechanism's place among those other than no privacy; grey for the baseline.
     """
     if mechanism in run.refined:
         mechanism = mechanism.partition("+")[0]
-    if mechanism in run.mechanisms and run.mechanisms[mechanism].kind == NO_PRIVACY:
-        return "#7b8794"
-    return COLOURS[place(run, mechanism) % len(COLOURS)]
-
-
-def place(run: FinishedRun, mechanism: str) -> int:
-    """Return a mechanism's index among those other than no privacy; it selects colour, symbol and dash."""
     private = list(run.private)
-    return private.index(mechanism) if mechanism in private else len(private)
+    chosen = numbered_style(private.index(mechanism) if mechanism in private else len(private))
+    return chosen._replace(colour=BASELINE) if mechanism in run.mechanisms and mechanism not in private else chosen
 
 
 def axis(title: str, **options: object) -> Figure:
@@ -209,7 +227,7 @@ def occupancy(
             np.round(error[::every], 3),
             "one cell, one query",
             f"%{{x:,}} {run.owners.many} in the cell<br>error %{{y:+.1f}}",
-            colour(run, mechanism),
+            style(run, mechanism).colour,
             size=5,
             opacity=0.35 if len(truth) > 300 else 0.6,
         )
@@ -246,20 +264,19 @@ def growth(run: FinishedRun) -> Figure | None:
     """
     traces: list[Figure] = []
     for name, mechanism in run.mechanisms.items():
-        index, paint, label = place(run, name), colour(run, name), str(escape(run.label(name)))
+        drawn, label = style(run, name), str(escape(run.label(name)))
         scaling = mechanism.scaling
         pairs = [] if scaling is None else [(n, s) for n, s in zip(scaling.asked, scaling.std_error, strict=True) if s]
         if pairs:
-            dash = DASHES[index % len(DASHES)]
             x, y = zip(*pairs, strict=True)
             hover = "%{x:,} asked: σ = %{y:,.1f}"
-            traces.append(curve(x, y, f"{label}, theory", hover, paint, dash=dash, extra=label))
+            traces.append(curve(x, y, f"{label}, theory", hover, drawn.colour, dash=drawn.dash, extra=label))
         points = measured(run, name)
         if points:
-            symbol, line = SYMBOLS[index % len(SYMBOLS)], {"color": "#fff", "width": 1.5}
+            symbol, line = drawn.symbol, {"color": "#fff", "width": 1.5}
             x, y = zip(*points, strict=True)
             words, hover = f"{label}, this run", "%{x:,} asked: RMSE %{y:,.1f}"
-            traces.append(markers(x, y, words, hover, paint, size=11, extra=words, symbol=symbol, line=line))
+            traces.append(markers(x, y, words, hover, drawn.colour, size=11, extra=words, symbol=symbol, line=line))
     if not traces:
         return None
     up = log_axis(f"error per cell, {run.owners.many}")
@@ -311,7 +328,7 @@ def series(run: FinishedRun, campaign: str, mechanism: str) -> Figure:
     rows = frame[(frame["campaign"] == campaign) & (frame["mechanism"] == mechanism)].sort_values("query")
     columns = ("time_s", "truth", "estimate", "lower", "upper")
     time, truth, estimate, lower, upper = (rows[column].to_numpy(dtype=float) for column in columns)
-    minutes, paint = np.round(time / 60, 4), colour(run, mechanism)
+    minutes, paint = np.round(time / 60, 4), style(run, mechanism).colour
     bounded = np.isfinite(lower) & np.isfinite(upper)
     size = 4 if len(rows) > 60 else 7
     traces = [

@@ -50,10 +50,8 @@ def number(value: float | None) -> str:
     size = abs(value)
     if size == 0:
         return "0"
-    if size < 1e-3:
-        return _scientific(value)
-    if size >= 1e9:
-        return _scientific(value)
+    if not 1e-3 <= size < 1e9:
+        return scientific(value)
     decimals = 0 if size >= 99.95 else 1 if size >= 9.995 else 2 if size >= 0.0995 else 4
     text = f"{value:,.{decimals}f}"
     return text.replace("-", "−")
@@ -64,8 +62,9 @@ def signed(value: float | None) -> str:
     return number(value) if value is None or value <= 0 else f"+{number(value)}"
 
 
-def _scientific(value: float) -> str:
-    mantissa, exponent = f"{value:.1e}".split("e")
+def scientific(value: float, decimals: int = 1) -> str:
+    """Format a number as a mantissa with some decimals times a power of ten."""
+    mantissa, exponent = f"{value:.{decimals}e}".split("e")
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
@@ -168,7 +167,7 @@ def percent(value: float | None) -> str:
         return MISSING
     hundredths = 100 * value
     if 0 < hundredths < 0.01:
-        return f"{_scientific(hundredths)} %"
+        return f"{scientific(hundredths)} %"
     for decimals in (0, 1):
         if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-9):
             return f"{hundredths:.{decimals}f} %"
@@ -290,6 +289,11 @@ def listed(words: Sequence[str]) -> str:
 def sentence_case(words: str) -> str:
     """Return a text with its first letter in upper case."""
     return words[:1].upper() + words[1:]
+
+
+def inner_case(label: str) -> str:
+    """Return a label for use inside a sentence: its first letter in lower case, unless it is a proper name."""
+    return label if any(letter.isupper() for letter in label[1:]) else label[:1].lower() + label[1:]
 
 
 def finite(values: Iterable[SupportsFloat | None]) -> list[float | None]:

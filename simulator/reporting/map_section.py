@@ -42,31 +42,27 @@ def cell_outlines(cells: Any) -> dict[str, Any]:
     squeeze = float(np.cos(np.radians((south + north) / 2))) if geographic else 1.0
     scale = _WIDTH / max((east - west) * squeeze, north - south, 1e-9)
     to_page = np.array([scale * squeeze, -scale])
-    origin = np.array([west, north])
-    dimensions = shapely.get_dimensions(geometries)
-    outlines["kind"] = {0: "point", 1: "line"}.get(int(dimensions.max()), "area")
+    drawn = shapely.transform(geometries, lambda points: np.round((points - [west, north]) * to_page, 1))
+    outlines["kind"] = {0: "point", 1: "line"}.get(int(shapely.get_dimensions(geometries).max()), "area")
     return {
         **outlines,
         "width": round(float((east - west) * squeeze * scale), 1),
         "height": round(float((north - south) * scale), 1),
-        "paths": [_path(shapely, geometry, origin, to_page) for geometry in geometries],
+        "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in drawn],
     }
 
 
-def _path(shapely: Any, geometry: Any, origin: NDArray[np.float64], to_page: NDArray[np.float64]) -> str:
-    if geometry is None or geometry.is_empty:
+def _path(part: Any) -> str:
+    """Return the SVG path of a polygon, a line or a point; a point is the round cap of a line of length zero."""
+    if part.is_empty:
         return ""
-    path = ""
-    for part in shapely.get_parts(geometry):
-        dimension = shapely.get_dimensions(part)
-        strokes = [part.exterior, *part.interiors] if dimension == 2 else [part]
-        for stroke in strokes:
-            page = np.round((shapely.get_coordinates(stroke) - origin) * to_page, 1)
-            if dimension == 2:
-                page = page[:-1]
-            path += "M" + "L".join(f"{x:g} {y:g}" for x, y in page) + ("Z" if dimension == 2 else "")
-            path += "h0" if dimension == 0 else ""  # a point is drawn as the round cap of a line of length zero
-    return path
+    if part.geom_type != "Polygon":
+        return _stroke(part.coords) + ("h0" if part.geom_type == "Point" else "")
+    return "".join(f"{_stroke(ring.coords[:-1])}Z" for ring in (part.exterior, *part.interiors))
+
+
+def _stroke(points: Any) -> str:
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
 def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
@@ -189,6 +185,6 @@ def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:
             label = run.published_label(campaign, mechanism) + where
             words = f"{label}: truth, estimate and 95 % interval by query."
             group.append(figures.series(run, campaign, mechanism))
-            drawn.append(page.add(f"series-{len(drawn)}", group[-1], label, words))
+            drawn.append(page.add("series", group[-1], label, words))
         figures.share_scales(group)
     return drawn

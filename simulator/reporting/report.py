@@ -9,45 +9,25 @@ from functools import cache
 from importlib import resources
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import Any
 
-from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
+from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
-from simulator.reporting.claims_section import claims_section
+from simulator.reporting.claims_section import claims_section, price
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.errors_section import occupancy_section, scores_section
+from simulator.reporting.errors_section import accuracy, occupancy_section, scores_section
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import (
-    clock,
-    duration,
-    listed,
-    number,
-    parameter,
-    percent,
-    real,
-    sentence_case,
-    signed,
-    size,
-    whole,
-)
 from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
-from simulator.reporting.summary_text import accuracy, key_figures, price, question
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
 FORMATS: dict[str, Callable[[float | None], str]] = {
-    "number": number,
-    "signed": signed,
-    "parameter": parameter,
-    "whole": whole,
-    "percent": percent,
-    "size": size,
-    "duration": duration,
-    "clock": clock,
+    name: getattr(formatting, name)
+    for name in ("number", "signed", "parameter", "whole", "percent", "size", "duration", "clock")
 }
 
 
@@ -69,7 +49,7 @@ def data(value: object, format_name: str = "number", *, shown: str | None = None
     html
         A ``data`` element, or the text alone where there is no number.
     """
-    known = real(value)
+    known = formatting.real(value)
     text = FORMATS[format_name](known) if shown is None else shown
     return escape(text) if known is None else Markup('<data value="{}">{}</data>').format(repr(known), text)
 
@@ -91,13 +71,15 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         bytecode_cache=_bytecode_cache(),
     )
-    made.filters |= {**FORMATS, "data": data, "listed": listed, "sentence_case": sentence_case}
+    words = {name: getattr(formatting, name) for name in ("listed", "sentence_case", "inner_case")}
+    made.filters |= {**FORMATS, **words, "data": data}
+    made.globals["related"] = formatting.related
     made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return made
 
 
 def render_page(
-    template: str, title: str, page: Mapping[str, object], values: Mapping[str, object], *, style: str = ""
+    template: Template, title: str, page: Mapping[str, object], values: Mapping[str, object], *, style: str = ""
 ) -> str:
     """
     Render a page with the style and scripts common to all pages.
@@ -105,7 +87,7 @@ def render_page(
     Parameters
     ----------
     template
-        File name of a template that extends ``base.html.j2``.
+        A template of `environment` that extends ``base.html.j2``.
     title
         Shown on the browser's tab.
     page
@@ -130,28 +112,7 @@ def render_page(
     )
     style = _asset("report.css") + style
     frame = {"title": title, "page": page, "style": style, "policy": policy, "scripts": scripts}
-    return environment().get_template(template).render({**frame, **values})
-
-
-def build_document(title: str, body: str, page: dict[str, Any], *, style: str = "") -> str:
-    """
-    Assemble a page from HTML that is already made.
-
-    Parameters
-    ----------
-    title
-        Shown on the browser's tab; escaped by this function.
-    body
-        Trusted HTML: header, main, footer.
-    page, style
-        As of `render_page`.
-
-    Returns
-    -------
-    html
-        The page.
-    """
-    return render_page("base.html.j2", title, page, {"body": Markup(body)}, style=style)  # noqa: S704 - the body is built by this project
+    return template.render({**frame, **values})
 
 
 def write_document(html: str, path: Path) -> Path:
@@ -188,7 +149,7 @@ ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 
 
-def rounds_section(run: FinishedRun) -> dict[str, object]:
+def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     """
     Tabulate the devices asked, answered and counted, by mechanism and round.
 
@@ -214,7 +175,7 @@ def rounds_section(run: FinishedRun) -> dict[str, object]:
     }
 
 
-def scenario_section(run: FinishedRun) -> dict[str, object]:
+def scenario_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     """
     Check that at each query every vehicle is in one state.
 
@@ -236,21 +197,21 @@ def scenario_section(run: FinishedRun) -> dict[str, object]:
 
 
 FILE_NAME = "report.html"
-SECTIONS = {
-    "map": "City",
-    "occupancy": "Error by occupancy",
-    "scores": "Error by mechanism",
-    "growth": "Growth and cost",
-    "loss": "Lost reports",
-    "deployments": "Parties",
-    "attacks": "Attacks",
-    "claims": "Privacy claims",
-    "flows": "Published flows",
-    "rounds": "Answers",
-    "traffic": "Traffic",
-    "scenario": "Scenario",
+SECTIONS: dict[str, tuple[str, Callable[[FinishedRun, Page], dict[str, object] | None]]] = {
+    "map": ("City", map_section),
+    "occupancy": ("Error by occupancy", occupancy_section),
+    "scores": ("Error by mechanism", scores_section),
+    "growth": ("Growth and cost", growth_section),
+    "loss": ("Lost reports", loss_section),
+    "deployments": ("Parties", deployments_section),
+    "attacks": ("Attacks", attacks_section),
+    "claims": ("Privacy claims", claims_section),
+    "flows": ("Published flows", flow_check_section),
+    "rounds": ("Answers", rounds_section),
+    "traffic": ("Traffic", traffic_section),
+    "scenario": ("Scenario", scenario_section),
 }
-"""Sections in the page's order, with their names in the navigation; each has a template of its name."""
+"""Sections in the page's order: name in the navigation, and what prepares the values of the template of its name."""
 
 
 def build_report(directory: str | os.PathLike[str]) -> str:
@@ -279,29 +240,15 @@ def build_report(directory: str | os.PathLike[str]) -> str:
         # The map first shows the mechanism of most interest: the first other than no privacy.
         first=next(iter(run.private), None),
     )
-    sections = {
-        "map": map_section(run, page),
-        "occupancy": occupancy_section(run, page),
-        "scores": scores_section(run),
-        "growth": growth_section(run, page),
-        "loss": loss_section(run, page),
-        "deployments": deployments_section(run),
-        "attacks": attacks_section(run, page),
-        "claims": claims_section(run),
-        "flows": flow_check_section(run, page),
-        "rounds": rounds_section(run),
-        "traffic": traffic_section(run, page),
-        "scenario": scenario_section(run),
-    }
+    sections = {name: prepare(run, page) for name, (_, prepare) in SECTIONS.items()}
     values: dict[str, object] = {
         "run": run,
-        "question": question(run),
         "accuracy": accuracy(run),
         "price": price(run),
-        "keys": key_figures(run),
-        "links": {name: words for name, words in SECTIONS.items() if sections[name] is not None},
+        "links": {name: words for name, (words, _) in SECTIONS.items() if sections[name] is not None},
     }
-    return render_page("report.html.j2", f"{run.record.scenario} · crowdveil report", page.data, values | sections)
+    template = environment().get_template("report.html.j2")
+    return render_page(template, f"{run.record.scenario} · crowdveil report", page.data, values | sections)
 
 
 def write_report(directory: str | os.PathLike[str]) -> Path:

@@ -46,9 +46,6 @@ class OwnerNames(NamedTuple):
         return words.replace(OwnerNames().many, self.many)
 
 
-ATTACK_COLUMNS = ("name", "attack", "coalition", "mechanism", "prior", "success", "gain")
-
-
 NO_PRIVACY = "no_privacy"
 
 RELEASED_BY = "Released by "
@@ -126,6 +123,12 @@ def read_record(path: Path) -> RunRecord:
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise UnfinishedRunError(f"{path}: {faults}") from error
+
+
+def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
+    """Return the rows of a frame by column, with None for each missing value."""
+    rows = frame.to_dict("records")
+    return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
 
 class FinishedRun:
@@ -261,9 +264,7 @@ class FinishedRun:
     @cached_property
     def attacks(self) -> pd.DataFrame:
         """One row per finding; empty where the run has no attacks."""
-        if not (self.directory / "attacks.parquet").is_file():
-            return pd.DataFrame(columns=list(ATTACK_COLUMNS))
-        return self._table("attacks")
+        return self._table("attacks") if (self.directory / "attacks.parquet").is_file() else pd.DataFrame()
 
     @cached_property
     def cells(self) -> Any:

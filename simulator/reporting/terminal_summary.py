@@ -17,9 +17,17 @@ from rich.text import Text
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import one_line, view_claims
-from simulator.reporting.formatting import clock, counted, duration, number, percent, real, whole
+from simulator.reporting.formatting import clock, counted, duration, number, percent, whole
 from simulator.reporting.report import FILE_NAME
-from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.run_reader import FinishedRun, records
+
+LEAST_WIDTH = 160
+
+
+def wide_console() -> Console:
+    """Return the console of standard output: a pipe has no width, and tables wrapped at 80 columns are hard to read."""
+    console = Console()
+    return console if console.is_terminal else Console(width=LEAST_WIDTH)
 
 
 def print_summary(result: str | os.PathLike[str], console: Console | None = None) -> None:
@@ -84,19 +92,17 @@ def _what_ran(run: FinishedRun) -> Text:
 
 def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
-    table = Table(title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
-    table.add_column("Mechanism")
-    if several:
-        table.add_column("Campaign")
+    names = ["Mechanism", *(["Campaign"] if several else [])]
+    table = Table(*names, title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
-    for row in scores.to_dict("records"):
-        mechanism, campaign = str(row["mechanism"]), str(row["campaign"])
+    for row in records(scores):
+        mechanism, campaign = row["mechanism"], row["campaign"]
         release = run.release_of(campaign, mechanism)
         named = campaign if release is None else f"{campaign} ({release.release['kind']})"
         cells = [run.label(mechanism), *([named] if several else [])]
-        cells += [number(real(row.get(column))) for column in ("rmse", "theory_rmse", "bias", "max_error")]
-        cells.append(percent(real(row.get("coverage"))))
+        cells += [number(row.get(column)) for column in ("rmse", "theory_rmse", "bias", "max_error")]
+        cells.append(percent(row.get("coverage")))
         table.add_row(*map(Text, cells))
     return table
 
@@ -104,8 +110,6 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
 def _privacy(run: FinishedRun) -> Table:
     claims = view_claims(run.claims)
     table = Table(title="What a device reveals", title_justify="left", title_style="bold", show_header=False)
-    table.add_column("Mechanism")
-    table.add_column("Claims")
     for name, mechanism in run.mechanisms.items():
         own = [claim for claim in claims if claim.mechanism == name]
         table.add_row(Text(run.label(name)), Text(one_line(own, rounds=mechanism.rounds)))

@@ -312,20 +312,15 @@ def _uniform_shift() -> str:
 
 
 # Parameters of the three answers over three outputs (sec VII-B), which the text does not give.
-YES_SECOND, YES_THIRD, NO_SECOND, NO_THIRD, ONWARD = 0.6, 0.4, 0.7, 0.3, 0.6
+DENIABLE = AnonymizedDeniable(
+    cells=1, shift=SHIFT, yes_second=0.6, yes_third=0.4, no_second=0.7, no_third=0.3, onward=0.6
+)
 
 
 def best_errors() -> dict[int, float]:
     """Return the smallest standard error of any linear estimator from the counts, by number of No-holders."""
-    protocol = deniable_protocol(
-        shift=str(SHIFT),
-        yes_second=str(YES_SECOND),
-        yes_third=str(YES_THIRD),
-        no_second=str(NO_SECOND),
-        no_third=str(NO_THIRD),
-        onward=str(ONWARD),
-    )
-    tallies = Tallies.by_round(protocol)
+    names = ("shift", "yes_second", "yes_third", "no_second", "no_third", "onward")
+    tallies = Tallies.by_round(deniable_protocol(**{name: str(getattr(DENIABLE, name)) for name in names}))
     errors = {}
     for count in NO_HOLDERS:
         people = {"no": count, "yes": YES_HOLDERS}
@@ -338,26 +333,15 @@ def best_errors() -> dict[int, float]:
 
 def scaling(results: Results, seed: int) -> None:
     """Compute and simulate ALP's three answers over three outputs (sec VII-B, in a fixed reading of eqs 46-55)."""
-    deniable = AnonymizedDeniable(
-        cells=1,
-        shift=SHIFT,
-        yes_second=YES_SECOND,
-        yes_third=YES_THIRD,
-        no_second=NO_SECOND,
-        no_third=NO_THIRD,
-        onward=ONWARD,
-    )
-    found = grow("plausible deniability", deniable, seed=seed)
+    found = grow("plausible deniability", DENIABLE, seed=seed)
     constant = grow("noise cancelled", AnonymizedCancelling(cells=1, shift=SHIFT), seed=seed)
     best = best_errors()
     coins = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
     response = std_error(coins, YES_HOLDERS, NO_HOLDERS[-1] + YES_HOLDERS)
-    only_from_yes, only_from_no = deniable.binary_query.only_from_yes, deniable.binary_query.only_from_no
-    names = ", ".join(map(deniable.binary_query.name, only_from_no))
-    results.add_row("yes_alone", len(only_from_yes), not only_from_yes)
-    results.add_row(
-        "no_alone", len(only_from_no), not only_from_no, names=names, delta=deniable.claim(LinkedReports()).delta(10.0)
-    )
+    query, delta = DENIABLE.binary_query, DENIABLE.claim(LinkedReports()).delta(10.0)
+    names = ", ".join(map(query.name, query.only_from_no))
+    results.add_row("yes_alone", len(query.only_from_yes), not query.only_from_yes)
+    results.add_row("no_alone", len(query.only_from_no), not query.only_from_no, names=names, delta=delta)
     results.add_row("power", found.power)
     for words, error in (("solved backwards", found.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):
         results.add_row("over_response", error / response, count=NO_HOLDERS[-1], words=words)
@@ -383,6 +367,7 @@ def scaling(results: Results, seed: int) -> None:
 
 def _closed_form(count: int, error: float) -> str:
     """Return how the closed form of the standard error compares with the computed one."""
-    variance = YES_HOLDERS * (1 / (SHIFT * YES_SECOND) - 1)
-    variance += count * NO_SECOND * (1 + NO_SECOND / (NO_THIRD * ONWARD)) / (SHIFT * YES_SECOND**2)
+    yes, no = DENIABLE.yes_second, DENIABLE.no_second
+    variance = YES_HOLDERS * (1 / (SHIFT * yes) - 1)
+    variance += count * no * (1 + no / (DENIABLE.no_third * DENIABLE.onward)) / (SHIFT * yes**2)
     return "the same" if math.isclose(error, math.sqrt(variance), rel_tol=1e-9) else f"{math.sqrt(variance):.1f}"

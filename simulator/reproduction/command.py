@@ -11,12 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from simulator.reporting.terminal_summary import wide_console
 from simulator.reproduction.entry import CITATIONS, ENTRIES, Entry, Reproduction
 from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.page import shown, write_page
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
-LEAST_WIDTH = 160
 
 
 def print_entry(entry: Entry, done: Reproduction, console: Console | None = None) -> None:
@@ -29,16 +29,14 @@ def print_entry(entry: Entry, done: Reproduction, console: Console | None = None
     console
         The console to print on; by default standard output. It need not be a terminal.
     """
-    # A pipe has no terminal width, and table cells wrapped at 80 columns are hard to read.
-    console = console or (here if (here := Console()).is_terminal else Console(width=LEAST_WIDTH))
+    console = console or wide_console()
     console.print()
     console.print(Text(f"{entry.name}: {entry.title}", style="bold"))
     console.print(Text(CITATIONS[entry.paper], style="dim"))
     if done.skipped is not None:
         console.print(Text(f"Skipped: {done.skipped}", style="yellow"))
         return
-    table = Table()
-    table.add_column("what")
+    table = Table("what")
     table.add_column("published", justify="right")
     table.add_column("computed", justify="right")
     table.add_column("", no_wrap=True)

@@ -10,7 +10,7 @@ import math
 import tomllib
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import resources
 from typing import Literal, TypeAlias
@@ -207,21 +207,12 @@ class Entry:
 
     def to_dict(self, done: Reproduction) -> dict[str, object]:
         """Return the JSON form: name, paper, title, rows, findings and skipped."""
-        rows = [
-            {
-                "key": row.key,
-                "published": _jsonable(row.published),
-                "computed": _jsonable(row.computed),
-                "agrees": row.agrees,
-                "note": row.note,
-            }
-            for row in done.rows
-        ]
+        numbers = [{"published": _jsonable(row.published), "computed": _jsonable(row.computed)} for row in done.rows]
         return {
             "name": self.name,
             "paper": self.paper,
             "title": self.title,
-            "rows": rows,
+            "rows": [asdict(row) | values for row, values in zip(done.rows, numbers, strict=True)],
             "findings": list(done.findings),
             "skipped": done.skipped,
         }

@@ -1,6 +1,7 @@
 """All mechanisms compared at one (ε, δ) in one view: planned parameters, simulated errors and a verdict."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -142,7 +143,7 @@ class Comparison:
     @property
     def least_error(self) -> float:
         """The smallest theoretical error of any mechanism; infinite where none has a plan."""
-        return min((one.plan.std_error for one in self.plans if one.plan.meets), default=math.inf)
+        return self.error_of(*(one.plan.name for one in self.plans))
 
     def error_of(self, *names: str) -> float:
         """Return the smallest theoretical error of some mechanisms; infinite where they have no plan."""
@@ -249,21 +250,17 @@ HELPED = {"laplace_counts", "sample_then_suppress", "distributed_laplace"}
 
 def answer(comparisons: Mapping[str, Sequence[Comparison]]) -> str:
     """Return the answer to whether one should use Sampling Privacy, counted over every view and setting."""
-    won: dict[str, int] = {}
-    total, useful = 0, 0
-    for view, compared in comparisons.items():
-        for comparison in compared:
-            if comparison.ranking:
-                ours = comparison.error_of(*FORMS)
-                total += 1
-                useful += ours < OCCUPANCY
-                won[view] = won.get(view, 0) + (ours <= comparison.least_error * ALIKE)
+    planned = [(view, one) for view, compared in comparisons.items() for one in compared if one.ranking]
+    useful = sum(one.error_of(*FORMS) < OCCUPANCY for _, one in planned)
+    won = {view: 0 for view, _ in planned}
+    for view, one in planned:
+        won[view] += one.error_of(*FORMS) <= one.least_error * ALIKE
     views = ", ".join(f"{count} of {len(comparisons[view])} for {VIEWS[view]}" for view, count in won.items())
     return (
         f"Should one use Sampling Privacy? At ε = {EPSILON:g}, δ = {DELTA:g} some form of it has the least error in "
-        f"{sum(won.values())} of {total} settings ({views}); its error is below the {OCCUPANCY} vehicles of a cell "
-        f"in {useful} of them. Errors are of each mechanism planned for that one view: what others then learn is in "
-        "its plan (crowdveil plan)."
+        f"{sum(won.values())} of {len(planned)} settings ({views}); its error is below the {OCCUPANCY} vehicles of a "
+        f"cell in {useful} of them. Errors are of each mechanism planned for that one view: what others then learn is "
+        "in its plan (crowdveil plan)."
     )
 
 
@@ -295,10 +292,7 @@ def findings(view: str, comparisons: Sequence[Comparison]) -> Iterator[str]:
 
 
 def _winners(comparisons: Sequence[Comparison]) -> str:
-    won: dict[str, int] = {}
-    for comparison in comparisons:
-        for best in comparison.ranking[:1]:
-            won[best.plan.name] = won.get(best.plan.name, 0) + 1
+    won = Counter(comparison.ranking[0].plan.name for comparison in comparisons if comparison.ranking)
     words = [f"{name} has the least error in {count} of {len(comparisons)} settings" for name, count in won.items()]
     return "; ".join(words) + "." if words else "no mechanism meets it."
 

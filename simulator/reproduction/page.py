@@ -7,11 +7,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from jinja2 import Environment, StrictUndefined
-
-from simulator.reporting.figures import COLOURS, DASHES, SYMBOLS
-from simulator.reporting.formatting import MISSING, SUPERSCRIPTS, number, whole
-from simulator.reporting.report import build_document, write_document
+from simulator.reporting.figures import faint, numbered_style
+from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
+from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.entry import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
 
@@ -38,8 +36,7 @@ def shown(value: Value) -> str:
     if isinstance(value, int):
         return whole(value)
     if not 1e-3 <= abs(value) < 1e7:
-        mantissa, exponent = f"{value:.2e}".split("e")
-        return f"{mantissa} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−")
+        return scientific(value, decimals=2)
     decimals = max(0, 3 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{decimals}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
@@ -124,33 +121,33 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
 
 
 def _traces(curve: Curve, place: int) -> list[dict[str, Any]]:
-    paint = PUBLISHED if curve.published else COLOURS[place % len(COLOURS)]
+    style = numbered_style(place)
+    paint = PUBLISHED if curve.published else style.colour
     name = escape(f"{curve.name} (published)" if curve.published else curve.name)
     x = list(curve.x)
-    common = {"x": x, "y": _finite(curve.y), "name": name, "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>"}
-    symbol = SYMBOLS[place % len(SYMBOLS)]
+    common = {"x": x, "y": finite(curve.y), "name": name, "hovertemplate": "%{x}: %{y:.4g}<extra>" + name + "</extra>"}
     if curve.kind == "bars":
         fill = "rgba(0,0,0,0)" if curve.published else paint
         marker: dict[str, Any] = {"color": fill, "line": {"color": paint, "width": 1.8}}
         return [{**common, "type": "bar", "marker": marker, **_error_bars(curve)}]
     if curve.kind == "points":
-        marker = {"color": paint, "size": 10, "symbol": f"{symbol}-open" if curve.published else symbol}
+        marker = {"color": paint, "size": 10, "symbol": f"{style.symbol}-open" if curve.published else style.symbol}
         marker["line"] = {"width": 2 if curve.published else 0, "color": paint}
         return [{**common, "type": "scatter", "mode": "markers", "marker": marker, **_error_bars(curve)}]
-    line = {"color": paint, "width": 2.2, "dash": "dash" if curve.published else DASHES[place % len(DASHES)]}
+    line = {"color": paint, "width": 2.2, "dash": "dash" if curve.published else style.dash}
     trace: dict[str, Any] = {**common, "type": "scatter", "mode": "lines", "line": line}
     if curve.published:
-        trace |= {"mode": "lines+markers", "marker": {"symbol": f"{symbol}-open", "size": 8, "color": paint}}
+        trace |= {"mode": "lines+markers", "marker": {"symbol": f"{style.symbol}-open", "size": 8, "color": paint}}
     if curve.low is None or curve.high is None:
         return [trace]
     band = {
         "x": [*x, *x[::-1]],
-        "y": _finite([*curve.high, *list(curve.low)[::-1]]),
+        "y": finite([*curve.high, *list(curve.low)[::-1]]),
         "type": "scatter",
         "mode": "lines",
         "line": {"width": 0},
         "fill": "toself",
-        "fillcolor": _faint(paint),
+        "fillcolor": faint(paint),
         "hoverinfo": "skip",
         "showlegend": False,
     }
@@ -165,23 +162,13 @@ def _error_bars(curve: Curve) -> dict[str, Any]:
         "error_y": {
             "type": "data",
             "symmetric": False,
-            "array": _finite([high - y for high, y in zip(curve.high, known, strict=True)]),
-            "arrayminus": _finite([y - low for low, y in zip(curve.low, known, strict=True)]),
+            "array": finite([high - y for high, y in zip(curve.high, known, strict=True)]),
+            "arrayminus": finite([y - low for low, y in zip(curve.low, known, strict=True)]),
             "color": "#1f2933",
             "thickness": 1.3,
             "width": 4,
         }
     }
-
-
-def _finite(values: Iterable[float | None]) -> list[float | None]:
-    """Return values with None, which JSON can represent, for numbers that are not finite."""
-    return [value if value is not None and math.isfinite(value) else None for value in values]
-
-
-def _faint(colour: str) -> str:
-    red, green, blue = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.16)"
 
 
 Done: TypeAlias = Sequence[tuple[Entry, Reproduction]]
@@ -203,35 +190,26 @@ def build_page(done: Done, *, seed: int) -> str:
         One page with its style, scripts and data inside; it loads nothing.
     """
     here = resources.files("simulator.reproduction")
-    environment = Environment(autoescape=True, trim_blocks=True, undefined=StrictUndefined)
-    environment.filters["shown"] = shown
     title = done[0][0].title if len(done) == 1 else "The founding papers’ tables and figures, computed anew"
-    entries = [
-        {
-            "name": entry.name,
-            "paper": entry.paper,
-            "title": entry.title,
-            "citation": CITATIONS[entry.paper],
-            "done": reproduction,
-            "reason": without_folder(reproduction.skipped or ""),
-            "tally": reproduction.tally(entry.paper).capitalize(),
-        }
-        for entry, reproduction in done
-    ]
-    body = environment.from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8")).render(
-        title=title,
-        seed=seed,
-        entries=entries,
-        summary=_summary(done),
-        skipped=[entry.name for entry, reproduction in done if reproduction.skipped is not None],
-    )
     figures = {
         f"{entry.name}-{place}": plot(drawing)
         for entry, reproduction in done
         for place, drawing in enumerate(reproduction.drawings, start=1)
     }
+    # This project's own tables compare theory with simulation and have no published values.
+    of_papers = [reproduction.counts for entry, reproduction in done if entry.paper != OWN]
+    values = {
+        "heading": title,
+        "seed": seed,
+        "done": done,
+        "counts": [sum(numbers) for numbers in zip((0, 0, 0), *of_papers, strict=True)],
+        "citations": CITATIONS,
+        "shown": shown,
+        "without_folder": without_folder,
+    }
+    template = environment().from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8"))
     style = here.joinpath("page.css").read_text(encoding="utf-8")
-    return build_document(f"{title} · crowdveil", body, {"figures": figures}, style=style)
+    return render_page(template, f"{title} · crowdveil", {"figures": figures}, values, style=style)
 
 
 def write_page(done: Done, path: Path, *, seed: int) -> Path:
@@ -243,21 +221,3 @@ def write_page(done: Done, path: Path, *, seed: int) -> Path:
         If the page cannot be written to `path`.
     """
     return write_document(build_page(done, seed=seed), path)
-
-
-def _summary(done: Done) -> str:
-    """Return how many published values agree, over the entries of papers."""
-    # This project's own tables compare theory with simulation and have no published values.
-    papers = [reproduction.counts for entry, reproduction in done if entry.paper != OWN]
-    agree, differ, new = (sum(numbers) for numbers in zip((0, 0, 0), *papers, strict=True))
-    words = ""
-    if agree + differ:
-        words = f"Of {agree + differ} published values and conclusions {agree} agree with what is computed here"
-        words += (
-            f" and {differ} {'does' if differ == 1 else 'do'} not; the notes state what was found" if differ else ""
-        )
-        words += ". "
-    if new:
-        values = "value is" if new == 1 else "values are"
-        words += f"{new} {'further ' if words else ''}{values} computed where the papers state none."
-    return words

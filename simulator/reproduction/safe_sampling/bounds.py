@@ -9,6 +9,7 @@ import numpy as np
 from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
+from simulator.reporting.formatting import finite
 from simulator.reproduction.entry import Curve, Results
 
 
@@ -53,35 +54,27 @@ TABLE_EPSILONS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 def suppression_table(results: Results, _seed: int) -> None:
     """Recompute Table 2, and the exact worst crowd beside it."""
-    table = {
-        (beta, epsilon): strongly_safe_delta(k=TABLE_K, sampling=beta, epsilon=epsilon)
-        for beta in TABLE_BETAS
-        for epsilon in TABLE_EPSILONS
-    }
-    exact = {
-        (beta, epsilon): worst_crowd_delta(k=TABLE_K, sampling=beta, epsilon=epsilon)
-        for beta in TABLE_BETAS
-        for epsilon in TABLE_EPSILONS
-    }
-    shares = [delta / least for delta, least in zip(table.values(), exact.values(), strict=True)]
-    printed = list(itertools.chain.from_iterable(results.printed[f"{beta:g}"] for beta in TABLE_BETAS))
-    for (beta, epsilon), text in zip(table, printed, strict=True):
-        results.add_row("theorem_5", table[beta, epsilon], printed=text, beta=beta, epsilon=epsilon)
-    for (beta, epsilon), share in zip(table, shares, strict=True):
-        results.add_row("exact", exact[beta, epsilon], beta=beta, epsilon=epsilon, share=share)
-    lines = [[table[beta, epsilon] for epsilon in TABLE_EPSILONS] for beta in TABLE_BETAS]
-    falls = all(a > b for line in lines for a, b in itertools.pairwise(line))
-    rises = all(a < b for one, after in itertools.pairwise(lines) for a, b in zip(one, after, strict=True))
-    results.add_row("in_epsilon", "decreases" if falls else "does not")
-    results.add_row("in_beta", "decreases" if rises else "does not")
+    settings = list(itertools.product(TABLE_BETAS, TABLE_EPSILONS))
+    bound, exact = (
+        np.array([delta(k=TABLE_K, sampling=beta, epsilon=epsilon) for beta, epsilon in settings])
+        for delta in (strongly_safe_delta, worst_crowd_delta)
+    )
+    shares = bound / exact
+    printed = [text for beta in TABLE_BETAS for text in results.printed[f"{beta:g}"]]
+    for (beta, epsilon), delta, text in zip(settings, bound, printed, strict=True):
+        results.add_row("theorem_5", delta, printed=text, beta=beta, epsilon=epsilon)
+    for (beta, epsilon), delta, share in zip(settings, exact, shares, strict=True):
+        results.add_row("exact", delta, beta=beta, epsilon=epsilon, share=share)
+    lines, least = (deltas.reshape(len(TABLE_BETAS), len(TABLE_EPSILONS)) for deltas in (bound, exact))
+    results.add_row("in_epsilon", "decreases" if (np.diff(lines, axis=1) < 0).all() else "does not")
+    results.add_row("in_beta", "decreases" if (np.diff(lines, axis=0) > 0).all() else "does not")
     curves = []
-    for beta, line in zip(TABLE_BETAS, lines, strict=True):
+    for beta, line, worst in zip(TABLE_BETAS, lines, least, strict=True):
         shown = [float(text) for text in results.printed[f"{beta:g}"]]
-        least = [exact[beta, epsilon] for epsilon in TABLE_EPSILONS]
         curves += [
             Curve(f"β = {beta:g}, Table 2", TABLE_EPSILONS, shown, "points", published=True),
             Curve(f"β = {beta:g}, theorem 5", TABLE_EPSILONS, line),
-            Curve(f"β = {beta:g}, exact worst crowd", TABLE_EPSILONS, least),
+            Curve(f"β = {beta:g}, exact worst crowd", TABLE_EPSILONS, worst),
         ]
     results.add_panel("delta", curves)
     results.add_findings("digits", "bound", low=min(shares), high=max(shares))
@@ -243,12 +236,12 @@ def least_levels(results: Results, _seed: int) -> None:
         results.add_row("effect", at[0.4] / at[0.05], k=k, found=found)
     for beta in BETAS:
         start = least_epsilon(beta)
-        finite = next(k for k in range(1, 100) if search_epsilon(strongly_safe_delta, k, beta, start) < math.inf)
+        first = next(k for k in range(1, 100) if search_epsilon(strongly_safe_delta, k, beta, start) < math.inf)
         needed = math.ceil(math.log(TARGET) / math.log(beta) - 1e-12)
-        results.add_row("finite", finite, beta=beta, needed=needed, start=start)
+        results.add_row("finite", first, beta=beta, needed=needed, start=start)
     exact = [search_epsilon(worst_crowd_delta, k, 0.2, 0.0) for k in ks]
-    curves = [Curve(f"β = {beta:g}", ks, _with_gaps(lines[beta])) for beta in BETAS]
-    results.add_panel("least", [*curves, Curve("β = 0.2, exact worst crowd", ks, _with_gaps(exact))])
+    curves = [Curve(f"β = {beta:g}", ks, finite(lines[beta])) for beta in BETAS]
+    results.add_panel("least", [*curves, Curve("β = 0.2, exact worst crowd", ks, finite(exact))])
 
 
 def search_epsilon(delta: Callable[..., float], k: int, beta: float, start: float) -> float:
@@ -264,8 +257,3 @@ def search_epsilon(delta: Callable[..., float], k: int, beta: float, start: floa
         middle = (low + high) / 2
         low, high = (low, middle) if delta(k=k, sampling=beta, epsilon=middle) <= target else (middle, high)
     return high
-
-
-def _with_gaps(values: list[float]) -> list[float | None]:
-    """Return values with None, which leaves a gap in the drawing, where they are not finite."""
-    return [value if math.isfinite(value) else None for value in values]
