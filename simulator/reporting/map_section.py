@@ -166,6 +166,8 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     values
         Values for the section's template.
     """
+    if run.estimates.empty:  # campaigns of speeds alone may publish no cell
+        return {"empty": True}
     if len(run.cells) == 1:
         return {"one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)

@@ -16,6 +16,7 @@ from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandom
 from mechanisms.local import NoPrivacy
 from simulator.aggregation.plain_servers import Trusted
 from simulator.experiment.run import run_scenario
+from simulator.reporting import print_summary, write_report
 from simulator.roads import build_grid
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel, Transmission
@@ -251,7 +252,9 @@ def test_a_city_of_speeds_alone_and_of_cells_too_empty_to_speak(tmp_path):
     assert result.facts["releases"][0]["notes"] == [
         "campaigns.mean: speeds are reported to trusted; sampling take no part"
     ]
-    result.save(tmp_path / "run")
+    result.save(tmp_path / "run", render=write_report)
+    assert "No campaign published an estimate of any cell." in (tmp_path / "run" / "report.html").read_text("utf-8")
+    print_summary(tmp_path / "run")
 
 
 # ---- repeated releases of one moment's speeds, against theory ----------------------------------------------------
