@@ -438,7 +438,10 @@ def _read_text(
     """Read delimited text or ARFF by pandas, with the options `how`."""
     separator = separator or _separator(file)
     how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
-    how["dtype"] = "str" if text is None else {(columns or {}).get(name, name): "str" for name in text}
+    wanted = [(columns or {}).get(name, name) for name in text or ()]
+    # pandas takes a number for the position of a column, from 0.
+    types = {column - 1 if isinstance(column, int) else column: "str" for column in wanted}
+    how["dtype"] = "str" if text is None else types
     with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         body: BinaryIO = stream
