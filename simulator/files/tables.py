@@ -242,7 +242,7 @@ class Table:
             given = self.column(name)[wrong]
             wrong[wrong] = (given.notna() & (given.astype("str").str.strip() != "")).to_numpy(dtype=np.bool_)
         kind = "a whole number" if whole else "a finite number"
-        bounds = f", {at_least:g} to {at_most:g}" if at_most < np.inf else f", {at_least:g} or more"
+        bounds = f", {at_least:g} to {at_most:g}" if at_most < MOST_EXACT else f", {at_least:g} or more"
         bounds = bounds if at_least > -np.inf else ""
         wrong |= (numbers < at_least) | (numbers > at_most) | (whole & (numbers % 1 != 0) & ~np.isnan(numbers))
         self.refuse(name, wrong, kind + bounds)

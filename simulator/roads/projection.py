@@ -261,6 +261,12 @@ def _fault(
     return f"{file}: {where(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"
 
 
+def distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance between the points of each pair: two arrays of shape (n, 2) to one of shape (n,)."""
+    across = b - a
+    return np.asarray(np.hypot(across[:, 0], across[:, 1]))
+
+
 LOCAL = "transverse Mercator about"
 """Beginning of the names of systems that `crs_about` makes."""
 

@@ -14,11 +14,10 @@ import shapely
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted, rows_in_words
-from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import coordinates_swapped, length_doubts, shape_doubts
-from simulator.roads.projection import WGS84, Projection, crs_about, known_crs
-from simulator.roads.read_report import LinkValues, ReadReport, parallel_remarks
+from simulator.roads.connectivity import Loss, largest_part_for_trips
+from simulator.roads.plausibility import check_axes, length_doubts, shape_doubts
+from simulator.roads.projection import WGS84, Projection, crs_about, distances, known_crs
+from simulator.roads.read_report import LinkValues, ReadReport, network_and_report, parallel_remarks
 from simulator.roads.readers.gmns_links import LINK_COLUMNS, LINK_OPTIONAL, GmnsLinks, link_values
 from simulator.roads.readers.gmns_tables import (
     NODE_COLUMNS,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
+    from simulator.roads.network import RoadNetwork
 
 METRES: Mapping[str, float] = (
     dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
@@ -279,13 +279,12 @@ def read_gmns(
         where=rows_in_words,
     )
     length = np.nan_to_num(links.numbers["length"])
-    if source.is_geographic and coordinates_swapped(nodes.xy, links.from_row, links.to_row, length):
-        rule = "x_coord must be longitude and y_coord latitude; the links' lengths fit far better with the two swapped"
-        raise InputError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
+    if source.is_geographic:
+        rule = "x_coord must be longitude and y_coord latitude"
+        check_axes(node_table, nodes.xy, links.from_row, links.to_row, length, rule=rule)
     node_xy = projection.metres(nodes.xy)
     lines, far = _oriented(links, shapes.projected(projection), node_xy)
-    across = node_xy[links.to_row] - node_xy[links.from_row]
-    straight_m = np.hypot(across[:, 0], across[:, 1])
+    straight_m = distances(node_xy[links.from_row], node_xy[links.to_row])
     shape_m = np.array([np.nan if line is None else line.length for line in lines])
     numbers = link_values(
         links,
@@ -299,8 +298,6 @@ def read_gmns(
     )
     graph = _graph(nodes, links, node_xy, lines, numbers, projection)
     whole = keep == "all" or (keep is None and config.keep_all)
-    part, loss = (graph, Loss(0, 0, 0.0)) if whole else largest_part_for_trips(graph)
-    network = RoadNetwork.from_graph(part)
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
     doubts = [
@@ -309,26 +306,27 @@ def read_gmns(
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
         *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),
-        *numbers.doubts,
     ]
     if far:
         doubts.append(
             f"{link_table.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')} more than {_FAR_M:g} m "
             "from the nodes of the link: check the coordinate system of geometries, and dir_flag"
         )
-    return network, ReadReport(
+    return network_and_report(
+        graph,
+        numbers,
+        part_of=_everything if whole else largest_part_for_trips,
         links_file=link_table.file,
         node_rows=len(node_table),
         link_rows=len(link_table),
-        remarks=(*config.remarks, *numbers.remarks, *_remarks(links, shapes, graph)),
         dropped=links.dropped,
-        defaults=numbers.defaults,
-        loss=loss,
-        lost_zones=lost_zones(graph, part),
-        doubts=tuple(doubts),
-        nodes=len(network.node_names),
-        links=len(network.links),
+        remarks=[*config.remarks, *numbers.remarks, *_remarks(links, shapes, graph)],
+        doubts=doubts,
     )
+
+
+def _everything(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
+    return graph, Loss(0, 0, 0.0)
 
 
 def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **values: float | None) -> None:
@@ -370,16 +368,12 @@ def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]
     begins = shapely.get_coordinates(shapely.get_point(lines[there], 0))
     ends = shapely.get_coordinates(shapely.get_point(lines[there], -1))
     first, last = node_xy[links.from_row[there]], node_xy[links.to_row[there]]
-    along = np.maximum(_distance(begins, first), _distance(ends, last))
-    against = np.maximum(_distance(begins, last), _distance(ends, first))
+    along = np.maximum(distances(begins, first), distances(ends, last))
+    against = np.maximum(distances(begins, last), distances(ends, first))
     flag = links.dir_flag[there]
     turned = (flag == -1) | ((flag == 0) & (against < along))
     lines[there[turned]] = shapely.reverse(lines[there[turned]])
     return lines, int((np.where(turned, against, along) > _FAR_M).sum())
-
-
-def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.hypot(a[:, 0] - b[:, 0], a[:, 1] - b[:, 1])
 
 
 def _graph(

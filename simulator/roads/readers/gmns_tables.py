@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from shapely.geometry.base import BaseGeometry
 
     from simulator.files.tables import Table
     from simulator.roads.projection import Projection
@@ -224,22 +223,19 @@ class Geometries:
         values = _values(table)
         ids = node_ids(table.texts("geometry_id"))
         file = find_table(folder, "geometry")
-        wanted = [own is None and identifier is not None for own, identifier in zip(values, ids, strict=True)]
-        if not any(wanted) or (file is None and not table.has("geometry_id")):
+        wanted = np.array([own is None and name is not None for own, name in zip(values, ids, strict=True)])
+        if not wanted.any() or (file is None and not table.has("geometry_id")):
             return cls(*_lines(table, values))
         if file is None:
             raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
         shapes = open_table(file, required=("geometry_id", "geometry"))
         rows = {identifier: row for row, identifier in enumerate(unique_ids(shapes, "geometry_id"))}
-        unknown = np.array([need and identifier not in rows for need, identifier in zip(wanted, ids, strict=True)])
-        table.refuse("geometry_id", unknown, f"one of {file}")
+        at = np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)
+        table.refuse("geometry_id", wanted & (at < 0), f"one of {file}")
         both(shapes.check, table.check)
         lines, in_parts = _lines(table, values)
         shared, shared_in_parts = _lines(shapes, _values(shapes))
-        for link, (need, identifier) in enumerate(zip(wanted, ids, strict=True)):
-            if need:
-                lines[link], in_parts[link] = shared[rows[identifier or ""]], shared_in_parts[rows[identifier or ""]]
-        return cls(lines, in_parts)
+        return cls(np.where(wanted, shared[at], lines), np.where(wanted, shared_in_parts[at], in_parts))
 
     def projected(self, projection: Projection) -> Geometries:
         """Project every line to metres; a line that cannot be projected becomes None.
@@ -277,33 +273,20 @@ def _values(table: Table) -> list[object]:
 
 def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
     """Convert text or bytes to lines, and return which shapes have parts that do not join."""
-    lines = np.full(len(values), None, dtype=object)
-    wrong, in_parts = np.zeros(len(values), dtype=np.bool_), np.zeros(len(values), dtype=np.bool_)
-    for row, value in enumerate(values):
-        if value is None:
-            continue
-        shape = _shape(value)
-        if isinstance(shape, shapely.MultiLineString):
-            parts = shape.geoms
-            shape = parts[0] if len(parts) == 1 else shapely.line_merge(shape, directed=True)
-            in_parts[row] = not isinstance(shape, shapely.LineString) and not shape.is_empty
-        elif not isinstance(shape, shapely.LineString):
-            wrong[row] = shape is None or not shape.is_empty
-            continue
-        if not np.isfinite(shapely.get_coordinates(shape)).all():
-            wrong[row] = True
-        elif isinstance(shape, shapely.LineString) and not shape.is_empty:
-            lines[row] = shapely.LineString(shapely.get_coordinates(shape))
+    read = shapely.from_wkb if any(isinstance(value, bytes) for value in values) else shapely.from_wkt
+    shapes = read(np.array(values, dtype=object), on_invalid="ignore")
+    several = shapely.get_type_id(shapes) == shapely.GeometryType.MULTILINESTRING
+    shapes[several] = [
+        shape.geoms[0] if len(shape.geoms) == 1 else shapely.line_merge(shape, directed=True)
+        for shape in shapes[several]
+    ]
+    empty, is_line = shapely.is_empty(shapes), shapely.get_type_id(shapes) == shapely.GeometryType.LINESTRING
+    given = np.array([value is not None for value in values])
+    wrong = given & ~several & ~is_line & ~empty
+    xy, of = shapely.get_coordinates(shapes, return_index=True)
+    wrong[of[~np.isfinite(xy).all(axis=1)]] = True
     table.refuse("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
     table.check()
-    return lines, in_parts
-
-
-def _shape(value: object) -> BaseGeometry | None:
-    """Read one shape; None if the value is not a shape."""
-    try:
-        if isinstance(value, bytes):
-            return shapely.from_wkb(value, on_invalid="raise")
-        return shapely.from_wkt(str(value), on_invalid="raise")
-    except (shapely.errors.GEOSException, shapely.errors.ShapelyError, TypeError, ValueError):
-        return None
+    lines = shapely.force_2d(shapes)
+    lines[~is_line | empty] = None
+    return lines, several & ~is_line & ~empty

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +14,14 @@ import shapely
 from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError, positive_faults
-from simulator.files.messages import Doubt, counted
+from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_doubts
 from simulator.roads.projection import WGS84, parsed_crs
+from simulator.roads.read_report import ReadReport
 from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
@@ -42,63 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import networkx as nx
-
-    from simulator.roads.connectivity import Loss
-
-
-@dataclass(frozen=True)
-class OsmReport:
-    """Report on reading an OpenStreetMap file: data left out, changed and filled in.
-
-    Parameters
-    ----------
-    file
-        The file's name.
-    left_out
-        Data left out or corrected before edges were joined to links, one sentence each.
-    loss
-        Nodes and edges outside the largest strongly connected part, counted before edges were joined to links.
-    points
-        Number of nodes that have become points of a link's geometry.
-    loops
-        Number of roads from a junction to itself that were cut in two.
-    filled
-        The defaults used where tags state no value, one sentence per attribute.
-    nodes, links
-        Numbers of nodes and links that were kept.
-    doubts
-        Indications that speeds are wrong, one sentence each.
-    """
-
-    file: str
-    left_out: tuple[str, ...]
-    loss: Loss
-    points: int
-    loops: int
-    filled: tuple[str, ...]
-    nodes: int
-    links: int
-    doubts: tuple[Doubt, ...] = ()
-
-    def notes(self) -> list[str]:
-        """Return the differences between file and network in plain words.
-
-        Returns
-        -------
-        list of str
-            One sentence each.
-        """
-        notes: list[str] = [*self.doubts]
-        notes += [f"{self.file}: {reason}" for reason in self.left_out]
-        if self.loss.nodes:
-            kept = f"kept the largest part {self.loss.part}"
-            notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")
-        if self.points:
-            points = counted(self.points, "node between them is a point", "nodes between them are points")
-            notes.append(f"{self.file}: links lead from junction to junction; {points} of their geometry")
-        if self.loops:
-            notes.append(f"{self.file}: cut {counted(self.loops, 'link')} from a junction to itself in two")
-        return notes + [f"{self.file}: {reason}" for reason in self.filled]
 
 
 MOST_FAULTS = 20
@@ -220,7 +163,7 @@ def _tag_text(value: Any) -> str:
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
 
 
-def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, OsmReport]:
+def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, ReadReport]:
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
@@ -240,7 +183,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     -------
     network : RoadNetwork
         Nodes are keyed by OpenStreetMap's ids. Edges have the attribute ``osm_ways``, the ids of their ways.
-    report : OsmReport
+    report : ReadReport
         What was left out and filled in.
 
     Raises
@@ -266,7 +209,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, OsmReport]:
+def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, ReadReport]:
     """Join the streets of the largest strongly connected part to links, and compile the network."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
@@ -274,19 +217,26 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
     filled = _make_links(joined)
     known = {(data["x"], data["y"]): node for node, data in part.nodes(data=True)}
     cut, dropped = split_loops(joined, known)
+    remarks = [*left_out]
     if dropped:
-        left_out.append(f"left out {counted(dropped, 'edge')} from a node to itself")
+        remarks.append(f"left out {counted(dropped, 'edge')} from a node to itself")
+    if loss.nodes:
+        remarks.append(f"kept the largest part {loss.part}; left out {loss.km_words} of streets")
+    if points:
+        between = counted(points, "node between them is a point", "nodes between them are points")
+        remarks.append(f"links lead from junction to junction; {between} of their geometry")
+    if cut:
+        remarks.append(f"cut {counted(cut, 'link')} from a junction to itself in two")
     network = RoadNetwork.from_graph(joined)
-    report = OsmReport(
-        file=path.name,
-        left_out=tuple(left_out),
+    report = ReadReport(
+        links_file=path.name,
+        node_rows=graph.number_of_nodes(),
+        link_rows=graph.number_of_edges(),
+        remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled)],
         loss=loss,
-        points=points,
-        loops=cut,
-        filled=tuple(filled),
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
+        doubts=speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
     )
     return network, report
 

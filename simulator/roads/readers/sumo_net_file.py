@@ -12,7 +12,7 @@ from simulator.files.extras import import_extra
 from simulator.files.xml_elements import elements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _NUMBERS = {"lane": ("speed", "length"), "junction": ("x", "y")}
@@ -25,19 +25,8 @@ _NEEDED = {
 }
 
 
-class NetFile:
-    """Passes the elements of a net file to sumolib's reader, and reports the line of an error.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Attributes
-    ----------
-    net : sumolib.net.Net
-        The network read, without internal edges and with turns.
-    """
+class _NetFile:
+    """Passes the elements of a net file to sumolib's reader, and reports the line of an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -46,41 +35,22 @@ class NetFile:
         self._root = ""
         self._edges: dict[str, int] = {}
         self._junctions: dict[str, int] = {}
-        self.net: Any = self._reader.getNet()
 
-    @property
-    def edges(self) -> list[Any]:
-        """Edges that are not part of a junction."""
-        return list(self.net.getEdges())
-
-    @property
-    def nodes(self) -> list[Any]:
-        """Junctions."""
-        return list(self.net.getNodes())
-
-    @property
-    def location(self) -> dict[str, str]:
-        """Attributes of ``<location>``."""
-        return dict(self.net._location)  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
-
-    def line_of(self, edge: Any) -> int:
-        """Line in which an edge begins."""
-        return self._edges[edge.getID()]
-
-    def read(self) -> None:
-        """Read the file.
-
-        Raises
-        ------
-        InputError
-            If it cannot be read, is not a SUMO network, or an element cannot be used.
-        """
+    def read(self) -> Any:
+        """Read the file, and return sumolib's network of it."""
         for name, attributes, line in elements_of(self._path):
             self._line = line
-            if attributes is None:
-                self._over(name)
-            else:
+            if attributes is not None:
                 self._begins(name, attributes)
+                continue
+            try:
+                self._reader.endElement(name)
+            except KeyError as error:
+                raise self._fault(f"</{name}>: {_why(error)}") from error
+        net = self._reader.getNet()
+        if faults := list(self._faults(net)):
+            raise InputError(faults)
+        return net
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
         """Check what sumolib does not check, then pass the start of the element to it."""
@@ -105,45 +75,22 @@ class NetFile:
         except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
             raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
 
-    def _over(self, name: str) -> None:
-        """Pass the end of the element to sumolib."""
-        try:
-            self._reader.endElement(name)
-        except KeyError as error:
-            raise self._fault(f"</{name}>: {_why(error)}") from error
-
-    def check(self) -> None:
-        """Check what can be checked only after the whole file is read.
-
-        Raises
-        ------
-        InputError
-            If an edge has no lanes or an end that is not a junction, or a lane has no length, speed or shape; with one
-            fault for each.
-        """
-        faults = []
-        for edge in self.net.getEdges():
-            where = f"{self._path}: line {self.line_of(edge)}: edge {edge.getID()!r}"
-            faults += [
-                f"{where}: {end} must be a junction of the file, got {node.getID()!r}"
-                for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode()))
-                if node.getID() not in self._junctions
-            ]
+    def _faults(self, net: Any) -> Iterator[str]:
+        """Yield the faults that can be found only after the whole file is read."""
+        for edge in net.getEdges():
+            where = f"{self._path}: line {self._edges[edge.getID()]}: edge {edge.getID()!r}"
+            for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode())):
+                if node.getID() not in self._junctions:
+                    yield f"{where}: {end} must be a junction of the file, got {node.getID()!r}"
             if not edge.getLanes():
-                faults.append(f"{where}: it has no lanes")
-            faults += [
-                f"{where}: {what} of a lane must be above 0, got {value:g}"
-                for lane in edge.getLanes()
-                for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed()))
-                if not value > 0
-            ]
-            faults += [
-                f"{where}: the shape of a lane must have two points or more, finite, got {len(lane.getShape())}"
-                for lane in edge.getLanes()
-                if len(lane.getShape()) < 2 or not np.isfinite(lane.getShape()).all()
-            ]
-        if faults:
-            raise InputError(faults)
+                yield f"{where}: it has no lanes"
+            for lane in edge.getLanes():
+                for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed())):
+                    if not value > 0:
+                        yield f"{where}: {what} of a lane must be above 0, got {value:g}"
+                shape = lane.getShape()
+                if len(shape) < 2 or not np.isfinite(shape).all():
+                    yield f"{where}: the shape of a lane must have two points or more, finite, got {len(shape)}"
 
     def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
         """Record the line in which a name is defined; raise if it was defined before."""
@@ -156,7 +103,7 @@ class NetFile:
         return InputError([f"{self._path}: line {self._line}: {rule}{got}"])
 
 
-def read_net_file(path: Path) -> NetFile:
+def read_net_file(path: Path) -> Any:
     """Read a SUMO network file.
 
     Parameters
@@ -166,18 +113,15 @@ def read_net_file(path: Path) -> NetFile:
 
     Returns
     -------
-    NetFile
-        The file, read and checked.
+    sumolib.net.Net
+        The network, checked, without internal edges and with turns.
 
     Raises
     ------
     InputError
         If the file cannot be read, is not a SUMO network, or contains data that cannot be used; it names the line.
     """
-    file = NetFile(path)
-    file.read()
-    file.check()
-    return file
+    return _NetFile(path).read()
 
 
 def number_of(text: str) -> float:

@@ -11,10 +11,16 @@ import pyproj
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.tables import Table, duplicated
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
-from simulator.roads.projection import WGS84, Projection, utm_about
-from simulator.roads.read_report import DroppedRows, FilledDefault, LinkValues, ReadReport, usable_rows
+from simulator.roads.plausibility import check_axes, length_doubts, speed_doubts
+from simulator.roads.projection import WGS84, Projection, distances, utm_about
+from simulator.roads.read_report import (
+    DroppedRows,
+    FilledDefault,
+    LinkValues,
+    ReadReport,
+    network_and_report,
+    usable_rows,
+)
 from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
@@ -23,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.files.tables import Table
+    from simulator.roads.network import RoadNetwork
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 
@@ -110,8 +116,7 @@ def _lengths(
     """Return lengths as given, or straight distances; these are meaningless where an end is not known."""
     if table.has("length_m"):
         return table.numbers("length_m")
-    across = node_xy[to_row] - node_xy[from_row]
-    return np.hypot(across[:, 0], across[:, 1])
+    return distances(node_xy[from_row], node_xy[to_row])
 
 
 def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -258,12 +263,13 @@ def read_tables(
         capacity_vph=capacity_vph,
     )
     from_row, to_row = from_row[usable], to_row[usable]
-    across = node_xy[to_row] - node_xy[from_row]
     doubts = Projection(projected, projected).doubts(node_xy, file=node_table.file)
     if edge_table.has("length_m"):
-        _check_axes(node_table, from_row, to_row, values.columns["length_m"])
-        straight_m = np.hypot(across[:, 0], across[:, 1])
-        doubts += length_doubts(values.columns["length_m"], straight_m, file=edge_table.file)
+        length_m = values.columns["length_m"]
+        if node_table.has("lon"):
+            lonlat = np.column_stack((node_table.numbers("lon"), node_table.numbers("lat")))
+            check_axes(node_table, lonlat, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
+        doubts += length_doubts(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
     keys = node_keys(names)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
@@ -273,39 +279,17 @@ def read_tables(
         (keys[start], keys[end], data)
         for start, end, data in zip(from_row.tolist(), to_row.tolist(), edges_data, strict=True)
     )
-    part, loss = largest_strong_component(graph)
-    network = RoadNetwork.from_graph(part)
-    report = ReadReport(
+    return network_and_report(
+        graph,
+        values,
+        part_of=largest_strong_component,
         links_file=str(edges),
         node_rows=len(node_table),
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
-        defaults=values.defaults,
-        loss=loss,
-        nodes=len(network.node_names),
-        links=len(network.links),
-        doubts=(*doubts, *values.doubts),
+        doubts=doubts,
     )
-    return network, report
-
-
-def _check_axes(
-    nodes: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], length_m: NDArray[np.float64]
-) -> None:
-    """Raise if positions fit the lengths of the edges far better with latitude and longitude swapped.
-
-    Raises
-    ------
-    InputError
-        If so.
-    """
-    if not nodes.has("lon"):
-        return
-    lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
-    if coordinates_swapped(lonlat, from_row, to_row, length_m):
-        rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
-        raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
 
 
 def _check_arguments(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -240,26 +240,29 @@ class Layers:
         return cls(pd.DataFrame(nodes), pd.DataFrame(links), points, lines, network.crs)
 
 
-def network_of(
-    nodes: Sequence[dict[str, Any]],
-    links: Sequence[dict[str, Any]],
-    lines: Sequence[Any],
-    *,
-    crs: object,
-    files: tuple[str, str],
-) -> RoadNetwork:
-    """Convert rows back to a network.
+class Layer(NamedTuple):
+    """Rows of one layer as they were read.
+
+    ``rows`` has a dict of column to value for each row, None where there is no value. ``shapes`` has the geometries,
+    ``crs`` their coordinate system, None if the file does not state it.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    shapes: Sequence[Any]
+    crs: object
+
+
+def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: object = None) -> RoadNetwork:
+    """Convert layers back to a network.
 
     Parameters
     ----------
     nodes, links
-        Column to value, one dict per row; None where a table has no value.
-    lines
-        Geometry of each link.
-    crs
-        The coordinate system of the network.
+        The two layers.
     files
-        Names of the two tables for messages.
+        Names of the two for messages.
+    crs
+        The coordinate system of the network; that of the layers if None.
 
     Returns
     -------
@@ -269,26 +272,29 @@ def network_of(
     Raises
     ------
     InputError
-        If a column is missing, a node or a link occurs twice, or an end is not a node; or if the graph violates the
-        schema. It names file, row and rule.
+        If a column is missing, a node or a link occurs twice, an end is not a node, or the coordinate systems of the
+        layers differ; or if the graph violates the schema. It names file, row and rule.
     """
-    for rows, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
-        if not rows:
+    common = _common_crs(nodes.crs, links.crs, files=files)
+    for layer, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
+        if not layer.rows:
             raise InputError([f"{file}: it holds no rows"])
-        absent = [name for name in wanted if name not in rows[0] and f"{name}_json" not in rows[0]]
+        names = layer.rows[0]
+        absent = [name for name in wanted if name not in names and f"{name}_json" not in names]
         if absent:
-            raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
+            raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(names)}" for name in absent])
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs or common)
     faults: list[str] = []
     places: dict[str, str] = {}
-    for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
+    for number, data in enumerate(from_rows(nodes.rows, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
             faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
             places[f"node {node!r}"] = f"{files[0]}: row {number}"
-    for number, (data, line) in enumerate(zip(from_rows(links, file=files[1]), lines, strict=True), start=1):
+    link_data = from_rows(links.rows, file=files[1])
+    for number, (data, line) in enumerate(zip(link_data, links.shapes, strict=True), start=1):
         start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
         straight = data.pop("straight", False)
         data.pop("link", None)
@@ -309,10 +315,12 @@ def network_of(
     try:
         return RoadNetwork.from_graph(graph)
     except InputError as error:
-        raise InputError([f"{_place(fault, places, files[1])}: {fault}" for fault in error.faults[:20]]) from None
+        # A fault against the schema begins with its node or edge.
+        rows = [places.get(fault.partition(": ")[0], files[1]) for fault in error.faults[:20]]
+        raise InputError(f"{row}: {fault}" for row, fault in zip(rows, error.faults, strict=False)) from None
 
 
-def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> object:
+def _common_crs(nodes: object, links: object, *, files: tuple[str, str]) -> object:
     """Return the common coordinate system of both layers.
 
     Raises
@@ -326,12 +334,6 @@ def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> obje
         names = [known_crs(crs, file).name for crs, file in zip((nodes, links), files, strict=True)]
         raise InputError([f"{files[1]}: crs must be that of {files[0]}, {names[0]!r}, got {names[1]!r}"])
     return nodes
-
-
-def _place(fault: str, places: dict[str, str], other: str) -> str:
-    """Return the file and row of the node or edge to which a fault against the schema refers."""
-    what, _, _ = fault.partition(": ")
-    return places.get(what, other)
 
 
 def _is_key(value: object) -> bool:
