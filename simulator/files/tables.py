@@ -253,12 +253,6 @@ class Table:
         numbers = self.checked_numbers(name, at_least=at_least, at_most=at_most, whole=True)
         return np.nan_to_num(numbers).astype(np.int64)
 
-    def checked_texts(self, name: str) -> pd.Series[Any]:
-        """Return a column as it is in the file, and note rows without a value."""
-        column = self.column(name)
-        self.refuse(name, column.isna().to_numpy(dtype=np.bool_), "text")
-        return column
-
     def times(self, name: str, *, form: str, utc: bool = False) -> pd.Series[Any]:
         """Return a column as times, and note rows with any other value, which are NaT.
 
@@ -369,12 +363,6 @@ def numbers_in(column: pd.Series) -> pd.Series:
         return pd.to_numeric(column, errors="coerce")
     except OverflowError:
         return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
-
-
-def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return which values occur more than once, bool, shape (n,); None does not count as a value."""
-    column = pd.Series(list(values), dtype="object")
-    return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))
 
 
 def check_parquet(stored: pq.ParquetFile, file: str | Path, *, columns: Collection[str] | None = None) -> None:

@@ -217,7 +217,7 @@ ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
         pytest.param(graphml(directed="undirected"), "its edges must be directed", id="undirected"),
         pytest.param(graphml(), "the road network is empty: the graph has no nodes", id="no nodes"),
         pytest.param(graphml(ONE.format(24, 60)), "the road network is empty: the graph has no edges", id="no edges"),
-        pytest.param(graphml(crs="mars"), "must have a crs that PROJ knows, got 'mars'", id="crs"),
+        pytest.param(graphml(crs="mars"), "crs of the graph: not a coordinate system pyproj knows: 'mars'", id="crs"),
         pytest.param(graphml('<node id="1"/>'), "node 1: x must be a finite number", id="nowhere"),
         pytest.param(graphml(ONE.format(24, 99)), "node 1: y must be a finite number, in degrees at most 90", id="lat"),
         pytest.param(graphml(ONE.format("nan", 60)), "node 1: x must be a finite number", id="nan"),

@@ -148,8 +148,8 @@ def test_without_a_projection_the_anchor_places_it(write):
 def test_a_frame_refuses_what_is_no_projection_in_metres():
     for projection, said in (
         ("+proj=longlat +datum=WGS84", "must be projected, in metres"),
-        ("+proj=utm +zone=99", "a projection that PROJ knows"),
-        ("rubbish", "a projection that PROJ knows"),
+        ("+proj=utm +zone=99", "not a coordinate system pyproj knows: '+proj=utm +zone=99'"),
+        ("rubbish", "not a coordinate system pyproj knows: 'rubbish'"),
     ):
         with pytest.raises(InputError, match="projParameter of location") as caught:
             NetFrame.from_location({"projParameter": projection, "netOffset": "0,0"})

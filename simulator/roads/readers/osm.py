@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 import shapely
-from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import counted
@@ -20,7 +19,7 @@ from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.projection import WGS84, parsed_crs
+from simulator.roads.projection import WGS84, known_crs
 from simulator.roads.read_report import ReadReport
 from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
 from simulator.roads.readers.osm_streets import (
@@ -78,11 +77,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
             raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {reason}"]) from error
     if not isinstance(graph, nx.MultiDiGraph):
         raise InputError([f"{path}: its edges must be directed"])
-    try:
-        crs = parsed_crs(graph.graph.get("crs"))
-    except CRSError:
-        reason = repr(graph.graph.get("crs"))
-        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {reason}"]) from None
+    crs = known_crs(graph.graph.get("crs"), f"{path}: crs of the graph")
     limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
     faults = [
         f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"

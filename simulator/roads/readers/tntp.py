@@ -297,36 +297,27 @@ def read_tntp(
     InputError
         If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
-    faults = positive_faults(
-        length_m=length_m,
-        time_s=time_s,
-        capacity_hours=capacity_hours,
-        lane_capacity_vph=lane_capacity_vph,
-        default_speed_mps=default_speed_mps,
-    )
-    if faults:
+    units = {
+        "length_m": length_m,
+        "time_s": time_s,
+        "capacity_hours": capacity_hours,
+        "lane_capacity_vph": lane_capacity_vph,
+        "default_speed_mps": default_speed_mps,
+    }
+    if faults := positive_faults(**units):
         raise InputError(faults)
     links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
     _check_nodes(links, places)
     xy = places.xy[np.argsort(places.node)]
     node_file, link_file = places.table.file, links.table.file
-    where = places.table.rows_in_words
-    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, file=node_file, where=where)
+    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, nodes=places.table)
     from_row, to_row = (links.columns[name].astype(np.int64) - 1 for name in _ENDS)
     length = links.columns["length"]
     if projection.source.is_geographic:
         check_axes(places.table, xy, from_row, to_row, length, rule="longitude must come before latitude")
     node_xy = projection.metres(xy)
     straight_m = distances(node_xy[from_row], node_xy[to_row])
-    numbers = link_values(
-        links,
-        straight_m=straight_m,
-        length_m=length_m,
-        time_s=time_s,
-        capacity_hours=capacity_hours,
-        lane_capacity_vph=lane_capacity_vph,
-        default_speed_mps=default_speed_mps,
-    )
+    numbers = link_values(links, straight_m=straight_m, **units)
     graph = _graph(links, node_xy, numbers, projection)
     return network_and_report(
         graph,

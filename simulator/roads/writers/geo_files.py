@@ -7,7 +7,6 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]  # it has no types
@@ -17,7 +16,7 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
-from simulator.roads.writers.layers import LINKS, NODES, Layer, Layers, network_of
+from simulator.roads.writers.layers import LINKS, NODES, Layer, layers_of, network_of
 
 if TYPE_CHECKING:
     from simulator.roads.network import RoadNetwork
@@ -34,7 +33,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     Parameters
     ----------
     network
-        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
     path
         The file; its name must end in ``.gpkg``.
     overwrite
@@ -48,7 +47,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     path = Path(path)
     if path.suffix.lower() != ".gpkg":
         raise InputError([f"{path}: the name of a GeoPackage must end in .gpkg"])
-    frames = _frames(network)
+    frames = layers_of(network)
 
     def fill(file: Path) -> None:
         for name, frame in frames.items():
@@ -70,15 +69,6 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     except (DataSourceError, DataLayerError) as error:
         # SQLite's message repeats the statement that failed, and ends with the reason.
         raise InputError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
-
-
-def _frames(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
-    """Convert a network to one frame for each of its two layers."""
-    layers = Layers.from_network(network)
-    return {
-        NODES: gpd.GeoDataFrame(layers.nodes, geometry=layers.points, crs=layers.crs),
-        LINKS: gpd.GeoDataFrame(layers.links, geometry=layers.lines, crs=layers.crs),
-    }
 
 
 def read_geopackage(path: str | Path) -> RoadNetwork:
@@ -149,7 +139,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     Parameters
     ----------
     network
-        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
     folder
         The target folder; created if it does not exist.
     overwrite
@@ -160,7 +150,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     InputError
         If the folder already contains files, it cannot be written to, or an attribute cannot be stored as a column.
     """
-    frames = _frames(network)
+    frames = layers_of(network)
 
     def fill(staging: Path) -> None:
         for name, frame in frames.items():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import geopandas as gpd
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -18,8 +18,6 @@ from simulator.roads.schema import EDGE_NUMBERS, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyproj
 
 IN_JSON = "_json"
 """Suffix of a column of JSON, for an attribute whose values are not all numbers, all text or all booleans."""
@@ -50,16 +48,14 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
         as JSON.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    faults = [
-        f"{what}s: attribute {name!r} cannot be written: its name is not text" for name in names if not _text(name)
-    ]
-    lower = [name.lower() for name in names if _text(name)]
-    faults += [
-        f"{what}s: attribute {name!r} cannot be written: the table has a column of that name, or another attribute "
-        "differs from it in case only"
-        for name in names
-        if _text(name) and (name.lower() in reserved or lower.count(name.lower()) > 1 or name.lower().endswith(IN_JSON))
-    ]
+    lower = [str(name).lower() for name in names]
+    taken = "the table has a column of that name, or another attribute differs from it in case only"
+    faults = []
+    for name, small in zip(names, lower, strict=True):
+        if not isinstance(name, str) or not name:
+            faults.append(f"{what}s: attribute {name!r} cannot be written: its name is not text")
+        elif small in reserved or lower.count(small) > 1 or small.endswith(IN_JSON):
+            faults.append(f"{what}s: attribute {name!r} cannot be written: {taken}")
     if faults:
         raise InputError(faults)
     columns = {}
@@ -69,9 +65,9 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
             continue
         dtype = _dtype(values)
         if dtype is None:
-            columns[f"{name}{IN_JSON}"] = _column([in_json(value, name, what) for value in values], "string")
+            columns[f"{name}{IN_JSON}"] = pd.Series([in_json(value, name, what) for value in values], dtype="string")
         else:
-            columns[name] = _column(values, dtype)
+            columns[name] = pd.Series([plain(value) for value in values], dtype=dtype)
     return columns
 
 
@@ -117,10 +113,6 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _text(name: object) -> bool:
-    return isinstance(name, str) and bool(name)
-
-
 def _dtype(values: Sequence[object]) -> str | None:
     """Return the type of a column; None if the values can only be written as JSON."""
     present: list[Any] = [plain(value) for value in values if value is not None]
@@ -144,10 +136,6 @@ def _writable(text: str) -> bool:
         return b"\0" not in text.encode("utf-8")
     except UnicodeEncodeError:
         return False
-
-
-def _column(values: Sequence[object], dtype: str) -> pd.Series[Any]:
-    return pd.Series([plain(value) for value in values], dtype=dtype)
 
 
 def _plainly(value: object) -> object:
@@ -179,65 +167,54 @@ NODES, LINKS = "nodes", "links"
 _WANTED = (("node", "x", "y"), ("from", "to", *EDGE_NUMBERS))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Layers:
-    """The nodes and links of a network as tables with geometries.
-
-    ``nodes`` has ``node`` (its key in the graph), ``x``, ``y`` and its other attributes; ``links`` has
-    ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True if the link has no geometry
-    of its own and is drawn from node to node) and its attributes. An attribute whose values are not all numbers, all
-    text or all booleans is written as JSON, in a column whose name ends in ``_json``.
+def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
+    """Convert a network to tables with geometries.
 
     Parameters
     ----------
-    nodes, links
-        Columns by name, in the order of node index and link id.
-    points, lines
-        Geometry of each row.
-    crs
-        The coordinate system of the geometries.
+    network
+        Any network.
+
+    Returns
+    -------
+    dict
+        ``nodes`` has ``node`` (its key in the graph), ``x``, ``y`` and its other attributes, in the order of node
+        index. ``links`` has ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True if the
+        link has no geometry of its own and is drawn from node to node) and its attributes, in the order of link id. An
+        attribute whose values are not all numbers, all text or all booleans is written as JSON, in a column whose name
+        ends in ``_json``.
+
+    Raises
+    ------
+    InputError
+        If an attribute cannot be stored as a column.
     """
-
-    nodes: pd.DataFrame
-    links: pd.DataFrame
-    points: Sequence[Any]
-    lines: Sequence[Any]
-    crs: pyproj.CRS
-
-    @classmethod
-    def from_network(cls, network: RoadNetwork) -> Layers:
-        """Convert a network to layers.
-
-        Raises
-        ------
-        InputError
-            If an attribute cannot be stored as a column.
-        """
-        graph = network.graph
-        names = [{"node": name} for name in network.node_names]
-        node_data = [
-            {key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()
-        ]
-        nodes = to_columns(names, reserved=frozenset(), what="node")
-        nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
-        nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
-        edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
-        ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
-        data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
-        shapes = [row.get("geometry") for *_, row in edges]
-        links: dict[str, Any] = {"link": pd.Series(range(len(edges)), dtype="int64")}
-        links |= to_columns(ends, reserved=frozenset(), what="link")
-        links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
-        links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
-        place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
-        lines = [
-            shapely.LineString([place[start], place[end]])
-            if shape is None
-            else shapely.LineString(shapely.get_coordinates(shape))
-            for (start, end, _, _), shape in zip(edges, shapes, strict=True)
-        ]
-        points = [shapely.Point(xy) for xy in network.node_xy]
-        return cls(pd.DataFrame(nodes), pd.DataFrame(links), points, lines, network.crs)
+    graph = network.graph
+    names = [{"node": name} for name in network.node_names]
+    node_data = [{key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()]
+    nodes = to_columns(names, reserved=frozenset(), what="node")
+    nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
+    nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
+    edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
+    ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
+    data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
+    shapes = [row.get("geometry") for *_, row in edges]
+    links: dict[str, Any] = {"link": pd.Series(range(len(edges)), dtype="int64")}
+    links |= to_columns(ends, reserved=frozenset(), what="link")
+    links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
+    links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
+    place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
+    lines = [
+        shapely.LineString([place[start], place[end]])
+        if shape is None
+        else shapely.LineString(shapely.get_coordinates(shape))
+        for (start, end, _, _), shape in zip(edges, shapes, strict=True)
+    ]
+    points = [shapely.Point(xy) for xy in network.node_xy]
+    return {
+        NODES: gpd.GeoDataFrame(pd.DataFrame(nodes), geometry=points, crs=network.crs),
+        LINKS: gpd.GeoDataFrame(pd.DataFrame(links), geometry=lines, crs=network.crs),
+    }
 
 
 class Layer(NamedTuple):
