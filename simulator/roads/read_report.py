@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -155,6 +155,16 @@ class ReadReport:
         return [*notes, *self.remarks]
 
 
+class RowFields(TypedDict):
+    """Fields of a `ReadReport` on the rows of the files."""
+
+    links_file: str
+    node_rows: int
+    link_rows: int
+    row: NotRequired[str]
+    dropped: NotRequired[Sequence[DroppedRows]]
+
+
 def network_and_report(
     graph: nx.MultiDiGraph[Any],
     values: LinkValues,
@@ -162,7 +172,7 @@ def network_and_report(
     part_of: Callable[[nx.MultiDiGraph[Any]], tuple[nx.MultiDiGraph[Any], Loss]] = largest_part_for_trips,
     remarks: Iterable[str] = (),
     doubts: Iterable[str] = (),
-    **rows: Any,
+    **rows: Unpack[RowFields],
 ) -> tuple[RoadNetwork, ReadReport]:
     """Compile the part of a graph that is kept, and report what it lacks.
 
@@ -179,7 +189,7 @@ def network_and_report(
     doubts
         Those of the reader, in addition to those of `values`.
     rows
-        Further fields of the report.
+        Fields of the report on the rows of the files.
 
     Returns
     -------

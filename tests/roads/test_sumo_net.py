@@ -173,7 +173,7 @@ def test_parallel_edges_stay_and_loops_go(write):
     [
         ("", "it is empty"),
         ("no xml", "line 1: not well-formed XML"),
-        ("<routes/>", "line 1: a SUMO network begins with <net>, this file with <routes>"),
+        ("<routes/>", "line 1: the file must begin with <net>, got <routes>"),
         ("<net>", "line 1: <net> lacks version"),
         (net(), None),
         (net()[:-20], "not well-formed XML"),

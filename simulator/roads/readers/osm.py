@@ -21,7 +21,7 @@ from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_doubts
 from simulator.roads.projection import WGS84, known_crs
 from simulator.roads.read_report import ReadReport
-from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
+from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_pbf_ways, read_xml_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
     Street,
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-MOST_FAULTS = 20
-
-
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     """Load a graph with OSMnx, and check what OSMnx does not check.
 
@@ -65,7 +62,8 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
         If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
         not finite or out of range.
     """
-    _check_xml(path)
+    for _ in elements_of(path, root="graphml"):  # networkx expands entities and does not name the line of an error
+        pass
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
         try:
@@ -88,14 +86,6 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     if faults:
         raise InputError(faults[:MOST_FAULTS])
     return graph
-
-
-def _check_xml(path: Path) -> None:
-    """Parse the file once before networkx, which expands entities and does not name the line of an error."""
-    for number, element in enumerate(elements_of(path)):
-        if number == 0 and element.local_name != "graphml":
-            rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
-            raise InputError([f"{path}: line {element.line}: {rule}"])
 
 
 def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:

@@ -134,24 +134,21 @@ class _OsmFile:
         self.ways: dict[int, OsmWay | None] = {}
         self.faults: list[str] = []
         self._line = 1
-        self._root = ""
         self._way: int | None = None
         self._tags: dict[str, str] = {}
         self._refs: list[int] = []
 
     def read(self) -> None:
-        for name, attributes, line in elements_of(self.path):
+        for name, attributes, line in elements_of(self.path, root="osm"):
             self._line = line
-            if attributes is None:
-                self._over(name)
-            else:
+            if attributes is not None:
                 self._begins(name, attributes)
+            elif name == "way" and self._way is not None:
+                fit = open_to_cars(self._tags)
+                self.ways[self._way] = OsmWay(self._way, self._tags, tuple(self._refs)) if fit else None
+                self._way = None
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
-        if not self._root and name != "osm":
-            rule = f"an OpenStreetMap file begins with <osm>, this one with <{name}>"
-            raise InputError([f"{self.path}: line {self._line}: {rule}"])
-        self._root = name
         if attrs.get("action") == "delete" or attrs.get("visible") == "false":
             return
         if name == "node":
@@ -167,12 +164,6 @@ class _OsmFile:
                 self._refs.append(ref)
         elif self._way is not None and name == "tag" and attrs.get("k") in WAY_TAGS:
             self._tags[attrs["k"]] = attrs.get("v", "")
-
-    def _over(self, name: str) -> None:
-        if name == "way" and self._way is not None:
-            way = OsmWay(self._way, self._tags, tuple(self._refs)) if open_to_cars(self._tags) else None
-            self.ways[self._way] = way
-            self._way = None
 
     def _node(self, attrs: Mapping[str, str]) -> None:
         node = self._id(attrs, "node", "id")

@@ -346,13 +346,12 @@ class _NetFile:
         self._path = path
         self._reader = import_sumolib().net.NetReader(withFoes=False)
         self._line = 1
-        self._root = ""
         self._edges: dict[str, int] = {}
         self._junctions: dict[str, int] = {}
 
     def read(self) -> Any:
         """Read the file, and return sumolib's network of it."""
-        for name, attributes, line in elements_of(self._path):
+        for name, attributes, line in elements_of(self._path, root="net"):
             self._line = line
             if attributes is not None:
                 self._begins(name, attributes)
@@ -368,9 +367,6 @@ class _NetFile:
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
         """Check what sumolib does not check, then pass the start of the element to it."""
-        if not self._root and name != "net":
-            raise self._fault(f"a SUMO network begins with <net>, this file with <{name}>")
-        self._root = name
         for needed in _NEEDED.get(name, ()):
             if needed not in attrs:
                 raise self._fault(f"<{name}> lacks {needed}")

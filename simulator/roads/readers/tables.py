@@ -164,8 +164,8 @@ def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]
     if named == ("x", "y"):
         return np.column_stack((first, second)), pyproj.CRS.from_user_input(crs)
     projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
-    xy = np.column_stack(pyproj.Transformer.from_crs(WGS84, projected, always_xy=True).transform(first, second))
-    table.refuse("lon", ~np.isfinite(xy).all(axis=1), f"within the range of {projected.name}")
+    xy = Projection(pyproj.CRS.from_user_input(WGS84), projected).metres(np.column_stack((first, second)))
+    table.refuse("lon", np.asarray(~np.isfinite(xy).all(axis=1)), f"within the range of {projected.name}")
     table.check()
     return xy, projected
 
