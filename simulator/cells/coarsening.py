@@ -6,15 +6,16 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import numpy as np
 import shapely
 
+from simulator.cells.partition import frame_of
 from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import geopandas as gpd
     import pyproj
     from numpy.typing import ArrayLike, NDArray
 
@@ -171,8 +172,7 @@ class Coarsened:
         order = np.argsort(self._block, kind="stable")
         groups = np.split(geometries[order], np.flatnonzero(np.diff(self._block[order])) + 1)
         united = [group[0] if len(group) == 1 else shapely.union_all(group) for group in groups]
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
-        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=united, crs=self.crs)
+        return frame_of(self.names, united, self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of blocks, their level and the merged partition."""

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import numpy as np
 import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.partition import LARGEST_COUNT, boundary_points, points_of, wgs84_from, window_faults
+from simulator.cells.partition import LARGEST_COUNT, boundary_points, frame_of, lonlat_of, points_of, window_faults
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
+    import geopandas as gpd
     from numpy.typing import ArrayLike, NDArray
 
 EARTH_RADIUS_M = 6_371_008.8
@@ -241,8 +241,8 @@ class GeographicGrid:
             raise InputError(faults)
         projected = pyproj.CRS.from_user_input(crs)
         step_m = size_miles * MILE_M / _SAMPLES_PER_CELL
-        x, y = boundary_points(bounds, points_along=lambda length_m: int(length_m / step_m) + 2)
-        lon, lat = wgs84_from(projected).transform(x, y)
+        around = boundary_points(bounds, points_along=lambda length_m: int(length_m / step_m) + 2)
+        lon, lat = lonlat_of(around, projected)
         outside = square.global_id(lon, lat) < 0
         if outside.any():
             where = int(np.flatnonzero(outside)[0])
@@ -279,21 +279,6 @@ class GeographicGrid:
         """Global identifier of each cell, as text."""
         return [str(identifier) for identifier in self.identifiers.tolist()]
 
-    def global_id(self, lon: ArrayLike, lat: ArrayLike) -> NDArray[np.int64]:
-        """Return the global identifier of the cell of each point, in the city or not.
-
-        Parameters
-        ----------
-        lon, lat
-            WGS84 degrees, shape (n,).
-
-        Returns
-        -------
-        ndarray
-            Identifiers, or -1 outside the square and for NaN; int64, shape (n,).
-        """
-        return self.square.global_id(lon, lat)
-
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point.
 
@@ -312,11 +297,7 @@ class GeographicGrid:
         ValueError
             If the points are not pairs.
         """
-        places = points_of(xy)
-        # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
-        sent = places if len(places) != 1 else places.repeat(2, axis=0)
-        lon, lat = (values[: len(places)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
-        identifier = self.square.global_id(lon, lat)
+        identifier = self.square.global_id(*lonlat_of(points_of(xy), self.crs))
         row, column = np.divmod(identifier, self.square.side)
         row -= self.first_row
         known = (identifier >= 0) & (row >= 0) & (row < len(self.first_column))
@@ -370,13 +351,8 @@ class GeographicGrid:
         """
         west, south, east, north = self.square.rectangles(self.identifiers).T
         boxes = shapely.box(west, south, east, north)
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
-        frame = gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=boxes, crs="EPSG:4326")
+        frame = frame_of(self.names, boxes, "EPSG:4326")
         return frame.to_crs(self.crs)
-
-    @cached_property
-    def _to_wgs84(self) -> pyproj.Transformer:
-        return wgs84_from(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells, their size and the centre of the square."""

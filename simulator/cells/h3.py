@@ -7,18 +7,18 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-import geopandas as gpd
 import numpy as np
 import pyproj
 import shapely
 
 from simulator.cells.coarsening import check_level
-from simulator.cells.partition import boundary_points, points_of, wgs84_from, window_faults
+from simulator.cells.partition import boundary_points, frame_of, lonlat_of, points_of, window_faults
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.memory import shortage
 
 if TYPE_CHECKING:
+    import geopandas as gpd
     from numpy.typing import ArrayLike, NDArray
 
 FINEST = 15
@@ -103,7 +103,7 @@ class HexagonGrid:
         about = wide * high / h3.average_hexagon_area(resolution, unit="m^2") + 2 * (wide + high) / side
         if fault := shortage(about * _CELL_NBYTES, to=f"list about {about:,.0f} cells of resolution = {resolution}"):
             raise InputError([f"{fault}; or choose a coarser resolution, or a part of the city with bounds"])
-        lon, lat = wgs84_from(projected).transform(*boundary_points(window, points_along=lambda _: _CORNERS_A_SIDE))
+        lon, lat = lonlat_of(boundary_points(window, points_along=lambda _: _CORNERS_A_SIDE), projected)
         if not (np.isfinite(lon).all() and np.isfinite(lat).all()):
             raise InputError(
                 ["a part of the city is outside the area of its coordinate system: H3 needs longitude and latitude"]
@@ -146,10 +146,7 @@ class HexagonGrid:
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
         known = np.asarray(np.isfinite(places).all(axis=1))
-        centres = places[known]
-        # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
-        sent = centres if len(centres) != 1 else centres.repeat(2, axis=0)
-        lon, lat = (values[: len(centres)] for values in self._to_wgs84.transform(sent[:, 0], sent[:, 1]))
+        lon, lat = lonlat_of(places[known], self.crs)
         reached = np.isfinite(lon) & np.isfinite(lat)
         known[known] = reached
         lon, lat = lon[reached], lat[reached]
@@ -202,14 +199,9 @@ class HexagonGrid:
         sizes = np.array([len(corner) for corner in corners])
         lat_lon = np.array([point for corner in corners for point in corner], dtype=np.float64)
         rings = shapely.linearrings(lat_lon[:, ::-1], indices=np.repeat(np.arange(self.count), sizes))
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
         shapes = shapely.polygons(rings)
-        frame = gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=shapes, crs="EPSG:4326")
+        frame = frame_of(self.names, shapes, "EPSG:4326")
         return frame.to_crs(self.crs)
-
-    @cached_property
-    def _to_wgs84(self) -> pyproj.Transformer:
-        return wgs84_from(self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of cells and their resolution."""

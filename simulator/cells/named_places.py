@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import geopandas as gpd
 import numpy as np
 import pandas as pd
 import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.partition import points_of
+from simulator.cells.partition import frame_of, points_of
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import geopandas as gpd
     import pyproj
     from numpy.typing import ArrayLike, NDArray
     from scipy.spatial import KDTree
@@ -190,14 +190,13 @@ class NamedPlaces:
         GeoDataFrame
             Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
         """
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
         if self.side_m is None:
             shapes = shapely.points(self.xy)
         else:
             x, y = self.xy.T
             half = self.side_m / 2
             shapes = shapely.box(x - half, y - half, x + half, y + half)
-        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=shapes, crs=self.crs)
+        return frame_of(self.names, shapes, self.crs)
 
     @cached_property
     def _tree(self) -> KDTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -159,14 +160,30 @@ def window_faults(
     return faults
 
 
-def wgs84_from(crs: pyproj.CRS) -> pyproj.Transformer:
-    """Return the transformation from a reference system to WGS84, longitude first."""
+def lonlat_of(xy: NDArray[np.float64], crs: pyproj.CRS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return longitude and latitude of points in a reference system, WGS84 degrees; (n, 2) to (n,) and (n,)."""
+    # pyproj converts an array of one number to a number, which numpy has deprecated: a single point is sent twice.
+    sent = xy.repeat(2, axis=0) if len(xy) == 1 else xy
+    lon, lat = _to_wgs84(crs).transform(sent[:, 0], sent[:, 1])
+    return lon[: len(xy)], lat[: len(xy)]
+
+
+@cache
+def _to_wgs84(crs: pyproj.CRS) -> pyproj.Transformer:
     return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+
+
+def frame_of(names: Sequence[str], shapes: object, crs: object) -> gpd.GeoDataFrame:
+    """Return a frame with the columns ``cell`` (1 … V), ``name`` and ``geometry``."""
+    import geopandas as gpd  # noqa: PLC0415 - slow to import
+
+    cells = np.arange(1, len(names) + 1, dtype=np.int32)
+    return gpd.GeoDataFrame({"cell": cells, "name": names}, geometry=shapes, crs=crs)
 
 
 def boundary_points(
     bounds: tuple[float, float, float, float], *, points_along: Callable[[float], int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> NDArray[np.float64]:
     """Return points along the boundary of a rectangle widened by 1 cm, in order and closed.
 
     Parameters
@@ -178,12 +195,12 @@ def boundary_points(
 
     Returns
     -------
-    x, y
-        Coordinates of the points, metres, float64, (n,) each.
+    ndarray
+        The points, metres, float64, shape (n, 2).
     """
     x_min, y_min, x_max, y_max = (*(low - _MARGIN_M for low in bounds[:2]), *(high + _MARGIN_M for high in bounds[2:]))
     x = np.linspace(x_min, x_max, points_along(x_max - x_min))
     y = np.linspace(y_min, y_max, points_along(y_max - y_min))
     around_x = np.concatenate((x, np.full(len(y), x_max), x[::-1], np.full(len(y), x_min)))
     around_y = np.concatenate((np.full(len(x), y_min), y, np.full(len(x), y_max), y[::-1]))
-    return around_x, around_y
+    return np.column_stack((around_x, around_y))

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import numpy as np
 import pyproj
 import shapely
 
 from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.partition import points_of
+from simulator.cells.partition import frame_of, points_of
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import geopandas as gpd
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -163,8 +163,7 @@ class RoadSegments:
         GeoDataFrame
             Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
         """
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
-        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=self.lines, crs=self.crs)
+        return frame_of(self.names, self.lines, self.crs)
 
     @cached_property
     def _tree(self) -> shapely.STRtree:

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import numpy as np
 import pyproj
 import shapely
 
 from mechanisms.kernel import compiled
 from simulator.cells.coarsening import check_level, pieces
-from simulator.cells.partition import LARGEST_COUNT, points_of, window_faults
+from simulator.cells.partition import LARGEST_COUNT, frame_of, points_of, window_faults
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
+    import geopandas as gpd
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -182,8 +182,7 @@ class SquareGrid:
         y = _edges(self.south_m, self.size_m, self.rows, self.extent[1], self.extent[3])
         row, column = np.divmod(np.arange(self.count), self.columns)
         squares = shapely.box(x[column], y[row], x[column + 1], y[row + 1])
-        cells = np.arange(1, self.count + 1, dtype=np.int32)
-        return gpd.GeoDataFrame({"cell": cells, "name": self.names}, geometry=squares, crs=self.crs)
+        return frame_of(self.names, squares, self.crs)
 
     def __repr__(self) -> str:
         """Describe the number of squares and their size."""

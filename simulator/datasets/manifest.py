@@ -158,10 +158,9 @@ class DataSet(BaseModel):
         InputError
             If there is none; the message names the closest match.
         """
-        for file in self.files:
-            if file.name == name:
-                return file
-        raise InputError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
+        if name not in self.names:
+            raise InputError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
+        return self.files[self.names.index(name)]
 
     @property
     def names(self) -> list[str]:
@@ -196,11 +195,10 @@ class Manifest(BaseModel):
         InputError
             If there is none; the message names the closest match.
         """
-        for known in self.dataset:
-            if known.folder == folder:
-                return known
         folders = [known.folder for known in self.dataset]
-        raise InputError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
+        if folder not in folders:
+            raise InputError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
+        return self.dataset[folders.index(folder)]
 
 
 def read_manifest(path: Path | None = None) -> Manifest:

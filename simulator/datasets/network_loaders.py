@@ -1,5 +1,6 @@
 """Loaders that read a file as the readers of roads and traffic do."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -184,50 +185,45 @@ def read_sumo_vehicles(file: Path) -> tuple[pd.DataFrame, list[str]]:
         If the file is not a route file, a departure is not a number of seconds, or a vehicle has no route; the message
         names the line.
     """
-    return _frame(file), []
-
-
-def _frame(file: Path) -> pd.DataFrame:
-    held: list[tuple[str, float, str | None, str, str, float]] = []
-    open_at: tuple[str, float, str | None, int] | None = None
+    ends: list[tuple[str, float, str | None, str, str, float]] = []
+    waiting: tuple[str, float, str | None] | None = None  # a vehicle whose route has not been read yet
+    begun = 0
     for element in elements_of(file):
-        attributes = element.attributes
-        if element.name in _DEPARTING and attributes is not None:
-            depart = _seconds(attributes.get("depart"), file, element.line)
-            vehicle, kind = attributes.get("id"), attributes.get("type")
-            if vehicle is None:
-                raise InputError([f"{file}: line {element.line}: a {element.name} must have an id"])
-            if element.name == "trip":
-                ends = attributes.get("from"), attributes.get("to")
-                if ends[0] is None or ends[1] is None:
-                    raise InputError([f"{file}: line {element.line}: a trip must have a from and a to"])
-                held.append((vehicle, depart, kind, ends[0], ends[1], np.nan))
+        attributes, where = element.attributes, f"{file}: line {element.line}"
+        if attributes is None:
+            if element.name == "vehicle" and waiting is not None:
+                raise InputError([f"{file}: line {begun}: a vehicle must have a route with edges"])
+        elif element.name in _DEPARTING:
+            known = _departure(attributes, element.name, where)
+            if element.name == "vehicle":
+                waiting, begun = known, element.line
+            elif "from" in attributes and "to" in attributes:
+                ends.append((*known, attributes["from"], attributes["to"], np.nan))
             else:
-                open_at = vehicle, depart, kind, element.line
-        elif element.name == "route" and attributes is not None and open_at is not None:
-            edges = attributes.get("edges", "").split()
-            if edges:
-                held.append((*open_at[:3], edges[0], edges[-1], float(len(edges))))
-                open_at = None
-        elif element.name == "vehicle" and open_at is not None:
-            raise InputError([f"{file}: line {open_at[3]}: a vehicle must have a route with edges"])
-    if not held:
+                raise InputError([f"{where}: a trip must have a from and a to"])
+        elif element.name == "route" and waiting is not None and (edges := attributes.get("edges", "").split()):
+            ends.append((*waiting, edges[0], edges[-1], float(len(edges))))
+            waiting = None
+    if not ends:
         raise InputError([f"{file}: it holds no vehicle and no trip"])
-    frame = pd.DataFrame(held, columns=["vehicle", "depart_s", "type", "from_edge", "to_edge", "edges"])
+    frame = pd.DataFrame(ends, columns=["vehicle", "depart_s", "type", "from_edge", "to_edge", "edges"])
     again = frame["vehicle"].duplicated()
     if again.any():
         raise InputError([f"{file}: a vehicle must occur only once, got {frame['vehicle'][again].iloc[0]!r} twice"])
-    return frame
+    return frame, []
 
 
-def _seconds(text: str | None, file: Path, line: int) -> float:
+def _departure(attributes: Mapping[str, str], kind: str, where: str) -> tuple[str, float, str | None]:
+    """Read the name, departure time and type of a vehicle or trip."""
     try:
-        seconds = float(text or "")
+        depart_s = float(attributes.get("depart", ""))
     except ValueError:
-        seconds = np.nan
-    if not np.isfinite(seconds):
-        raise InputError([f"{file}: line {line}: depart must be a number of seconds, got {text!r}"])
-    return seconds
+        depart_s = np.nan
+    if not np.isfinite(depart_s):
+        raise InputError([f"{where}: depart must be a number of seconds, got {attributes.get('depart')!r}"])
+    if "id" not in attributes:
+        raise InputError([f"{where}: a {kind} must have an id"])
+    return attributes["id"], depart_s, attributes.get("type")
 
 
 NEW_YORK = (-74.2589, 40.4774, -73.7004, 40.9176)

@@ -1,6 +1,6 @@
 """Loaders of tables in formats of their owners: check-ins, detectors, patients, street graphs and GMNS tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,10 @@ def _places(table: Table, lon: str, lat: str, *, optional: bool = False) -> dict
 
 
 def _texts(table: Table, name: str) -> "pd.Series[Any]":
-    return table.checked_texts(name).astype(object)
+    """Read a column as it is in the file, and note rows without a value."""
+    column = table.column(name)
+    table.refuse(name, column.isna().to_numpy(dtype=np.bool_), "text")
+    return column.astype(object)
 
 
 def _unique(table: Table, name: str) -> npt.NDArray[np.int64]:
@@ -38,6 +41,19 @@ def _unique(table: Table, name: str) -> npt.NDArray[np.int64]:
     numbers = table.integers(name)
     table.refuse(name, pd.Series(numbers).duplicated().to_numpy(), "unique")
     return numbers
+
+
+def _checked(rows: Table, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return columns as a frame, after all rules on the rows are checked."""
+    rows.check()
+    return pd.DataFrame(columns)
+
+
+def _distinct(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Leave out rows that equal an earlier one, and return a note on them."""
+    again = frame.duplicated()
+    notes = [f"{int(again.sum()):,} rows equal to an earlier one, left out"] if again.any() else []
+    return frame[~again].reset_index(drop=True), notes
 
 
 def _refuse_others(table: Table, name: str, groups: Sequence[str], *, optional: bool = False) -> None:
@@ -80,20 +96,13 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
     named = first[list(_SNAP[1:])].isna().all() and "user" in str(first["user"]).split(",")
     if named:
         rows = _read(file, _SNAP)
-    frame = pd.DataFrame(
-        {
-            "user": rows.integers("user"),
-            "time": rows.times("time", form="ISO8601", utc=True),
-            **_places(rows, "lon", "lat"),
-            "place": _texts(rows, "place") if named else rows.integers("place"),
-        }
-    )
-    rows.check()
-    notes = []
-    again = frame.duplicated()
-    if again.any():
-        notes.append(f"{int(again.sum()):,} rows equal to an earlier one, left out")
-        frame = frame[~again].reset_index(drop=True)
+    columns = {
+        "user": rows.integers("user"),
+        "time": rows.times("time", form="ISO8601", utc=True),
+        **_places(rows, "lon", "lat"),
+        "place": _texts(rows, "place") if named else rows.integers("place"),
+    }
+    frame, notes = _distinct(_checked(rows, columns))
     each = frame.groupby(["place", "lon", "lat"], sort=False).size().reset_index(name="count")
     several = each["place"].duplicated(keep=False)
     if several.any():
@@ -130,9 +139,8 @@ def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
         If a field is invalid, or a place occurs twice.
     """
     rows = _read(file, separator="\t", header=("place", "name", "lat", "lon"), quoted=False)
-    frame = pd.DataFrame({"place": _unique(rows, "place"), "name": _texts(rows, "name"), **_places(rows, "lon", "lat")})
-    rows.check()
-    return frame, []
+    columns = {"place": _unique(rows, "place"), "name": _texts(rows, "name"), **_places(rows, "lon", "lat")}
+    return _checked(rows, columns), []
 
 
 _NEEDED = (
@@ -181,13 +189,9 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
         when: npt.NDArray[np.integer[Any]] = rows.integers("hour", at_most=23)
     else:
         _refuse_others(rows, "time_period", PERIODS)
-        when = (
-            rows.column("time_period")
-            .map({name: order for order, name in enumerate(PERIODS)})
-            .fillna(0)
-            .to_numpy(dtype=np.int64)
-        )
-    frame = pd.DataFrame(
+        when = pd.Index(PERIODS).get_indexer(pd.Index(rows.column("time_period")))
+    frame = _checked(
+        rows,
         {
             "station": rows.integers("station"),
             moment: when,
@@ -204,9 +208,8 @@ def read_counts(file: Path) -> tuple[pd.DataFrame, list[str]]:
             "type": _texts(rows, "type"),
             "postmile_m": rows.checked_numbers("abs_pm", optional=True) * METRES_PER_MILE,
             **_places(rows, "longitude", "latitude", optional=True),
-        }
+        },
     )
-    rows.check()
     best_first = frame.sort_values(
         ["station", moment, "days", "lanes"], ascending=[True, True, False, False], kind="stable"
     )
@@ -298,11 +301,10 @@ def read_sensors(file: Path) -> tuple[pd.DataFrame, list[str]]:
     lon = seen.get("longitude", "longitude")
     if absent := [column for column in (identifier, lon) if column not in rows.names]:
         raise InputError(f"{file}: no column {column!r}; its columns are {', '.join(seen)}" for column in absent)
-    frame = pd.DataFrame({"sensor": _unique(rows, identifier), **_places(rows, lon, seen["latitude"])})
+    columns: dict[str, Any] = {"sensor": _unique(rows, identifier), **_places(rows, lon, seen["latitude"])}
     if "fwy" in seen and "dir" in seen:
-        frame["route"], frame["direction"] = rows.integers(seen["fwy"]), _texts(rows, seen["dir"])
-    rows.check()
-    return frame, []
+        columns |= {"route": rows.integers(seen["fwy"]), "direction": _texts(rows, seen["dir"])}
+    return _checked(rows, columns), []
 
 
 def read_sensor_distances(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -327,17 +329,8 @@ def read_sensor_distances(file: Path) -> tuple[pd.DataFrame, list[str]]:
     """
     rows = _read(file)
     rows = rows if set(_DISTANCES) <= set(rows.names) else _read(file, header=_DISTANCES)
-    frame = pd.DataFrame(
-        {
-            "from_sensor": rows.integers("from"),
-            "to_sensor": rows.integers("to"),
-            "distance_m": rows.checked_numbers("cost", at_least=0),
-        }
-    )
-    rows.check()
-    again = frame.duplicated()
-    notes = [f"{int(again.sum()):,} rows equal to an earlier one, left out"] if again.any() else []
-    return frame[~again].reset_index(drop=True), notes
+    ends = {"from_sensor": rows.integers("from"), "to_sensor": rows.integers("to")}
+    return _distinct(_checked(rows, ends | {"distance_m": rows.checked_numbers("cost", at_least=0)}))
 
 
 TUMOR_SIZES = ("0-4", "5-9", "10-14", "15-19", "20-24", "25-29", "30-34", "35-39", "40-44", "45-49", "50-54")
@@ -393,8 +386,7 @@ def read_patients(file: Path) -> tuple[pd.DataFrame, list[str]]:
         known = values.where(values.isin(groups)).astype(object)
         columns[column.replace("-", "_")] = pd.Categorical(known, categories=groups, ordered=column in _ORDERED)
     columns["deg_malig"] = rows.integers("deg-malig", at_least=1, at_most=3)
-    rows.check()
-    return pd.DataFrame(columns), [f"{unknown} values are not known"] if unknown else []
+    return _checked(rows, columns), [f"{unknown} values are not known"] if unknown else []
 
 
 def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -418,11 +410,8 @@ def read_drive_nodes(file: Path) -> tuple[pd.DataFrame, list[str]]:
         If a field is invalid, or a node occurs twice.
     """
     rows = _read(file, ("idx", "osm_idx", "lat", "lon"))
-    frame = pd.DataFrame(
-        {"node": _unique(rows, "idx"), "osm_id": rows.integers("osm_idx"), **_places(rows, "lon", "lat")}
-    )
-    rows.check()
-    return frame, []
+    columns = {"node": _unique(rows, "idx"), "osm_id": rows.integers("osm_idx"), **_places(rows, "lon", "lat")}
+    return _checked(rows, columns), []
 
 
 def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
@@ -452,28 +441,26 @@ def read_drive_edges(file: Path) -> tuple[pd.DataFrame, list[str]]:
     """
     needed = ("src", "dst", "length", "highway", "maxspeed", "lanes", "oneway", "speed_kph", "capacity_vph")
     rows = _read(file, needed)
-    length = rows.checked_numbers("length", at_least=0)
     posted = rows.checked_numbers("maxspeed", at_least=0, optional=True)
     speed = np.where(np.isnan(posted), rows.checked_numbers("speed_kph", at_least=0) * _KPH, posted * _MPH)
     rows.refuse("maxspeed", speed <= 0, "above 0, or speed_kph where there is none")
-    lanes = rows.integers("lanes", at_least=1)
     rows.refuse("oneway", ~rows.column("oneway").isin(["True", "False"]).to_numpy(), "True or False")
-    kinds = _texts(rows, "highway")
-    capacity = rows.checked_numbers("capacity_vph", at_least=0)
-    ends = {"from_node": rows.integers("src"), "to_node": rows.integers("dst")}
-    rows.check()
-    frame = pd.DataFrame(
+    frame = _checked(
+        rows,
         {
-            **ends,
-            "length_m": length,
+            "from_node": rows.integers("src"),
+            "to_node": rows.integers("dst"),
+            "length_m": rows.checked_numbers("length", at_least=0),
             "speed_mps": speed,
-            "free_flow_s": length / speed,
-            "lanes": lanes,
-            "capacity_vph": capacity / lanes,
+            "free_flow_s": np.nan,
+            "lanes": rows.integers("lanes", at_least=1),
+            "capacity_vph": rows.checked_numbers("capacity_vph", at_least=0),
             "one_way": (rows.column("oneway") == "True").to_numpy(dtype=np.bool_),
-            "class": kinds,
-        }
+            "class": _texts(rows, "highway"),
+        },
     )
+    frame["free_flow_s"] = frame["length_m"] / speed
+    frame["capacity_vph"] /= frame["lanes"]
     signs = int(np.isfinite(posted).sum())
     return frame, [f"speeds of {signs:,} edges are maxspeed in mph, of {len(frame) - signs:,} the file's guess in km/h"]
 

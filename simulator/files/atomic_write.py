@@ -213,16 +213,11 @@ def remove_leftovers(directory: Path) -> None:
                     os.close(descriptor)
 
 
-def numbered(path: Path) -> Iterator[Path]:
-    """Generate `path`, `path-2`, `path-3` and so on."""
-    yield path
-    yield from (path.with_name(f"{path.name}-{number}") for number in count(2))
-
-
 def publish_numbered(source: Path, target: Path) -> Path:
-    """Rename a staging directory to the first free path of `numbered(target)`, and return that path."""
+    """Rename a staging directory to `target` or, if that exists, to `target-2`, `target-3` …, and return that path."""
     _synchronise(source)
-    for path in numbered(target):
+    for number in count(1):
+        path = target if number == 1 else target.with_name(f"{target.name}-{number}")
         with suppress(FileExistsError):
             _rename(source, path, replace=False)
             break

@@ -32,12 +32,7 @@ def record_extra(package: str) -> None:
         names.add(package)
 
 
-def import_extra(
-    module: str,
-    *,
-    needed: str,
-    extra: str,
-) -> Any:
+def import_extra(module: str, *, needed: str, extra: str) -> Any:
     """Import a module that may not be installed.
 
     Parameters

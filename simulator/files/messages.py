@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 class Doubt(str):
@@ -49,23 +45,6 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
 
 
 SHOWN_ROWS = 20
-
-
-def rows_in_words(chosen: NDArray[np.bool_]) -> str:
-    """Return a list of row numbers as text, with at most the first 20.
-
-    Parameters
-    ----------
-    chosen
-        Whether each row is listed, bool, shape (rows,); at least one is.
-
-    Returns
-    -------
-    str
-        As in "rows 1, 2, 3 … (31 in all)".
-    """
-    numbers = (np.flatnonzero(chosen) + 1).tolist()
-    return numbers_in_words(numbers[:SHOWN_ROWS], total=len(numbers))
 
 
 def numbers_in_words(shown: Sequence[int], *, total: int, unit: str = "row") -> str:

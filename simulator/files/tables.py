@@ -242,7 +242,7 @@ class Table:
             given = self.column(name)[wrong]
             wrong[wrong] = (given.notna() & (given.astype("str").str.strip() != "")).to_numpy(dtype=np.bool_)
         kind = "a whole number" if whole else "a finite number"
-        bounds = f", {at_least:g} to {at_most:g}" if at_most < np.inf else f", {at_least:g} or more"
+        bounds = f", {at_least:g} to {at_most:g}" if at_most < MOST_EXACT else f", {at_least:g} or more"
         bounds = bounds if at_least > -np.inf else ""
         wrong |= (numbers < at_least) | (numbers > at_most) | (whole & (numbers % 1 != 0) & ~np.isnan(numbers))
         self.refuse(name, wrong, kind + bounds)
@@ -252,12 +252,6 @@ class Table:
         """Return a column as whole numbers, int64, shape (rows,), and note rows with any other value, for which 0."""
         numbers = self.checked_numbers(name, at_least=at_least, at_most=at_most, whole=True)
         return np.nan_to_num(numbers).astype(np.int64)
-
-    def checked_texts(self, name: str) -> pd.Series[Any]:
-        """Return a column as it is in the file, and note rows without a value."""
-        column = self.column(name)
-        self.refuse(name, column.isna().to_numpy(dtype=np.bool_), "text")
-        return column
 
     def times(self, name: str, *, form: str, utc: bool = False) -> pd.Series[Any]:
         """Return a column as times, and note rows with any other value, which are NaT.
@@ -371,12 +365,6 @@ def numbers_in(column: pd.Series) -> pd.Series:
         return pd.to_numeric(column.astype("str").str.slice(0, LONGEST_NUMBER), errors="coerce")
 
 
-def duplicated(values: Sequence[object]) -> NDArray[np.bool_]:
-    """Return which values occur more than once, bool, shape (n,); None does not count as a value."""
-    column = pd.Series(list(values), dtype="object")
-    return np.asarray(column.duplicated(keep=False).to_numpy(dtype=np.bool_) & column.notna().to_numpy(dtype=np.bool_))
-
-
 def check_parquet(stored: pq.ParquetFile, file: str | Path, *, columns: Collection[str] | None = None) -> None:
     """Compare the memory that a Parquet file's rows need with the memory available; only its metadata are read.
 
@@ -438,7 +426,10 @@ def _read_text(
     """Read delimited text or ARFF by pandas, with the options `how`."""
     separator = separator or _separator(file)
     how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
-    how["dtype"] = "str" if text is None else {(columns or {}).get(name, name): "str" for name in text}
+    wanted = [(columns or {}).get(name, name) for name in text or ()]
+    # pandas takes a number for the position of a column, from 0.
+    types = {column - 1 if isinstance(column, int) else column: "str" for column in wanted}
+    how["dtype"] = "str" if text is None else types
     with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         body: BinaryIO = stream

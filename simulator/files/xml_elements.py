@@ -29,7 +29,7 @@ class Element(NamedTuple):
         return self.name.rpartition(":")[2]
 
 
-def elements_of(file: str | Path, *, times: float = XML_TIMES) -> Iterator[Element]:
+def elements_of(file: str | Path, *, root: str | None = None, times: float = XML_TIMES) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
     Text between elements is skipped. Documents that declare a document type are refused: entities are never expanded.
@@ -38,6 +38,8 @@ def elements_of(file: str | Path, *, times: float = XML_TIMES) -> Iterator[Eleme
     ----------
     file
         The file; see `opened`.
+    root
+        Name that the outermost element must have, without the prefix of a namespace; any name if None.
     times
         Bytes of memory per byte of content; see `opened`.
 
@@ -50,10 +52,10 @@ def elements_of(file: str | Path, *, times: float = XML_TIMES) -> Iterator[Eleme
     Raises
     ------
     InputError
-        If the file cannot be read, is empty or not well-formed, declares a document type, nests more than `MOST_DEPTH`
-        elements, or has more than `LONGEST_BYTES` without a tag.
+        If the file cannot be read, is empty or not well-formed, begins with another element, declares a document type,
+        nests more than `MOST_DEPTH` elements, or has more than `LONGEST_BYTES` without a tag.
     """
-    parsing = _Parsing(str(file))
+    parsing = _Parsing(str(file), root)
     silent = total = 0
     for chunk in chunks_of(Path(file), times=times):
         fault = parsing.parse(chunk)
@@ -86,8 +88,8 @@ def root_of(file: Path) -> str | None:
 class _Parsing:
     """A file being parsed: the elements of its last chunk are in `found`."""
 
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self, file: str, root: str | None) -> None:
+        self._file, self._root = file, root
         self._depth = 0
         self.found: list[Element] = []
         self._parser = parser = expat.ParserCreate()
@@ -123,6 +125,8 @@ class _Parsing:
 
     def _begins(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
+        if self._depth == 1 and self._root not in (None, name.rpartition(":")[2]):
+            raise self.fault(f"the file must begin with <{self._root}>, got <{name}>")
         if self._depth > MOST_DEPTH:
             raise self.fault(f"elements must be nested in at most {MOST_DEPTH} others")
         self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))

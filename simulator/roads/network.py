@@ -161,37 +161,6 @@ class Shapes:
             milestones=np.concatenate(milestones),
         )
 
-    @property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Smallest rectangle that contains every shape: (x_min, y_min, x_max, y_max) in metres."""
-        points = np.concatenate((self.start_xy, self.end_xy, self.vertices))
-        (x_min, y_min), (x_max, y_max) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
-        return x_min, y_min, x_max, y_max
-
-    def locate(self, link: NDArray[np.integer], fraction: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the coordinates of points on links.
-
-        Parameters
-        ----------
-        link
-            Link ids, shape (n,).
-        fraction
-            Position of each point along its link, 0 … 1 of the length of the link's shape, shape (n,).
-
-        Returns
-        -------
-        ndarray
-            Metres, float64, shape (n, 2); exactly the shape's ends at 0 and 1.
-        """
-        return np.asarray(
-            _locate(
-                np.ascontiguousarray(link, dtype=np.int64),
-                np.ascontiguousarray(fraction, dtype=np.float64),
-                (self.start_xy, self.end_xy),
-                (self.polyline, self.first_vertex, self.vertices, self.milestones),
-            )
-        )
-
 
 @compiled
 def _locate(
@@ -313,9 +282,10 @@ class RoadNetwork:
     @cached_property
     def bounds(self) -> tuple[float, float, float, float]:
         """Extent of nodes and link geometries: (x_min, y_min, x_max, y_max) in metres."""
-        x_min, y_min, x_max, y_max = self.shapes.bounds
-        (west, south), (east, north) = self.node_xy.min(axis=0).tolist(), self.node_xy.max(axis=0).tolist()
-        return min(x_min, west), min(y_min, south), max(x_max, east), max(y_max, north)
+        shapes = self.shapes
+        points = np.concatenate((self.node_xy, shapes.start_xy, shapes.end_xy, shapes.vertices))
+        (x_min, y_min), (x_max, y_max) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+        return x_min, y_min, x_max, y_max
 
     @cached_property
     def total_length_m(self) -> float:
@@ -341,7 +311,7 @@ class RoadNetwork:
         Returns
         -------
         ndarray
-            Metres in the network's coordinate system, float64, shape (n, 2).
+            Metres in the network's coordinate system, float64, shape (n, 2); exactly the ends of a shape at 0 and 1.
 
         Raises
         ------
@@ -358,7 +328,15 @@ class RoadNetwork:
             raise ValueError(f"link must be 0 … {len(self.links) - 1}, got {ids.min()} … {ids.max()}")
         if not (shares.min() >= 0.0 and shares.max() <= 1.0):
             raise ValueError(f"fraction must be 0 … 1, got {shares.min()} … {shares.max()}")
-        return self.shapes.locate(ids, shares)
+        shapes = self.shapes
+        return np.asarray(
+            _locate(
+                np.ascontiguousarray(ids, dtype=np.int64),
+                np.ascontiguousarray(shares),
+                (shapes.start_xy, shapes.end_xy),
+                (shapes.polyline, shapes.first_vertex, shapes.vertices, shapes.milestones),
+            )
+        )
 
     def to_wgs84(self, xy: ArrayLike) -> NDArray[np.float64]:
         """Convert positions in the network's coordinate system to longitude and latitude.

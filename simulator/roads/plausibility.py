@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyproj
 
+from simulator.files.errors import InputError
 from simulator.files.messages import Doubt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from simulator.files.tables import Table
 
 FACTOR = 10.0
 SHORTEST = 0.9
@@ -132,34 +135,42 @@ def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], 
     return []
 
 
-def coordinates_swapped(
+def check_axes(
+    nodes: Table,
     lonlat: NDArray[np.float64],
     from_row: NDArray[np.integer],
     to_row: NDArray[np.integer],
     length: NDArray[np.float64],
-) -> bool:
-    """Return whether the lengths indicate that latitude and longitude are swapped.
+    *,
+    rule: str,
+) -> None:
+    """Raise if the lengths of links indicate that latitude and longitude are swapped.
 
     With swapped coordinates, distances are stretched along one axis, so that lengths are no longer a constant multiple
     of distances. The coordinates count as swapped if swapping them back halves the mean deviation of
-    log(length / distance) from its median; the unit of length does not matter.
+    log(length / distance) from its median; the unit of length does not matter. They do not if too few lengths are
+    known to decide, or if swapped coordinates would be out of range.
 
     Parameters
     ----------
+    nodes
+        Rows of the nodes, for the message.
     lonlat
         Longitude and latitude in degrees, as read, shape (nodes, 2).
     from_row, to_row
         The nodes of each link whose length is given, shape (links,).
     length
         In any unit, shape (links,).
+    rule
+        What the coordinates must be, for the message.
 
-    Returns
-    -------
-    bool
-        Also False if too few lengths are known to decide, or if swapped coordinates would be out of range.
+    Raises
+    ------
+    InputError
+        If they are swapped.
     """
     if np.abs(lonlat[:, 0]).max(initial=0.0) > _LARGEST_LATITUDE:
-        return False
+        return
     sphere = pyproj.Geod(ellps="WGS84")
     usable = (length > 0) & np.isfinite(length)
     distances, spreads = [], []
@@ -168,9 +179,12 @@ def coordinates_swapped(
         distances.append(np.asarray(distance))
         usable &= distances[-1] > 0
     if usable.sum() < FEWEST_LINKS:
-        return False
+        return
     for distance in distances:
         logs = np.log(length[usable] / distance[usable])
         spreads.append(float(np.abs(logs - np.median(logs)).mean()))
     as_is, swapped = spreads
-    return swapped < as_is / 2
+    if swapped < as_is / 2:
+        rows = nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))
+        fit = "the links' lengths fit far better with the two swapped"
+        raise InputError([f"{nodes.file}: {rows}: {rule}; {fit}"])

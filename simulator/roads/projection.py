@@ -19,10 +19,9 @@ from simulator.files.errors import InputError
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import pyproj
     from numpy.typing import NDArray
+
+    from simulator.files.tables import Table
 
 
 def utm_about(lon: NDArray[np.float64], lat: NDArray[np.float64], *, what: str) -> pyproj.CRS:
@@ -87,8 +86,7 @@ class Projection:
         *,
         crs: object,
         project_to: object,
-        file: str,
-        where: Callable[[NDArray[np.bool_]], str],
+        nodes: Table,
     ) -> Projection:
         """Check coordinates and choose the system to which they are projected.
 
@@ -100,10 +98,8 @@ class Projection:
             The system of these coordinates; anything from which a :class:`pyproj.CRS` can be made.
         project_to
             A projected system in metres; None for the UTM zone of the network's middle.
-        file
-            The file's name for messages.
-        where
-            Returns the names of the rows or lines selected by a mask of shape (n,).
+        nodes
+            The table of the points, for messages.
 
         Returns
         -------
@@ -119,18 +115,18 @@ class Projection:
         source = known_crs(crs, "crs")
         if project_to is not None and (faults := crs_faults(project_to)):
             raise InputError([f"project_to: {fault}" for fault in faults])
-        faults = _faults(xy, source, file, where)
+        faults = _faults(xy, source, nodes)
         if faults:
             raise InputError(faults)
         if project_to is None:
             lon, lat = _transform(source, WGS84, xy).T
-            target = utm_about(lon, lat, what=file)
+            target = utm_about(lon, lat, what=nodes.file)
         else:
             target = known_crs(project_to, "project_to")
         chosen = cls(source, target)
         lost = np.asarray(~np.isfinite(chosen.metres(xy)).all(axis=1))
         if lost.any():
-            raise InputError([_fault(file, where, lost, f"within the range of {target.name}", xy)])
+            raise InputError([_fault(nodes, lost, f"within the range of {target.name}", xy)])
         return chosen
 
     def metres(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -167,29 +163,14 @@ class Projection:
             Empty, or one sentence.
         """
         area = self.source.area_of_use
-        lon, lat = np.median(_transform(self.source, WGS84, xy), axis=0).tolist()
+        middle = np.median(_transform(self.source, WGS84, xy), axis=0)
         if area is None:
             return []
-        beside = _BESIDE_LON_SHARE * (area.east - area.west)
-        if area.south - _BESIDE_LAT_DEG <= lat <= area.north + _BESIDE_LAT_DEG and (
-            area.west > area.east or area.west - beside <= lon <= area.east + beside
-        ):
+        if not _beyond(area.bounds, middle, _BESIDE_LON_SHARE * (area.east - area.west), _BESIDE_LAT_DEG):
             return []
+        lon, lat = middle.tolist()
         place = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
         return [f"{file}: {place}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"]
-
-
-def parsed_crs(crs: object) -> pyproj.CRS:
-    """Make a coordinate reference system from its text in a file, unless PROJ would open another file for it.
-
-    Raises
-    ------
-    CRSError
-        If pyproj does not know it, or it names a file.
-    """
-    if isinstance(crs, str) and _NAMES_A_FILE.search(crs):
-        raise CRSError("it must not name a file")
-    return pyproj.CRS.from_user_input(crs)
 
 
 def known_crs(crs: object, name: str) -> pyproj.CRS:
@@ -198,12 +179,14 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
     Raises
     ------
     InputError
-        If pyproj does not know it.
+        If pyproj does not know it, or PROJ would open a file for it.
     """
+    if isinstance(crs, str) and _NAMES_A_FILE.search(crs):
+        raise InputError([f"{name}: it must not name a file, got {crs!r}"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return parsed_crs(crs)
+            return pyproj.CRS.from_user_input(crs)
         except CRSError as error:
             raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
@@ -220,45 +203,52 @@ def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> N
     return np.column_stack((east, north))
 
 
-def _faults(
-    xy: NDArray[np.float64], crs: pyproj.CRS, file: str, where: Callable[[NDArray[np.bool_]], str]
-) -> list[str]:
+def _faults(xy: NDArray[np.float64], crs: pyproj.CRS, nodes: Table) -> list[str]:
     """Return a fault that names the points that cannot be in a system; empty if there are none."""
     if crs.is_geographic:
         unit = crs.axis_info[0].unit_conversion_factor if crs.axis_info else np.pi / 180
         with np.errstate(over="ignore"):  # infinite degrees are out of range, like large ones
             lon, lat = np.degrees(xy * unit).T
         elsewhere = (np.abs(lon) > 360) | (np.abs(lat) > 360)
-        for wrong, rule in (
-            (
-                elsewhere,
-                "a longitude from -180 to 180 and a latitude from -90 to 90 (for another system, set crs)",
-            ),
-            (np.abs(lat) > 90 + 1e-9, "a longitude and a latitude from -90 to 90 (are the two swapped?)"),
-        ):
+        anywhere = "a longitude from -180 to 180 and a latitude from -90 to 90 (for another system, set crs)"
+        swapped = "a longitude and a latitude from -90 to 90 (are the two swapped?)"
+        for wrong, rule in ((elsewhere, anywhere), (np.abs(lat) > 90 + 1e-9, swapped)):
             if wrong.any():
-                return [_fault(file, where, wrong, rule, xy)]
+                return [_fault(nodes, wrong, rule, xy)]
     try:
         lonlat = _transform(crs, WGS84, xy)
     except InputError:
         return [f"crs: places in {crs.name!r} cannot be converted to longitude and latitude"]
     wrong = ~np.isfinite(lonlat).all(axis=1)
     if not wrong.any() and (area := crs.area_of_use) is not None:
-        margin_lat = max(area.north - area.south, _SMALLEST_MARGIN_DEG)
-        wrong |= (lonlat[:, 1] < area.south - margin_lat) | (lonlat[:, 1] > area.north + margin_lat)
-        if area.west <= area.east:
-            margin_lon = max(area.east - area.west, _SMALLEST_MARGIN_DEG)
-            wrong |= (lonlat[:, 0] < area.west - margin_lon) | (lonlat[:, 0] > area.east + margin_lon)
+        sides = (max(side, _SMALLEST_MARGIN_DEG) for side in (area.east - area.west, area.north - area.south))
+        wrong = _beyond(area.bounds, lonlat, *sides)
     if not wrong.any():
         return []
-    return [_fault(file, where, wrong, f"within the area of use of {crs.name!r} (is it the crs of this file?)", xy)]
+    return [_fault(nodes, wrong, f"within the area of use of {crs.name!r} (is it the crs of this file?)", xy)]
 
 
-def _fault(
-    file: str, where: Callable[[NDArray[np.bool_]], str], wrong: NDArray[np.bool_], rule: str, xy: NDArray[np.float64]
-) -> str:
+def _beyond(
+    bounds: tuple[float, float, float, float], lonlat: NDArray[np.float64], margin_lon: float, margin_lat: float
+) -> NDArray[np.bool_]:
+    """Return which points lie outside an area by more than margins in degrees; shape (..., 2) to (...)."""
+    west, south, east, north = bounds
+    lon, lat = lonlat[..., 0], lonlat[..., 1]
+    beyond = (lat < south - margin_lat) | (lat > north + margin_lat)
+    if west <= east:  # else it crosses the antimeridian
+        beyond |= (lon < west - margin_lon) | (lon > east + margin_lon)
+    return np.asarray(beyond)
+
+
+def _fault(nodes: Table, wrong: NDArray[np.bool_], rule: str, xy: NDArray[np.float64]) -> str:
     x, y = xy[int(np.flatnonzero(wrong)[0])].tolist()
-    return f"{file}: {where(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"
+    return f"{nodes.file}: {nodes.rows_in_words(wrong)}: coordinates must be {rule}, got {x:.10g}, {y:.10g}"
+
+
+def distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the distance between the points of each pair: two arrays of shape (n, 2) to one of shape (n,)."""
+    across = b - a
+    return np.asarray(np.hypot(across[:, 0], across[:, 1]))
 
 
 LOCAL = "transverse Mercator about"

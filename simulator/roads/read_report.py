@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, Doubt, counted, numbers_in_words
+from simulator.roads.connectivity import largest_part_for_trips, lost_zones
+from simulator.roads.network import RoadNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import networkx as nx
@@ -96,7 +98,7 @@ class LinkValues:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadReport:
-    """Report on reading a table of links and one of nodes: rows read, dropped and filled in, losses and doubts.
+    """Report on reading a road network: rows read, dropped and filled in, losses and doubts.
 
     Parameters
     ----------
@@ -113,7 +115,7 @@ class ReadReport:
     remarks
         Further remarks on how the files were read, one sentence each.
     loss
-        Nodes and links outside the largest part, which were left out.
+        Nodes and links outside the largest part.
     lost_zones
         Zones that have no node left.
     nodes, links
@@ -126,14 +128,14 @@ class ReadReport:
     node_rows: int
     link_rows: int
     row: str = "link"
-    dropped: tuple[DroppedRows, ...]
-    defaults: tuple[FilledDefault, ...]
-    remarks: tuple[str, ...] = ()
+    dropped: Sequence[DroppedRows] = ()
+    defaults: Sequence[FilledDefault] = ()
+    remarks: Sequence[str] = ()
     loss: Loss
-    lost_zones: tuple[int | str, ...] = ()
+    lost_zones: Sequence[int | str] = ()
     nodes: int
     links: int
-    doubts: tuple[str, ...] = ()
+    doubts: Sequence[str] = ()
 
     def notes(self) -> list[str]:
         """Return the differences between files and network in plain words, doubts first.
@@ -150,15 +152,78 @@ class ReadReport:
             f"{self.links_file}: {filled.name} taken as {filled.default} in {filled.total:,} {of_all}"
             for filled in self.defaults
         ]
-        notes += self.remarks
-        if self.loss.nodes:
-            notes.append(self.loss.beside(nodes=self.nodes, links=self.links))
-        if self.lost_zones:
-            shown = ", ".join(map(str, self.lost_zones[:SHOWN_ZONES]))
-            more = " …" if len(self.lost_zones) > SHOWN_ZONES else ""
-            what = f"{counted(len(self.lost_zones), 'zone')} cannot be reached, or cannot be left"
-            notes.append(f"{what}, and no trip to or from there can be made: {shown}{more}")
-        return notes
+        return [*notes, *self.remarks]
+
+
+class RowFields(TypedDict):
+    """Fields of a `ReadReport` on the rows of the files."""
+
+    links_file: str
+    node_rows: int
+    link_rows: int
+    row: NotRequired[str]
+    dropped: NotRequired[Sequence[DroppedRows]]
+
+
+def network_and_report(
+    graph: nx.MultiDiGraph[Any],
+    values: LinkValues,
+    *,
+    part_of: Callable[[nx.MultiDiGraph[Any]], tuple[nx.MultiDiGraph[Any], Loss]] = largest_part_for_trips,
+    remarks: Iterable[str] = (),
+    doubts: Iterable[str] = (),
+    **rows: Unpack[RowFields],
+) -> tuple[RoadNetwork, ReadReport]:
+    """Compile the part of a graph that is kept, and report what it lacks.
+
+    Parameters
+    ----------
+    graph
+        The graph of all links that can be used.
+    values
+        Values of these links.
+    part_of
+        Function that returns the part to keep, and what it lacks.
+    remarks
+        Those of the report; those on what was left out are added.
+    doubts
+        Those of the reader, in addition to those of `values`.
+    rows
+        Fields of the report on the rows of the files.
+
+    Returns
+    -------
+    network : RoadNetwork
+        The part.
+    report : ReadReport
+        With remarks on the nodes, links and zones that were left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such part.
+    """
+    part, loss = part_of(graph)
+    network = RoadNetwork.from_graph(part)
+    nodes, links = len(network.node_names), len(network.links)
+    said = [*remarks]
+    if loss.nodes:
+        said.append(loss.beside(nodes=nodes, links=links))
+    if zones := lost_zones(graph, part):
+        shown = ", ".join(map(str, zones[:SHOWN_ZONES])) + (" …" if len(zones) > SHOWN_ZONES else "")
+        what = f"{counted(len(zones), 'zone')} cannot be reached, or cannot be left"
+        said.append(f"{what}, and no trip to or from there can be made: {shown}")
+    report = ReadReport(
+        defaults=values.defaults,
+        remarks=said,
+        loss=loss,
+        lost_zones=zones,
+        nodes=nodes,
+        links=links,
+        doubts=(*doubts, *values.doubts),
+        **rows,
+    )
+    return network, report
 
 
 def parallel_remarks(file: str, graph: nx.MultiDiGraph[Any]) -> list[str]:

@@ -148,7 +148,7 @@ def test_every_place_in_the_extent_has_the_cell_its_coordinates_say(bounds, crs,
     assert cells.min() >= 1
     assert cells.max() <= city.count
     lon, lat = pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform(*xy.T)
-    np.testing.assert_array_equal(city.identifiers[cells - 1], city.global_id(lon, lat))
+    np.testing.assert_array_equal(city.identifiers[cells - 1], city.square.global_id(lon, lat))
 
 
 def test_a_place_has_one_identifier_whatever_the_city():

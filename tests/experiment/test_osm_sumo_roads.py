@@ -103,7 +103,7 @@ def test_roads_of_sumo_driven_by_our_own_engine(write):
     [
         ("osm", "town.osm", OSM.replace('"60.170"', '"160.170"'), "", "line 2: lat of <node> must be degrees"),
         ("osm", "town.xml", OSM, "", "the name must end in one of .osm"),
-        ("sumo", "small.net.xml", OSM, "", "a SUMO network begins with <net>"),
+        ("sumo", "small.net.xml", OSM, "", "the file must begin with <net>"),
         ("sumo", "small.net.xml", NET, 'vehicle_class = "hovercraft"', "vehicle_class must be one of SUMO's"),
     ],
 )

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from shapely import LineString
 
 from simulator.files.errors import InputError
-from simulator.roads import Links, RoadNetwork, build_grid, largest_strong_component
+from simulator.roads import RoadNetwork, build_grid
+from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.network import Links
 
 EDGE = {"length_m": 10.0, "speed_mps": 5.0, "lanes": 1, "capacity_vph": 1800.0}
 with np.errstate(invalid="ignore"):

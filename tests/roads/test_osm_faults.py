@@ -46,8 +46,8 @@ def town(**changed):
     [
         pytest.param("", "it is empty", id="empty"),
         pytest.param("PK\x03\x04", "line 1: not well-formed XML", id="zip"),
-        pytest.param("<gpx/>", "line 1: an OpenStreetMap file begins with <osm>, this one with <gpx>", id="gpx"),
-        pytest.param("<osmChange/>", "begins with <osm>, this one with <osmChange>", id="changes"),
+        pytest.param("<gpx/>", "line 1: the file must begin with <osm>, got <gpx>", id="gpx"),
+        pytest.param("<osmChange/>", "the file must begin with <osm>, got <osmChange>", id="changes"),
         pytest.param(xml()[:-30], "not well-formed XML", id="cut"),
         pytest.param('<!DOCTYPE osm [<!ENTITY a "b">]><osm/>', "line 1: must not declare a document type", id="entity"),
         pytest.param(
@@ -211,13 +211,13 @@ ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
     ("text", "said"),
     [
         pytest.param("", "it is empty", id="empty"),
-        pytest.param("<gexf/>", "line 1: a GraphML file begins with <graphml>, this one with <gexf>", id="gexf"),
+        pytest.param("<gexf/>", "line 1: the file must begin with <graphml>, got <gexf>", id="gexf"),
         pytest.param("<!DOCTYPE graphml><graphml/>", "must not declare a document type", id="document type"),
         pytest.param(GRAPHML.format(""), "OSMnx cannot read it as its GraphML", id="no graph"),
         pytest.param(graphml(directed="undirected"), "its edges must be directed", id="undirected"),
         pytest.param(graphml(), "the road network is empty: the graph has no nodes", id="no nodes"),
         pytest.param(graphml(ONE.format(24, 60)), "the road network is empty: the graph has no edges", id="no edges"),
-        pytest.param(graphml(crs="mars"), "must have a crs that PROJ knows, got 'mars'", id="crs"),
+        pytest.param(graphml(crs="mars"), "crs of the graph: not a coordinate system pyproj knows: 'mars'", id="crs"),
         pytest.param(graphml('<node id="1"/>'), "node 1: x must be a finite number", id="nowhere"),
         pytest.param(graphml(ONE.format(24, 99)), "node 1: y must be a finite number, in degrees at most 90", id="lat"),
         pytest.param(graphml(ONE.format("nan", 60)), "node 1: x must be a finite number", id="nan"),

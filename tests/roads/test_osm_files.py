@@ -60,8 +60,8 @@ def test_a_town_in_every_format(write, name):
     assert edge(roads, 6, 3)["speed_mps"] == pytest.approx(50 / 3.6)
     assert edge(roads, 1, 3)["speed_mps"] == pytest.approx(30 * 1609.344 / 3600)
     assert edge(roads, 2, 1, "living_street")["osm_ways"] == "15"
-    assert report.points == 3
     notes = "\n".join(report.notes())
+    assert "links lead from junction to junction; 3 nodes between them are points of their geometry" in notes
     assert (
         "speed_mps taken by class of road in 2 of 8 links: living_street 15 km/h (1), residential 30 km/h (1)" in notes
     )
@@ -123,7 +123,6 @@ def test_a_loop_is_cut_in_two_and_both_directions_at_the_same_place(write):
     nodes = NODES | {20: (24.956, 60.175), 21: (24.957, 60.176), 22: (24.956, 60.177)}
     ways = WAYS | {20: ((6, 20, 21, 22, 6), {"highway": "residential"})}
     roads, report = read_osm(write(nodes=nodes, ways=ways))
-    assert report.loops == 2
     middle = next(iter(set(roads.node_names) - {1, 2, 3, 6}))
     assert middle in {20, 21, 22}
     assert roads.graph.number_of_edges(6, middle) == roads.graph.number_of_edges(middle, 6) == 2

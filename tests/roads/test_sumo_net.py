@@ -100,7 +100,7 @@ def test_edges_become_links_in_the_projection_of_the_file(write, name):
     assert "class" not in roads.graph.edges["B", "A", "BA"]
     middle = roads.locate([ab], 0.5)
     np.testing.assert_allclose(middle, [[600_050, 4_900_008]], atol=1e-6)  # bent, as the middle lane
-    assert report.closed == 1
+    assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in "\n".join(report.notes())
     assert report.frame.to_city([[5.0, 7.0]]).tolist() == [[600_005.0, 4_900_007.0]]
 
 
@@ -109,13 +109,12 @@ def test_another_vehicle_class_uses_other_lanes(write):
     by_edge = links_by_sumo_edge(roads)
     assert sorted(by_edge) == ["AB", "BA", "BC", "bus"]
     assert roads.links.lanes[by_edge["AB"]] == 3
-    assert report.closed == 0
+    assert not any("which have no lane" in note for note in report.notes())
 
 
 def test_what_the_engines_do_not_have_is_said(write):
     """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; BC leads to where no car comes back from."""
     _, report = read_sumo_net(write(net()))
-    assert (report.barred_turns, report.turns) == (2, 3)
     notes = "\n".join(report.notes())
     assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
     assert "the file does not connect 2 of 3 turns from link to link" in notes
@@ -149,8 +148,8 @@ def test_without_a_projection_the_anchor_places_it(write):
 def test_a_frame_refuses_what_is_no_projection_in_metres():
     for projection, said in (
         ("+proj=longlat +datum=WGS84", "must be projected, in metres"),
-        ("+proj=utm +zone=99", "a projection that PROJ knows"),
-        ("rubbish", "a projection that PROJ knows"),
+        ("+proj=utm +zone=99", "not a coordinate system pyproj knows: '+proj=utm +zone=99'"),
+        ("rubbish", "not a coordinate system pyproj knows: 'rubbish'"),
     ):
         with pytest.raises(InputError, match="projParameter of location") as caught:
             NetFrame.from_location({"projParameter": projection, "netOffset": "0,0"})
@@ -166,8 +165,7 @@ def test_parallel_edges_stay_and_loops_go(write):
     path = write(net(*EDGES, edge("AB2", "A", "B"), edge("AA", "A", "A"), *JUNCTIONS))
     roads, report = read_sumo_net(path)
     assert roads.graph.number_of_edges("A", "B") == 2
-    assert report.loops == ("AA",)
-    assert "left out 1 edge from a junction to itself: AA" in "\n".join(report.notes())
+    assert any(note.endswith("left out 1 edge from a junction to itself: AA") for note in report.notes())
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,7 @@ def test_parallel_edges_stay_and_loops_go(write):
     [
         ("", "it is empty"),
         ("no xml", "line 1: not well-formed XML"),
-        ("<routes/>", "line 1: a SUMO network begins with <net>, this file with <routes>"),
+        ("<routes/>", "line 1: the file must begin with <net>, got <routes>"),
         ("<net>", "line 1: <net> lacks version"),
         (net(), None),
         (net()[:-20], "not well-formed XML"),
@@ -295,7 +293,7 @@ def test_real_networks_are_as_sumolib_has_them(name):
     assert set(roads.node_names) == ends
     assert set(links_by_sumo_edge(roads)) == {edge.getID() for edge in open_to_cars}
     assert roads.total_length_m == pytest.approx(sum(edge.getLength() for edge in open_to_cars), rel=1e-12)
-    assert report.file_edges == len(theirs.getEdges())
+    assert report.link_rows == len(theirs.getEdges())
     assert report.doubts == ()
     by_edge = links_by_sumo_edge(roads)
     for ours in open_to_cars:

@@ -47,7 +47,7 @@ def test_styles(text, tmp_path):
         ("1 2 3\n", "line 1: a flow must have the fields from, to, volume and cost"),
         ("1,2,3,4\n", "line 1: the header must name"),
         ("From To Volume Cost\n1 2 -3 4\n", "line 2: volume must be a finite number, 0 or more, got '-3'"),
-        ("From To Volume Cost\n1 2.5 3 4\n", "line 2: to must be a whole number, got '2.5'"),
+        ("From To Volume Cost\n1 2.5 3 4\n", "line 2: to must be a whole number, 0 or more, got '2.5'"),
         ("From To Volume Cost\n1 2 3 nan\n", "line 2: cost must be a finite number"),
         ("<NUMBER OF LINKS> 5\n1 2 3 4\n", "line 2: must have the form <NAME> value"),
     ],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,24 +12,15 @@ import pyproj
 import shapely
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.messages import counted, rows_in_words
-from simulator.roads.connectivity import Loss, largest_part_for_trips, lost_zones
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import coordinates_swapped, length_doubts, shape_doubts
-from simulator.roads.projection import WGS84, Projection, crs_about, known_crs
-from simulator.roads.read_report import LinkValues, ReadReport, parallel_remarks
-from simulator.roads.readers.gmns_links import LINK_COLUMNS, LINK_OPTIONAL, GmnsLinks, link_values
-from simulator.roads.readers.gmns_tables import (
-    NODE_COLUMNS,
-    NODE_OPTIONAL,
-    OWN_PREFIX,
-    SUFFIXES,
-    Geometries,
-    GmnsNodes,
-    find_table,
-    open_table,
-)
-from simulator.roads.schema import MOST_LANES
+from simulator.files.messages import counted
+from simulator.roads.class_defaults import class_defaults, filled_in_words
+from simulator.roads.connectivity import Loss, largest_part_for_trips
+from simulator.roads.plausibility import check_axes, length_doubts, shape_doubts, speed_doubts
+from simulator.roads.projection import Projection, crs_about, distances, known_crs
+from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, network_and_report, parallel_remarks
+from simulator.roads.readers.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
+from simulator.roads.readers.tables import unique_ids
+from simulator.roads.schema import MOST_LANES, crs_faults, node_ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -39,111 +29,91 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
+    from simulator.roads.network import RoadNetwork
 
-METRES: Mapping[str, float] = (
-    dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
-    | dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0)
-    | dict.fromkeys(("ft", "foot", "feet"), 0.3048)
-    | dict.fromkeys(("mi", "mile", "miles"), 1609.344)
-)
-"""Metres of each unit that ``long_length`` may name."""
-METRES_PER_SECOND: Mapping[str, float] = (
-    dict.fromkeys(("mps", "m/s"), 1.0)
-    | dict.fromkeys(("kph", "kmh", "kmph", "km/h", "km/hr"), 1000 / 3600)
-    | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
-)
-"""Metres per second of each unit that ``speed`` may name."""
-KEEP = f"{OWN_PREFIX}keep"
-"""Column that this project adds: "all" in a folder that was written to be read completely."""
-_FIELDS = ("long_length", "speed", "crs", KEEP)
+    Shapes = tuple[NDArray[np.object_], NDArray[np.bool_]]
 
 
-@dataclass(frozen=True)
-class GmnsConfig:
-    """Units and coordinate system of a folder.
+def read_shapes(table: Table, folder: Path) -> Shapes:
+    """Read the shape of every link from its row, or from the row of the geometry table that it names.
 
     Parameters
     ----------
-    length_m
-        Length of one unit of ``length`` in metres.
-    speed_mps
-        One unit of ``free_speed`` in metres per second.
-    crs
-        The system of the coordinates.
-    crs_named
-        Whether the caller or the config table names that system.
-    keep_all
-        Whether the table requests that nodes and links which routes cannot reach are kept.
-    remarks
-        Remarks on units for which the config table contradicts the caller, or which neither of them states.
+    table
+        The link table; ``geometry`` and ``geometry_id`` are optional.
+    folder
+        The folder of the network.
+
+    Returns
+    -------
+    lines : ndarray
+        LineString of each link in the coordinates of the file, or None; object, shape (links,).
+    in_parts : ndarray
+        Links whose shape consists of parts that do not join to one line, and is left out; bool, shape (links,).
+
+    Raises
+    ------
+    InputError
+        If a geometry is not a line, or a ``geometry_id`` is not in the geometry table or is there twice; it names
+        file, rows and value.
     """
-
-    length_m: float
-    speed_mps: float
-    crs: object
-    crs_named: bool
-    keep_all: bool
-    remarks: tuple[str, ...]
-
-    @classmethod
-    def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
-        """Use the caller's values, else those of the config table, else metres, km/h and WGS84.
-
-        Parameters
-        ----------
-        folder
-            The folder of the network; its config table is optional.
-        length_m, speed_mps, crs
-            The caller's values; None for those of the table.
-
-        Returns
-        -------
-        GmnsConfig
-            A configuration in which every unit is known.
-
-        Raises
-        ------
-        InputError
-            If the table has more than one row, or names an unknown unit that the caller does not give.
-        """
-        stated: dict[str, str] = {}
-        file = find_table(folder, "config")
-        if file is not None:
-            table = open_table(file, required=(), optional=_FIELDS)
-            if len(table) != 1:
-                raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
-            stated = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
-        faults, remarks, units = [], [], []
-        for name, given, known, default, column, words in (
-            ("long_length", length_m, METRES, 1.0, "length", "metres"),
-            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
-        ):
-            named = known.get(stated.get(name, "").lower())
-            if given is None and named is None and name in stated:
-                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {stated[name]!r}")
-            if given is None and name not in stated:
-                rule = f"neither the scenario nor a config table states the unit of {column}"
-                remarks.append(f"{folder}: {rule}: taken as {words}")
-            if given is not None and named is not None and given != named:
-                remarks.append(f"{file}: {name} is {stated[name]}, but the scenario's unit is used")
-            units.append(given if given is not None else named if named is not None else default)
-        if faults:
-            raise InputError(faults)
-        system = _crs(crs, stated.get("crs"))
-        return cls(
-            length_m=units[0],
-            speed_mps=units[1],
-            crs=WGS84 if system is None else system,
-            crs_named=system is not None,
-            keep_all=stated.get(KEEP) == "all",
-            remarks=tuple(remarks),
-        )
+    values = _values(table)
+    ids = node_ids(table.texts("geometry_id"))
+    wanted = np.array([own is None and name is not None for own, name in zip(values, ids, strict=True)])
+    if not wanted.any():
+        return _lines(table, values)
+    file = find_table(folder, "geometry")
+    if file is None:
+        raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
+    shapes = open_table(file, required=("geometry_id", "geometry"))
+    rows = {identifier: row for row, identifier in enumerate(unique_ids(shapes, "geometry_id"))}
+    at = np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)
+    table.refuse("geometry_id", wanted & (at < 0), f"one of {file}")
+    both(shapes.check, table.check)
+    lines, in_parts = _lines(table, values)
+    shared, shared_in_parts = _lines(shapes, _values(shapes))
+    return np.where(wanted, shared[at], lines), np.where(wanted, shared_in_parts[at], in_parts)
 
 
-def _crs(given: object, stated: str | None) -> object:
-    if given is not None or stated is None:
-        return given
-    return int(stated) if stated.isdecimal() and len(stated) <= 9 else stated
+def projected_lines(lines: NDArray[np.object_], projection: Projection) -> NDArray[np.object_]:
+    """Project every line to metres; a line that cannot be projected becomes None."""
+    xy, of = shapely.get_coordinates(lines, return_index=True)
+    metres = projection.metres(xy)
+    lost = np.asarray(~np.isfinite(metres).all(axis=1))
+    projected = shapely.set_coordinates(lines.copy(), np.where(lost[:, None], 0.0, metres))
+    projected[of[lost]] = None
+    return np.asarray(projected)
+
+
+def _values(table: Table) -> list[object]:
+    """Read the geometry column: stripped text, bytes, or None."""
+    if not table.has("geometry"):
+        return [None] * len(table)
+    frame = table.frame[table.columns["geometry"]]
+    if any(isinstance(value, bytes) for value in frame):
+        return [value if isinstance(value, bytes) else None for value in frame]
+    return list(table.texts("geometry"))
+
+
+def _lines(table: Table, values: Sequence[object]) -> Shapes:
+    """Convert text or bytes to lines, and return which shapes have parts that do not join."""
+    read = shapely.from_wkb if any(isinstance(value, bytes) for value in values) else shapely.from_wkt
+    shapes = read(np.array(values, dtype=object), on_invalid="ignore")
+    several = shapely.get_type_id(shapes) == shapely.GeometryType.MULTILINESTRING
+    shapes[several] = [
+        shape.geoms[0] if len(shape.geoms) == 1 else shapely.line_merge(shape, directed=True)
+        for shape in shapes[several]
+    ]
+    empty, is_line = shapely.is_empty(shapes), shapely.get_type_id(shapes) == shapely.GeometryType.LINESTRING
+    given = np.array([value is not None for value in values])
+    wrong = given & ~several & ~is_line & ~empty
+    xy, of = shapely.get_coordinates(shapes, return_index=True)
+    wrong[of[~np.isfinite(xy).all(axis=1)]] = True
+    table.refuse("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
+    table.check()
+    lines = shapely.force_2d(shapes)
+    lines[~is_line | empty] = None
+    return lines, several & ~is_line & ~empty
 
 
 MOST_DEGREES = 360.0
@@ -214,7 +184,7 @@ def read_gmns(
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
-    See :func:`~simulator.roads.readers.gmns_links.link_values` for the values that replace missing ones.
+    See :func:`~simulator.roads.readers.gmns.link_values` for the values that replace missing ones.
 
     Parameters
     ----------
@@ -251,56 +221,49 @@ def read_gmns(
         If arguments or files are faulty; it lists every fault with file, rows, rule and value.
     """
     folder = Path(folder)
-    _check_arguments(
-        default_lanes,
-        modes,
-        keep,
-        length_m=length_m,
-        speed_mps=speed_mps,
-        default_speed_mps=default_speed_mps,
-        capacity_vph=capacity_vph,
+    faults = positive_faults(
+        length_m=length_m, speed_mps=speed_mps, default_speed_mps=default_speed_mps, capacity_vph=capacity_vph
     )
+    if not (1 <= default_lanes <= MOST_LANES and float(default_lanes).is_integer()):
+        faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {default_lanes!r}")
+    if not modes:
+        faults.append("modes must name at least one mode")
+    if keep not in {None, "all", "strong"}:
+        faults.append(f'keep must be "all" or "strong", got {keep!r}')
+    if faults:
+        raise InputError(faults)
     config = GmnsConfig.from_folder(folder, length_m=length_m, speed_mps=speed_mps, crs=crs)
-    node_table, link_table = _open(folder)
+    if not folder.is_dir():
+        raise InputError([f"{folder}: no such folder"])
+    node_table, link_table = both(lambda: open_required(folder, "node"), lambda: open_required(folder, "link"))
     nodes = GmnsNodes.from_table(node_table)
     links = GmnsLinks.from_table(link_table, nodes.rows, modes=modes)
-    shapes = Geometries.from_links(link_table, folder)
+    shapes, in_parts = read_shapes(link_table, folder)
     source = known_crs(config.crs, "crs")
     placed = config.crs_named or not are_no_degrees(nodes.xy)
     if not placed:
         source, plane = plane_about(nodes.xy, config.length_m)
         project_to = plane if project_to is None else project_to
-    metric = source.is_projected and all(axis.unit_conversion_factor == 1.0 for axis in source.axis_info[:2])
-    projection = Projection.choose(
-        nodes.xy,
-        crs=source,
-        project_to=source if project_to is None and metric else project_to,
-        file=node_table.file,
-        where=rows_in_words,
-    )
+    if project_to is None and not crs_faults(source):
+        project_to = source
+    projection = Projection.choose(nodes.xy, crs=source, project_to=project_to, nodes=node_table)
     length = np.nan_to_num(links.numbers["length"])
-    if source.is_geographic and coordinates_swapped(nodes.xy, links.from_row, links.to_row, length):
-        rule = "x_coord must be longitude and y_coord latitude; the links' lengths fit far better with the two swapped"
-        raise InputError([f"{node_table.file}: {rows_in_words(np.ones(len(node_table), dtype=np.bool_))}: {rule}"])
+    if source.is_geographic:
+        rule = "x_coord must be longitude and y_coord latitude"
+        check_axes(node_table, nodes.xy, links.from_row, links.to_row, length, rule=rule)
     node_xy = projection.metres(nodes.xy)
-    lines, far = _oriented(links, shapes.projected(projection), node_xy)
-    across = node_xy[links.to_row] - node_xy[links.from_row]
-    straight_m = np.hypot(across[:, 0], across[:, 1])
+    lines, far = _oriented(links, projected_lines(shapes, projection), node_xy)
+    straight_m = distances(node_xy[links.from_row], node_xy[links.to_row])
     shape_m = np.array([np.nan if line is None else line.length for line in lines])
     numbers = link_values(
         links,
         shape_m=shape_m[links.usable],
         straight_m=straight_m[links.usable],
-        length_m=config.length_m,
-        speed_mps=config.speed_mps,
-        default_speed_mps=default_speed_mps,
-        default_lanes=default_lanes,
-        capacity_vph=capacity_vph,
+        config=config,
+        defaults={"speed_mps": default_speed_mps, "lanes": float(default_lanes), "capacity_vph": capacity_vph},
     )
     graph = _graph(nodes, links, node_xy, lines, numbers, projection)
     whole = keep == "all" or (keep is None and config.keep_all)
-    part, loss = (graph, Loss(0, 0, 0.0)) if whole else largest_part_for_trips(graph)
-    network = RoadNetwork.from_graph(part)
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
     doubts = [
@@ -309,77 +272,45 @@ def read_gmns(
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
         *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
         *shape_doubts(given_m, shape_m, file=link_table.file),
-        *numbers.doubts,
     ]
     if far:
         doubts.append(
             f"{link_table.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')} more than {_FAR_M:g} m "
             "from the nodes of the link: check the coordinate system of geometries, and dir_flag"
         )
-    return network, ReadReport(
+    return network_and_report(
+        graph,
+        numbers,
+        part_of=_everything if whole else largest_part_for_trips,
         links_file=link_table.file,
         node_rows=len(node_table),
         link_rows=len(link_table),
-        remarks=(*config.remarks, *numbers.remarks, *_remarks(links, shapes, graph)),
         dropped=links.dropped,
-        defaults=numbers.defaults,
-        loss=loss,
-        lost_zones=lost_zones(graph, part),
-        doubts=tuple(doubts),
-        nodes=len(network.node_names),
-        links=len(network.links),
+        remarks=[*config.remarks, *numbers.remarks, *_remarks(links, in_parts, graph)],
+        doubts=doubts,
     )
 
 
-def _check_arguments(lanes: int, modes: Sequence[str], keep: str | None, **values: float | None) -> None:
-    faults = positive_faults(**values)
-    if not (1 <= lanes <= MOST_LANES and float(lanes).is_integer()):
-        faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {lanes!r}")
-    if not modes:
-        faults.append("modes must name at least one mode")
-    if keep not in {None, "all", "strong"}:
-        faults.append(f'keep must be "all" or "strong", got {keep!r}')
-    if faults:
-        raise InputError(faults)
+def _everything(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
+    return graph, Loss(0, 0, 0.0)
 
 
-def _open(folder: Path) -> tuple[Table, Table]:
-    """Open both tables that a network must have, and raise the faults of both together."""
-    if not folder.is_dir():
-        raise InputError([f"{folder}: no such folder"])
-    return both(
-        lambda: _required_table(folder, "node", NODE_COLUMNS, NODE_OPTIONAL),
-        lambda: _required_table(folder, "link", LINK_COLUMNS, LINK_OPTIONAL),
-    )
-
-
-def _required_table(folder: Path, name: str, required: Sequence[str], optional: Sequence[str]) -> Table:
-    file = find_table(folder, name)
-    if file is None:
-        kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
-        raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
-    return open_table(file, required=required, optional=optional)
-
-
-def _oriented(links: GmnsLinks, shapes: Geometries, node_xy: NDArray[np.float64]) -> tuple[NDArray[np.object_], int]:
+def _oriented(
+    links: GmnsLinks, lines: NDArray[np.object_], node_xy: NDArray[np.float64]
+) -> tuple[NDArray[np.object_], int]:
     """Reverse lines that run from a link's last node to its first, and count lines that do not fit the nodes."""
-    lines = shapes.lines.copy()
     there = np.flatnonzero([line is not None for line in lines])
     if not len(there):
         return lines, 0
     begins = shapely.get_coordinates(shapely.get_point(lines[there], 0))
     ends = shapely.get_coordinates(shapely.get_point(lines[there], -1))
     first, last = node_xy[links.from_row[there]], node_xy[links.to_row[there]]
-    along = np.maximum(_distance(begins, first), _distance(ends, last))
-    against = np.maximum(_distance(begins, last), _distance(ends, first))
+    along = np.maximum(distances(begins, first), distances(ends, last))
+    against = np.maximum(distances(begins, last), distances(ends, first))
     flag = links.dir_flag[there]
     turned = (flag == -1) | ((flag == 0) & (against < along))
     lines[there[turned]] = shapely.reverse(lines[there[turned]])
     return lines, int((np.where(turned, against, along) > _FAR_M).sum())
-
-
-def _distance(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.hypot(a[:, 0] - b[:, 0], a[:, 1] - b[:, 1])
 
 
 def _graph(
@@ -414,18 +345,101 @@ def _graph(
     return graph
 
 
-def _remarks(links: GmnsLinks, shapes: Geometries, graph: nx.MultiDiGraph[Any]) -> list[str]:
+def _remarks(links: GmnsLinks, in_parts: NDArray[np.bool_], graph: nx.MultiDiGraph[Any]) -> list[str]:
     """Return further remarks on the link table."""
     file, remarks = links.table.file, []
-    both = int((links.two_way & links.usable).sum())
-    if both:
-        remarks.append(f"{file}: {counted(both, 'undirected link')} became a road for each direction")
+    if two_way := int((links.two_way & links.usable).sum()):
+        remarks.append(f"{file}: {counted(two_way, 'undirected link')} became a road for each direction")
     if links.undirected_unsaid:
         of_all = counted(len(links.table), "link")
         stated = "does not state whether it is" if links.undirected_unsaid == 1 else "do not state whether they are"
         remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {stated} one-way: taken as one-way")
-    in_parts = int((shapes.in_parts & links.usable).sum())
-    if in_parts:
-        shapes_in_parts = counted(in_parts, "link has a shape", "links have shapes")
-        remarks.append(f"{file}: {shapes_in_parts} of parts that do not join: drawn straight")
+    if undrawn := int((in_parts & links.usable).sum()):
+        links_undrawn = counted(undrawn, "link has a shape", "links have shapes")
+        remarks.append(f"{file}: {links_undrawn} of parts that do not join: drawn straight")
     return remarks + parallel_remarks(file, graph)
+
+
+SHORTEST_M = 1.0
+"""Length of a link that has neither a length nor a shape, and whose nodes have the same position."""
+MOST_LIKELY_VPH = 3000.0
+"""Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
+
+
+def link_values(
+    links: GmnsLinks,
+    *,
+    shape_m: NDArray[np.float64],
+    straight_m: NDArray[np.float64],
+    config: GmnsConfig,
+    defaults: Mapping[str, float],
+) -> LinkValues:
+    """Convert the numbers of usable links to the units of the schema and fill in missing ones.
+
+    A length that is missing or 0 is replaced by that of the link's shape, else by the straight distance between its
+    nodes if that is at least 1 m, else by 1 m. A speed, a number of lanes or a capacity that is missing or 0 is
+    replaced by the default of the class of road (:mod:`simulator.roads.class_defaults`), or by the caller's default
+    if the class has none.
+
+    Parameters
+    ----------
+    links
+        The links as read.
+    shape_m
+        Metres of each usable link's shape, NaN where it has none, shape (usable links,).
+    straight_m
+        Metres between the nodes of each usable link, shape (usable links,).
+    config
+        Units of the table.
+    defaults
+        ``speed_mps``, ``lanes`` and ``capacity_vph`` where the class of road has none.
+
+    Returns
+    -------
+    LinkValues
+        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0, in the order of the rows.
+    """
+    given = {name: values[links.usable] for name, values in links.numbers.items()}
+    classes = [links.classes[row] for row in np.flatnonzero(links.usable).tolist()]
+    with np.errstate(over="ignore"):
+        metres, filled_lengths = _link_lengths(given["length"] * config.length_m, shape_m, straight_m)
+    known = [class_defaults(kind) for kind in classes]
+    columns, remarks = {"length_m": metres}, []
+    for ours, theirs, unit, shown in (
+        ("speed_mps", "free_speed", config.speed_mps, "{:g} m/s"),
+        ("lanes", "lanes", 1.0, "{:g}"),
+        ("capacity_vph", "capacity", 1.0, "{:g} vehicles/h"),
+    ):
+        values = given[theirs] * unit
+        by_class = [defaults[ours] if taken is None else float(getattr(taken, ours)) for taken in known]
+        missing = ~(values > 0)
+        columns[ours] = np.where(missing, by_class, values)
+        filled = [(classes[row], shown.format(by_class[row])) for row in np.flatnonzero(missing).tolist()]
+        words = filled_in_words(ours, filled, links=len(classes))
+        if words is not None:
+            remarks.append(f"{links.table.file}: {words}")
+    high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
+    given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
+    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
+    if high:
+        of_all = counted(len(classes), "link")
+        words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
+        doubts.append(f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?")
+    return LinkValues(columns, tuple(filled_lengths), tuple(remarks), tuple(doubts))
+
+
+def _link_lengths(
+    given_m: NDArray[np.float64], shape_m: NDArray[np.float64], straight_m: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[FilledDefault]]:
+    """Return lengths as given, else of shapes, else straight distances, else `SHORTEST_M`, and what was filled in."""
+    metres, defaults = given_m.copy(), []
+    for value, words in (
+        (shape_m, "the length of its shape"),
+        (np.where(straight_m >= SHORTEST_M, straight_m, np.nan), "the straight distance between its nodes"),
+        (np.full(len(metres), SHORTEST_M), f"{SHORTEST_M:g} m"),
+    ):
+        filled = ~(metres > 0) & (value > 0)
+        metres[filled] = value[filled]
+        if filled.any():
+            defaults.append(FilledDefault("length_m", words, int(filled.sum())))
+    return metres, defaults

@@ -1,33 +1,45 @@
-"""Tables of a GMNS folder: columns of the specification, rows of nodes, and shapes of links."""
+"""Tables of a GMNS folder: units of its config table, rows of nodes and of links."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import shapely
 
-from simulator.files.errors import InputError, both
+from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
+from simulator.roads.projection import WGS84
+from simulator.roads.read_report import DroppedRows, usable_rows
 from simulator.roads.readers.tables import unique_ids
-from simulator.roads.schema import node_ids, node_keys, tupled
+from simulator.roads.schema import MOST_LANES, node_ids, node_keys, tupled
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from shapely.geometry.base import BaseGeometry
 
     from simulator.files.tables import Table
-    from simulator.roads.projection import Projection
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 OWN_PREFIX = "crowdveil_"
 """Prefix of the columns that this project adds, which GMNS allows: JSON values for which GMNS has no column."""
 _DBASE_LENGTH = 10
+LINK_ENDS = ("from_node_id", "to_node_id")
+_COLUMNS = {
+    "node": (("node_id", "x_coord", "y_coord"), ("zone_id",)),
+    "link": (
+        LINK_ENDS,
+        (
+            *("link_id", "directed", "geometry_id", "geometry", "dir_flag", "length", "facility_type", "capacity"),
+            *("free_speed", "lanes", "allowed_uses"),
+        ),
+    ),
+}
+"""Columns that a table must have, and may have."""
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -87,6 +99,16 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
     return Table.from_file(file, columns=columns, text=columns.keys() - {"geometry"})
 
 
+def open_required(folder: Path, name: str) -> Table:
+    """Read a table that a network must have, "node" or "link"; as `open_table`."""
+    file = find_table(folder, name)
+    if file is None:
+        kinds = ", ".join(f"{name}{suffix}" for suffix in SUFFIXES)
+        raise InputError([f"{folder}: a GMNS folder must hold a table of {name}s: one of {kinds}"])
+    required, optional = _COLUMNS[name]
+    return open_table(file, required=required, optional=optional)
+
+
 def own_values(table: Table, reserved: frozenset[str]) -> list[dict[str, Any]]:
     """Read the columns that this project adds, and note the rows whose values are not JSON.
 
@@ -119,9 +141,109 @@ def own_values(table: Table, reserved: frozenset[str]) -> list[dict[str, Any]]:
     return values
 
 
-NODE_COLUMNS = ("node_id", "x_coord", "y_coord")
-NODE_OPTIONAL = ("zone_id",)
-_RESERVED = frozenset({"x", "y"})
+METRES: Mapping[str, float] = (
+    dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0)
+    | dict.fromkeys(("km", "kilometre", "kilometres", "kilometer", "kilometers"), 1000.0)
+    | dict.fromkeys(("ft", "foot", "feet"), 0.3048)
+    | dict.fromkeys(("mi", "mile", "miles"), 1609.344)
+)
+"""Metres of each unit that ``long_length`` may name."""
+METRES_PER_SECOND: Mapping[str, float] = (
+    dict.fromkeys(("mps", "m/s"), 1.0)
+    | dict.fromkeys(("kph", "kmh", "kmph", "km/h", "km/hr"), 1000 / 3600)
+    | dict.fromkeys(("mph", "mi/h", "mi/hr"), 1609.344 / 3600)
+)
+"""Metres per second of each unit that ``speed`` may name."""
+KEEP = f"{OWN_PREFIX}keep"
+"""Column that this project adds: "all" in a folder that was written to be read completely."""
+_FIELDS = ("long_length", "speed", "crs", KEEP)
+
+
+@dataclass(frozen=True)
+class GmnsConfig:
+    """Units and coordinate system of a folder.
+
+    Parameters
+    ----------
+    length_m
+        Length of one unit of ``length`` in metres.
+    speed_mps
+        One unit of ``free_speed`` in metres per second.
+    crs
+        The system of the coordinates.
+    crs_named
+        Whether the caller or the config table names that system.
+    keep_all
+        Whether the table requests that nodes and links which routes cannot reach are kept.
+    remarks
+        Remarks on units for which the config table contradicts the caller, or which neither of them states.
+    """
+
+    length_m: float
+    speed_mps: float
+    crs: object
+    crs_named: bool
+    keep_all: bool
+    remarks: tuple[str, ...]
+
+    @classmethod
+    def from_folder(cls, folder: Path, *, length_m: float | None, speed_mps: float | None, crs: object) -> GmnsConfig:
+        """Use the caller's values, else those of the config table, else metres, km/h and WGS84.
+
+        Parameters
+        ----------
+        folder
+            The folder of the network; its config table is optional.
+        length_m, speed_mps, crs
+            The caller's values; None for those of the table.
+
+        Returns
+        -------
+        GmnsConfig
+            A configuration in which every unit is known.
+
+        Raises
+        ------
+        InputError
+            If the table has more than one row, or names an unknown unit that the caller does not give.
+        """
+        stated: dict[str, str] = {}
+        file = find_table(folder, "config")
+        if file is not None:
+            table = open_table(file, required=(), optional=_FIELDS)
+            if len(table) != 1:
+                raise InputError([f"{file}: a config table must have one row, got {len(table):,}"])
+            stated = {name: text for name in _FIELDS if (text := table.texts(name)[0]) is not None}
+        faults, remarks, units = [], [], []
+        for name, given, known, default, column, words in (
+            ("long_length", length_m, METRES, 1.0, "length", "metres"),
+            ("speed", speed_mps, METRES_PER_SECOND, 1000 / 3600, "free_speed", "km/h"),
+        ):
+            named = known.get(stated.get(name, "").lower())
+            if given is None and named is None and name in stated:
+                faults.append(f"{file}: row 1: {name} must be one of {', '.join(known)}, got {stated[name]!r}")
+            if given is None and name not in stated:
+                rule = f"neither the scenario nor a config table states the unit of {column}"
+                remarks.append(f"{folder}: {rule}: taken as {words}")
+            if given is not None and named is not None and given != named:
+                remarks.append(f"{file}: {name} is {stated[name]}, but the scenario's unit is used")
+            units.append(given if given is not None else named if named is not None else default)
+        if faults:
+            raise InputError(faults)
+        system, text = crs, stated.get("crs")
+        if crs is None and text is not None:
+            system = int(text) if text.isdecimal() and len(text) <= 9 else text
+        return cls(
+            length_m=units[0],
+            speed_mps=units[1],
+            crs=WGS84 if system is None else system,
+            crs_named=system is not None,
+            keep_all=stated.get(KEEP) == "all",
+            remarks=tuple(remarks),
+        )
+
+
+_NODE_RESERVED = frozenset({"x", "y"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,7 +292,7 @@ class GmnsNodes:
         """
         known = unique_ids(table, "node_id")
         xy = np.column_stack([table.checked_numbers(name) for name in ("x_coord", "y_coord")])
-        own = own_values(table, _RESERVED)
+        own = own_values(table, _NODE_RESERVED)
         table.check()
         keys = node_keys(known)
         if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
@@ -184,126 +306,126 @@ class GmnsNodes:
         return cls(table, {identifier: row for row, identifier in enumerate(known)}, keys, xy, data)
 
 
+_YES = frozenset({"1", "1.0", "true", "t", "yes", "y"})
+_NO = frozenset({"0", "0.0", "false", "f", "no", "n"})
+_LINK_RESERVED = frozenset({"length_m", "lanes", "capacity_vph", "geometry", "link"})
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Geometries:
-    """The line of each link, if it has one, in the coordinates of the file.
+class GmnsLinks:
+    """Links in the order of their rows, in the units of the file.
 
     Parameters
     ----------
-    lines
-        LineString or None, object, shape (links,).
-    in_parts
-        Links whose shape consists of parts that do not join to one line, and is left out; bool, shape (links,).
+    table
+        The rows.
+    from_row, to_row
+        Rows of the nodes from and to which each link leads, shape (links,).
+    usable
+        Links that are roads for the requested modes and lead from one node to another, bool, shape (links,).
+    two_way
+        Undirected links, which become one road for each direction, bool, shape (links,).
+    dir_flag
+        1 where the geometry runs from the first node to the last, -1 where it runs in the opposite direction, 0 where
+        the table does not state it.
+    numbers
+        ``length``, ``free_speed``, ``lanes``, ``capacity`` (per lane), NaN where there is none, each of shape (links,).
+    classes
+        ``facility_type``, None where the table has no value.
+    own
+        Attributes from the columns that this project adds.
+    dropped
+        Rows that are not usable, by reason.
+    undirected_unsaid
+        Number of rows that do not state whether they are directed, and are taken as directed.
     """
 
-    lines: NDArray[np.object_]
-    in_parts: NDArray[np.bool_]
+    table: Table
+    from_row: NDArray[np.int64]
+    to_row: NDArray[np.int64]
+    usable: NDArray[np.bool_]
+    two_way: NDArray[np.bool_]
+    dir_flag: NDArray[np.int64]
+    numbers: dict[str, NDArray[np.float64]]
+    classes: list[str | None]
+    own: list[dict[str, Any]]
+    dropped: tuple[DroppedRows, ...]
+    undirected_unsaid: int
 
     @classmethod
-    def from_links(cls, table: Table, folder: Path) -> Geometries:
-        """Read the geometry of every link from its row, or from the row of the geometry table that it names.
+    def from_table(cls, table: Table, nodes: dict[str, int], *, modes: Sequence[str]) -> GmnsLinks:
+        """Check a link table.
 
         Parameters
         ----------
         table
-            The link table; ``geometry`` and ``geometry_id`` are optional.
-        folder
-            The folder of the network.
+            A table with ``from_node_id`` and ``to_node_id``, and any of the optional columns.
+        nodes
+            Row of each node by identifier.
+        modes
+            Links whose ``allowed_uses`` name one of these are roads, and so are links whose ``allowed_uses`` are empty.
 
         Returns
         -------
-        Geometries
-            The geometries of all rows.
+        GmnsLinks
+            Every row, at least one of them usable.
 
         Raises
         ------
         InputError
-            If a geometry is not a line, or a ``geometry_id`` is not in the geometry table or is there twice; it names
-            file, rows and value.
+            If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
+            rows, rule and value; or if no link can be used.
         """
-        values = _values(table)
-        ids = node_ids(table.texts("geometry_id"))
-        file = find_table(folder, "geometry")
-        wanted = [own is None and identifier is not None for own, identifier in zip(values, ids, strict=True)]
-        if not any(wanted) or (file is None and not table.has("geometry_id")):
-            return cls(*_lines(table, values))
-        if file is None:
-            raise InputError([f"{table.file}: links name a geometry_id, and {folder} has no geometry table"])
-        shapes = open_table(file, required=("geometry_id", "geometry"))
-        rows = {identifier: row for row, identifier in enumerate(unique_ids(shapes, "geometry_id"))}
-        unknown = np.array([need and identifier not in rows for need, identifier in zip(wanted, ids, strict=True)])
-        table.refuse("geometry_id", unknown, f"one of {file}")
-        both(shapes.check, table.check)
-        lines, in_parts = _lines(table, values)
-        shared, shared_in_parts = _lines(shapes, _values(shapes))
-        for link, (need, identifier) in enumerate(zip(wanted, ids, strict=True)):
-            if need:
-                lines[link], in_parts[link] = shared[rows[identifier or ""]], shared_in_parts[rows[identifier or ""]]
-        return cls(lines, in_parts)
-
-    def projected(self, projection: Projection) -> Geometries:
-        """Project every line to metres; a line that cannot be projected becomes None.
-
-        Parameters
-        ----------
-        projection
-            The projection of the network.
-
-        Returns
-        -------
-        Geometries
-            The same lines in metres.
-        """
-        lines = self.lines.copy()
-        present = np.flatnonzero([line is not None for line in lines])
-        if len(present):
-            xy, of = shapely.get_coordinates(lines[present], return_index=True)
-            metres = projection.metres(xy)
-            lost = np.unique(of[~np.isfinite(metres).all(axis=1)])
-            lines[present] = shapely.set_coordinates(lines[present], np.where(np.isfinite(metres), metres, 0.0))
-            lines[present[lost]] = None
-        return Geometries(lines, self.in_parts)
+        ends = []
+        for name in LINK_ENDS:
+            rows = np.array([nodes.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
+            table.refuse(name, rows < 0, "in the node table")
+            ends.append(rows)
+        if table.has("link_id"):
+            unique_ids(table, "link_id")
+        directed = [None if text is None else text.lower() for text in table.texts("directed")]
+        junk = np.array([text is not None and text not in _YES | _NO for text in directed])
+        table.refuse("directed", junk, "true or false")
+        flags = table.texts("dir_flag")
+        known = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
+        table.refuse("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
+        numbers = {
+            name: table.checked_numbers(name, at_least=0, optional=True)
+            for name in ("length", "free_speed", "capacity")
+        }
+        numbers["lanes"] = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
+        own = own_values(table, _LINK_RESERVED)
+        table.check()
+        usable, dropped = _usable(table, ends[0] == ends[1], modes)
+        return cls(
+            table=table,
+            from_row=ends[0],
+            to_row=ends[1],
+            usable=usable,
+            two_way=np.array([text in _NO for text in directed]),
+            dir_flag=np.array([known[flag] for flag in flags], dtype=np.int64),
+            numbers=numbers,
+            classes=table.texts("facility_type"),
+            own=own,
+            dropped=dropped,
+            undirected_unsaid=sum(text is None for text in directed),
+        )
 
 
-def _values(table: Table) -> list[object]:
-    """Read the geometry column: stripped text, bytes, or None."""
-    if not table.has("geometry"):
-        return [None] * len(table)
-    frame = table.frame[table.columns["geometry"]]
-    if any(isinstance(value, bytes) for value in frame):
-        return [value if isinstance(value, bytes) else None for value in frame]
-    return list(table.texts("geometry"))
+def _usable(
+    table: Table, loops: NDArray[np.bool_], modes: Sequence[str]
+) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
+    """Leave out links that are not roads for any of the modes, and links from a node to itself."""
+    wanted = {mode.lower() for mode in modes}
+    forbidden = np.array([_forbids(uses, wanted) for uses in table.texts("allowed_uses")])
+    reasons = {
+        f"allowed_uses names none of {', '.join(modes)}": forbidden,
+        "it leads from a node to itself": loops,
+    }
+    return usable_rows(reasons, file=table.file, what="link")
 
 
-def _lines(table: Table, values: Sequence[object]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
-    """Convert text or bytes to lines, and return which shapes have parts that do not join."""
-    lines = np.full(len(values), None, dtype=object)
-    wrong, in_parts = np.zeros(len(values), dtype=np.bool_), np.zeros(len(values), dtype=np.bool_)
-    for row, value in enumerate(values):
-        if value is None:
-            continue
-        shape = _shape(value)
-        if isinstance(shape, shapely.MultiLineString):
-            parts = shape.geoms
-            shape = parts[0] if len(parts) == 1 else shapely.line_merge(shape, directed=True)
-            in_parts[row] = not isinstance(shape, shapely.LineString) and not shape.is_empty
-        elif not isinstance(shape, shapely.LineString):
-            wrong[row] = shape is None or not shape.is_empty
-            continue
-        if not np.isfinite(shapely.get_coordinates(shape)).all():
-            wrong[row] = True
-        elif isinstance(shape, shapely.LineString) and not shape.is_empty:
-            lines[row] = shapely.LineString(shapely.get_coordinates(shape))
-    table.refuse("geometry", wrong, "a LINESTRING in well-known text, with finite coordinates")
-    table.check()
-    return lines, in_parts
-
-
-def _shape(value: object) -> BaseGeometry | None:
-    """Read one shape; None if the value is not a shape."""
-    try:
-        if isinstance(value, bytes):
-            return shapely.from_wkb(value, on_invalid="raise")
-        return shapely.from_wkt(str(value), on_invalid="raise")
-    except (shapely.errors.GEOSException, shapely.errors.ShapelyError, TypeError, ValueError):
-        return None
+def _forbids(uses: str | None, wanted: set[str]) -> bool:
+    """Return whether a list of uses, by commas or semicolons, names no wanted one; an empty list forbids nothing."""
+    named = {use.strip().lower() for use in re.split(r"[;,|]", uses or "")} - {""}
+    return bool(named) and named.isdisjoint(wanted)

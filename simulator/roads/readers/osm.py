@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 import shapely
-from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError, positive_faults
-from simulator.files.messages import Doubt, counted
+from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_doubts
-from simulator.roads.projection import WGS84, parsed_crs
-from simulator.roads.readers.osm_files import OsmWays, read_pbf_ways, read_xml_ways
+from simulator.roads.projection import WGS84, known_crs
+from simulator.roads.read_report import ReadReport
+from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_pbf_ways, read_xml_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
     Street,
@@ -42,66 +41,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import networkx as nx
-
-    from simulator.roads.connectivity import Loss
-
-
-@dataclass(frozen=True)
-class OsmReport:
-    """Report on reading an OpenStreetMap file: data left out, changed and filled in.
-
-    Parameters
-    ----------
-    file
-        The file's name.
-    left_out
-        Data left out or corrected before edges were joined to links, one sentence each.
-    loss
-        Nodes and edges outside the largest strongly connected part, counted before edges were joined to links.
-    points
-        Number of nodes that have become points of a link's geometry.
-    loops
-        Number of roads from a junction to itself that were cut in two.
-    filled
-        The defaults used where tags state no value, one sentence per attribute.
-    nodes, links
-        Numbers of nodes and links that were kept.
-    doubts
-        Indications that speeds are wrong, one sentence each.
-    """
-
-    file: str
-    left_out: tuple[str, ...]
-    loss: Loss
-    points: int
-    loops: int
-    filled: tuple[str, ...]
-    nodes: int
-    links: int
-    doubts: tuple[Doubt, ...] = ()
-
-    def notes(self) -> list[str]:
-        """Return the differences between file and network in plain words.
-
-        Returns
-        -------
-        list of str
-            One sentence each.
-        """
-        notes: list[str] = [*self.doubts]
-        notes += [f"{self.file}: {reason}" for reason in self.left_out]
-        if self.loss.nodes:
-            kept = f"kept the largest part {self.loss.part}"
-            notes.append(f"{self.file}: {kept}; left out {self.loss.km_words} of streets")
-        if self.points:
-            points = counted(self.points, "node between them is a point", "nodes between them are points")
-            notes.append(f"{self.file}: links lead from junction to junction; {points} of their geometry")
-        if self.loops:
-            notes.append(f"{self.file}: cut {counted(self.loops, 'link')} from a junction to itself in two")
-        return notes + [f"{self.file}: {reason}" for reason in self.filled]
-
-
-MOST_FAULTS = 20
 
 
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
@@ -123,7 +62,8 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
         If the file cannot be read, is not a directed graph with a coordinate system, or the coordinates of a node are
         not finite or out of range.
     """
-    _check_xml(path)
+    for _ in elements_of(path, root="graphml"):  # networkx expands entities and does not name the line of an error
+        pass
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # networkx warns of keys without a type; those that matter are checked below
         try:
@@ -135,11 +75,7 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
             raise InputError([f"{path}: OSMnx cannot read it as its GraphML: {reason}"]) from error
     if not isinstance(graph, nx.MultiDiGraph):
         raise InputError([f"{path}: its edges must be directed"])
-    try:
-        crs = parsed_crs(graph.graph.get("crs"))
-    except CRSError:
-        reason = repr(graph.graph.get("crs"))
-        raise InputError([f"{path}: the graph must have a crs that PROJ knows, got {reason}"]) from None
+    crs = known_crs(graph.graph.get("crs"), f"{path}: crs of the graph")
     limits = {"x": 180.0, "y": 90.0} if crs.is_geographic else {"x": math.inf, "y": math.inf}
     faults = [
         f"{path}: node {node!r}: {name} must be a finite number, in degrees at most {limit:g}, got {data.get(name)!r}"
@@ -150,14 +86,6 @@ def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
     if faults:
         raise InputError(faults[:MOST_FAULTS])
     return graph
-
-
-def _check_xml(path: Path) -> None:
-    """Parse the file once before networkx, which expands entities and does not name the line of an error."""
-    for number, element in enumerate(elements_of(path)):
-        if number == 0 and element.local_name != "graphml":
-            rule = f"a GraphML file begins with <graphml>, this one with <{element.name}>"
-            raise InputError([f"{path}: line {element.line}: {rule}"])
 
 
 def lay_streets(graph: nx.MultiDiGraph[Any], *, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], int, int]:
@@ -220,7 +148,7 @@ def _tag_text(value: Any) -> str:
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
 
 
-def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, OsmReport]:
+def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, ReadReport]:
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
@@ -240,7 +168,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     -------
     network : RoadNetwork
         Nodes are keyed by OpenStreetMap's ids. Edges have the attribute ``osm_ways``, the ids of their ways.
-    report : OsmReport
+    report : ReadReport
         What was left out and filled in.
 
     Raises
@@ -266,7 +194,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, OsmReport]:
+def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, ReadReport]:
     """Join the streets of the largest strongly connected part to links, and compile the network."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
@@ -274,19 +202,26 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
     filled = _make_links(joined)
     known = {(data["x"], data["y"]): node for node, data in part.nodes(data=True)}
     cut, dropped = split_loops(joined, known)
+    remarks = [*left_out]
     if dropped:
-        left_out.append(f"left out {counted(dropped, 'edge')} from a node to itself")
+        remarks.append(f"left out {counted(dropped, 'edge')} from a node to itself")
+    if loss.nodes:
+        remarks.append(f"kept the largest part {loss.part}; left out {loss.km_words} of streets")
+    if points:
+        between = counted(points, "node between them is a point", "nodes between them are points")
+        remarks.append(f"links lead from junction to junction; {between} of their geometry")
+    if cut:
+        remarks.append(f"cut {counted(cut, 'link')} from a junction to itself in two")
     network = RoadNetwork.from_graph(joined)
-    report = OsmReport(
-        file=path.name,
-        left_out=tuple(left_out),
+    report = ReadReport(
+        links_file=path.name,
+        node_rows=graph.number_of_nodes(),
+        link_rows=graph.number_of_edges(),
+        remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled)],
         loss=loss,
-        points=points,
-        loops=cut,
-        filled=tuple(filled),
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=tuple(speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name)),
+        doubts=speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
     )
     return network, report
 

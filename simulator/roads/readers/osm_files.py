@@ -134,24 +134,21 @@ class _OsmFile:
         self.ways: dict[int, OsmWay | None] = {}
         self.faults: list[str] = []
         self._line = 1
-        self._root = ""
         self._way: int | None = None
         self._tags: dict[str, str] = {}
         self._refs: list[int] = []
 
     def read(self) -> None:
-        for name, attributes, line in elements_of(self.path):
+        for name, attributes, line in elements_of(self.path, root="osm"):
             self._line = line
-            if attributes is None:
-                self._over(name)
-            else:
+            if attributes is not None:
                 self._begins(name, attributes)
+            elif name == "way" and self._way is not None:
+                fit = open_to_cars(self._tags)
+                self.ways[self._way] = OsmWay(self._way, self._tags, tuple(self._refs)) if fit else None
+                self._way = None
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
-        if not self._root and name != "osm":
-            rule = f"an OpenStreetMap file begins with <osm>, this one with <{name}>"
-            raise InputError([f"{self.path}: line {self._line}: {rule}"])
-        self._root = name
         if attrs.get("action") == "delete" or attrs.get("visible") == "false":
             return
         if name == "node":
@@ -167,12 +164,6 @@ class _OsmFile:
                 self._refs.append(ref)
         elif self._way is not None and name == "tag" and attrs.get("k") in WAY_TAGS:
             self._tags[attrs["k"]] = attrs.get("v", "")
-
-    def _over(self, name: str) -> None:
-        if name == "way" and self._way is not None:
-            way = OsmWay(self._way, self._tags, tuple(self._refs)) if open_to_cars(self._tags) else None
-            self.ways[self._way] = way
-            self._way = None
 
     def _node(self, attrs: Mapping[str, str]) -> None:
         node = self._id(attrs, "node", "id")
@@ -244,10 +235,6 @@ _RAW, _RAW_SIZE, _ZLIB = 1, 2, 3
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
-class _BrokenFrameError(Exception):
-    """A fault of one blob; the message describes it."""
-
-
 def check_pbf(path: Path) -> None:
     """Check that a file is complete and that the sizes it states are correct.
 
@@ -262,17 +249,13 @@ def check_pbf(path: Path) -> None:
         If the file does not exist, is empty, truncated or not a PBF file of OpenStreetMap, or if its stated or
         decompressed sizes exceed the limits of the format; it names the blob's number and the byte at which it begins.
     """
+    at = blob = 0
     try:
         with path.open("rb") as file:
-            at = blob = 0
-            while True:
-                try:
-                    following = _blob(file, first=blob == 0)
-                except _BrokenFrameError as error:
-                    raise InputError([f"{path}: blob {blob + 1}, at byte {at:,}: {error}"]) from error
-                if not following:
-                    break
+            while _blob(file, first=blob == 0):
                 at, blob = file.tell(), blob + 1
+    except InputError as error:
+        raise InputError([f"{path}: blob {blob + 1}, at byte {at:,}: {error}"]) from error
     except FileNotFoundError:
         raise InputError([f"{path}: no such file"]) from None
     except OSError as error:
@@ -288,25 +271,23 @@ def _blob(file: BinaryIO, *, first: bool) -> bool:
         return False
     header_bytes = int.from_bytes(prefix, "big")
     if len(prefix) < 4 or header_bytes > MOST_HEADER_BYTES:
-        raise _BrokenFrameError(
-            f"a header must have at most {MOST_HEADER_BYTES:,} bytes, but it states {header_bytes:,}: "
-            "is this a .osm.pbf?"
-        )
+        limit = f"a header must have at most {MOST_HEADER_BYTES:,} bytes"
+        raise InputError([f"{limit}, but it states {header_bytes:,}: is this a .osm.pbf?"])
     header = dict(_fields(_exactly(file, header_bytes)))
     kind, size = header.get(_HEADER_TYPE), header.get(_HEADER_SIZE)
     if not isinstance(kind, bytes) or not isinstance(size, int):
-        raise _BrokenFrameError("its header lacks a type or a size: is this a .osm.pbf?")
+        raise InputError(["its header lacks a type or a size: is this a .osm.pbf?"])
     name = kind.decode("utf-8", "replace")
     if name not in _KNOWN or (first and name != _KNOWN[0]):
-        raise _BrokenFrameError(f"its type must be {_KNOWN[0] if first else ' or '.join(_KNOWN)}, got {name!r}")
+        raise InputError([f"its type must be {_KNOWN[0] if first else ' or '.join(_KNOWN)}, got {name!r}"])
     if size > MOST_BLOB_BYTES:
-        raise _BrokenFrameError(f"a blob must have at most {MOST_BLOB_BYTES:,} bytes, but it states {size:,}")
+        raise InputError([f"a blob must have at most {MOST_BLOB_BYTES:,} bytes, but it states {size:,}"])
     content = dict(_fields(_exactly(file, size)))
     packed = content.get(_ZLIB)
     if isinstance(packed, bytes):
         _unpack(packed, content.get(_RAW_SIZE))
     elif not isinstance(content.get(_RAW), bytes):
-        raise _BrokenFrameError("its content must be raw or compressed by zlib")
+        raise InputError(["its content must be raw or compressed by zlib"])
     return True
 
 
@@ -314,7 +295,7 @@ def _exactly(file: BinaryIO, size: int) -> bytes:
     """Read exactly `size` bytes."""
     data = file.read(size)
     if len(data) < size:
-        raise _BrokenFrameError(f"the file ends after {len(data):,} of the {size:,} bytes announced")
+        raise InputError([f"the file ends after {len(data):,} of the {size:,} bytes announced"])
     return data
 
 
@@ -333,9 +314,9 @@ def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         elif kind in {_FIXED64, _FIXED32}:
             size = 8 if kind == _FIXED64 else 4
         else:
-            raise _BrokenFrameError(f"it is not a protocol buffer: wire type {kind}")
+            raise InputError([f"it is not a protocol buffer: wire type {kind}"])
         if at + size > len(message):
-            raise _BrokenFrameError(f"a field of {size:,} bytes does not fit into the {len(message):,} it is part of")
+            raise InputError([f"a field of {size:,} bytes does not fit into the {len(message):,} it is part of"])
         yield number, message[at : at + size]
         at += size
 
@@ -345,13 +326,13 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
-            raise _BrokenFrameError("a number is cut short")
+            raise InputError(["a number is cut short"])
         byte = message[at]
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-    raise _BrokenFrameError("a number has more than 10 bytes")
+    raise InputError(["a number has more than 10 bytes"])
 
 
 def _unpack(packed: bytes, announced: int | bytes | None) -> None:
@@ -360,13 +341,13 @@ def _unpack(packed: bytes, announced: int | bytes | None) -> None:
     try:
         size = len(unpacker.decompress(packed, MOST_BLOB_BYTES + 1))
     except zlib.error as error:
-        raise _BrokenFrameError(f"its content cannot be decompressed: {error}") from error
+        raise InputError([f"its content cannot be decompressed: {error}"]) from error
     if size > MOST_BLOB_BYTES:
-        raise _BrokenFrameError(f"a blob must decompress to at most {MOST_BLOB_BYTES:,} bytes")
+        raise InputError([f"a blob must decompress to at most {MOST_BLOB_BYTES:,} bytes"])
     if not unpacker.eof:
-        raise _BrokenFrameError("its compressed content is cut short")
+        raise InputError(["its compressed content is cut short"])
     if announced != size:
-        raise _BrokenFrameError(f"it decompresses to {size:,} bytes, but it states {announced!r}")
+        raise InputError([f"it decompresses to {size:,} bytes, but it states {announced!r}"])
 
 
 def read_pbf_ways(path: Path) -> OsmWays:
@@ -417,9 +398,10 @@ def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
     """Join the pairs of nodes into which pyrosm splits ways."""
     named = [tag for tag in edges.columns if tag in WAY_TAGS]
     columns = [edges[column].tolist() for column in ("id", "u", "v")]
+    own = edges[named].to_dict("records")
     # pyrosm returns this column only if at least one way has a tag without a column of its own.
     rest = edges["tags"].tolist() if "tags" in edges.columns else [None] * len(edges)
-    tags = [_tags(row, others) for row, others in zip(_rows(edges, named), rest, strict=True)]
+    tags = [_tags(row, others) for row, others in zip(own, rest, strict=True)]
     rows = zip(*columns, tags, strict=True)
     for way, pairs in groupby(rows, key=lambda row: row[0]):
         path: list[int] = []
@@ -433,14 +415,7 @@ def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
         yield OsmWay(way, said, tuple(path))
 
 
-def _rows(edges: pd.DataFrame, named: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield, for each row, the tags that have columns of their own."""
-    columns = [edges[tag].tolist() for tag in named]
-    for values in zip(*columns, strict=True):
-        yield dict(zip(named, values, strict=True))
-
-
-def _tags(row: dict[str, Any], others: object) -> dict[str, str]:
+def _tags(row: Mapping[Any, Any], others: object) -> dict[str, str]:
     """Combine a way's tags from columns and from the JSON of all others; keep only tags that are read."""
     said = {tag: value for tag, value in row.items() if isinstance(value, str)}
     rest = json.loads(others) if isinstance(others, str) else {}

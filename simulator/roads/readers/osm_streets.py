@@ -14,7 +14,7 @@ import shapely
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults
-from simulator.roads.projection import utm_about
+from simulator.roads.projection import WGS84, Projection, utm_about
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -24,30 +24,13 @@ if TYPE_CHECKING:
 CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
 """``highway`` classes that are streets: those of OSMnx's "drive", without classes that it accepts only because its
 filter does not name them."""
+_ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
 WAY_TAGS = frozenset(
-    {
-        "highway",
-        "area",
-        "service",
-        "junction",
-        "oneway",
-        "access",
-        "vehicle",
-        "motor_vehicle",
-        "motorcar",
-        "maxspeed",
-        "maxspeed:forward",
-        "maxspeed:backward",
-        "lanes",
-        "lanes:forward",
-        "lanes:backward",
-        "lanes:both_ways",
-        "speed_kph",
-    }
+    {"highway", "area", "service", "junction", "oneway", "lanes:both_ways", "speed_kph", *_ACCESS}
+    | {f"{tag}{direction}" for tag in ("maxspeed", "lanes") for direction in ("", ":forward", ":backward")}
 )
 """Tags that are read; "speed_kph" is added by OSMnx."""
 
-_ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
 _CLOSED = {"no", "private"}
 _YARDS = {"alley", "driveway", "emergency_access", "parking", "parking_aisle", "private"}
 _ALONG = {"yes", "true", "1", "F"}
@@ -296,9 +279,6 @@ def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
     return guesses
 
 
-WGS84 = "EPSG:4326"
-
-
 def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
     """Convert a graph's nodes and geometries to a projected system, in place.
 
@@ -318,24 +298,24 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
         If nodes cannot be projected to the system, or UTM has no zone there.
     """
     own = pyproj.CRS.from_user_input(graph.graph["crs"])
-    x, y = (np.array([data[name] for _, data in graph.nodes(data=True)], dtype=np.float64) for name in ("x", "y"))
+    graph.graph["crs"] = own
     if crs is None and not crs_faults(own):
-        graph.graph["crs"] = own
         return
-    to_wgs84 = pyproj.Transformer.from_crs(own, WGS84, always_xy=True)
-    target = utm_about(*to_wgs84.transform(x, y), what=what) if crs is None else pyproj.CRS.from_user_input(crs)
-    transformer = pyproj.Transformer.from_crs(own, target, always_xy=True)
-    x, y = transformer.transform(x, y)
-    far = ~(np.isfinite(x) & np.isfinite(y))
+    xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
+    lon, lat = Projection(own, pyproj.CRS(WGS84)).metres(xy).T
+    target = utm_about(lon, lat, what=what) if crs is None else pyproj.CRS.from_user_input(crs)
+    projection = Projection(own, target)
+    metres = projection.metres(xy)
+    far = ~np.isfinite(metres).all(axis=1)
     if far.any():
         node = list(graph)[int(np.flatnonzero(far)[0])]
         raise InputError([f"{what}: node {node!r} is outside the range of {target.name}"])
-    for data, east, north in zip((data for _, data in graph.nodes(data=True)), x.tolist(), y.tolist(), strict=True):
-        data["x"], data["y"] = east, north
-    for *_, data in graph.edges(data=True):
-        if data.get("geometry") is not None:
-            points = transformer.transform(*shapely.get_coordinates(data["geometry"]).T)
-            data["geometry"] = shapely.LineString(np.column_stack(points))
+    for data, (x, y) in zip((data for _, data in graph.nodes(data=True)), metres.tolist(), strict=True):
+        data["x"], data["y"] = x, y
+    curved = [data for *_, data in graph.edges(data=True) if data.get("geometry") is not None]
+    lines = shapely.transform(np.array([data["geometry"] for data in curved], dtype=object), projection.metres)
+    for data, line in zip(curved, lines, strict=True):
+        data["geometry"] = line
     graph.graph["crs"] = target
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,19 +11,20 @@ import networkx as nx
 import numpy as np
 import pyproj
 import shapely
-from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError, positive_faults
-from simulator.files.messages import Doubt, counted
+from simulator.files.extras import import_extra
+from simulator.files.messages import counted
+from simulator.files.xml_elements import elements_of
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_doubts, speed_doubts
-from simulator.roads.projection import crs_about, parsed_crs
-from simulator.roads.readers.sumo_net_file import number_of, read_net_file, vehicle_classes
+from simulator.roads.projection import crs_about, known_crs
+from simulator.roads.read_report import ReadReport
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -82,14 +82,9 @@ class NetFrame:
                 rule = "must be a longitude in [-180, 180] and a latitude in (-90, 90)"
                 raise InputError([f"anchor {rule}, got {anchor}"])
             return cls(crs_about((lon, lat)), 0.0, 0.0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pyproj warns of deprecated notations, which it still understands
-            try:
-                crs = parsed_crs(projection)
-            except CRSError:
-                fault = f"{what}: projParameter of location must be a projection that PROJ knows, got {projection!r}"
-                raise InputError([fault]) from None
-        faults = [f"{what}: projParameter of location: {fault}" for fault in crs_faults(crs)]
+        name = f"{what}: projParameter of location"
+        crs = known_crs(projection, name)
+        faults = [f"{name}: {fault}" for fault in crs_faults(crs)]
         written = location.get("netOffset", "0,0")
         offset = [number_of(part) for part in written.split(",")]
         if len(offset) != 2 or not all(map(math.isfinite, offset)):
@@ -118,89 +113,17 @@ class NetFrame:
 SHOWN = 20
 
 
-@dataclass(frozen=True)
-class SumoNetReport:
-    """Report on reading a SUMO network, with the features of it that this project's own engines do not model.
+@dataclass(frozen=True, kw_only=True)
+class SumoNetReport(ReadReport):
+    """Report on reading a SUMO network, with remarks on what this project's own engines do not model.
 
     Parameters
     ----------
-    file
-        The file's name.
-    vehicle_class
-        The vehicle class whose lanes were kept.
     frame
         Conversion between SUMO's coordinates and the city's.
-    placed
-        Whether the file states the network's position on the globe.
-    file_edges
-        Number of edges of the file, internal ones not counted.
-    closed
-        Number of edges with no lane for the vehicle class.
-    loops
-        Edges from a junction to itself, left out, by id.
-    barred_turns
-        Number of pairs of links over a junction that the file does not connect for the vehicle class.
-    turns
-        Number of all such pairs, U-turns included.
-    keep
-        What was kept: "all", or the largest "strong"ly connected part.
-    loss
-        Nodes and links outside the largest strongly connected part; with ``keep = "strong"`` they were removed.
-    nodes, links
-        Numbers of nodes and links that were kept.
-    doubts
-        Indications that speeds or lengths are wrong, one sentence each.
     """
 
-    file: str
-    vehicle_class: str
     frame: NetFrame
-    placed: bool
-    file_edges: int
-    closed: int
-    loops: tuple[str, ...]
-    barred_turns: int
-    turns: int
-    keep: Literal["all", "strong"]
-    loss: Loss
-    nodes: int
-    links: int
-    doubts: tuple[Doubt, ...] = ()
-
-    def notes(self) -> list[str]:
-        """Return the differences between file and network in plain words.
-
-        Returns
-        -------
-        list of str
-            One sentence each.
-        """
-        notes: list[str] = [*self.doubts]
-        if self.closed:
-            notes.append(
-                f"{self.file}: left out {self.closed:,} of {counted(self.file_edges, 'edge')}, which have no lane for "
-                f"vehicle class {self.vehicle_class!r}"
-            )
-        if self.loops:
-            listed = ", ".join(self.loops[:SHOWN]) + (" …" if len(self.loops) > SHOWN else "")
-            notes.append(
-                f"{self.file}: left out {counted(len(self.loops), 'edge')} from a junction to itself: {listed}"
-            )
-        if not self.placed:
-            notes.append(f"{self.file}: it states no location; it was taken as {self.frame.crs.name}")
-        if self.barred_turns:
-            notes.append(
-                f"{self.file}: the file does not connect {self.barred_turns:,} of {counted(self.turns, 'turn')} from "
-                "link to link; only SUMO itself keeps to that, and to its signals, and counts the way over a junction"
-            )
-        if self.loss.links and self.keep == "all":
-            notes.append(
-                f"{self.file}: kept what is outside the largest part {self.loss.part}: {self.loss.links:,} of "
-                f"{counted(self.links, 'link')}, {self.loss.km_words}"
-            )
-        elif self.loss.links:
-            notes.append(f"{self.file}: {self.loss.beside(nodes=self.nodes, links=self.links)}")
-        return notes
 
 
 def read_sumo_net(
@@ -247,30 +170,44 @@ def read_sumo_net(
     path = Path(path)
     _check_arguments(vehicle_class, capacity_vph, keep)
     net = read_net_file(path)
-    frame = NetFrame.from_location(net.location, anchor=anchor, what=str(path))
-    edges = net.edges
+    location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
+    frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
+    edges = net.getEdges()
     usable = [edge for edge in edges if edge.allows(vehicle_class)]
-    loops = tuple(edge.getID() for edge in usable if edge.getFromNode() is edge.getToNode())
+    loops = [edge.getID() for edge in usable if edge.getFromNode() is edge.getToNode()]
     links = [edge for edge in usable if edge.getFromNode() is not edge.getToNode()]
     if not links:
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
         rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
         raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
-    graph = _graph(net.nodes, links, frame, vehicle_class, capacity_vph)
+    graph = _graph(net.getNodes(), links, frame, vehicle_class, capacity_vph)
     loss, part = _outside(graph, keep)
     network = RoadNetwork.from_graph(part)
+    remarks = []
+    if len(usable) < len(edges):
+        closed = f"left out {len(edges) - len(usable):,} of {counted(len(edges), 'edge')}"
+        remarks.append(f"{closed}, which have no lane for vehicle class {vehicle_class!r}")
+    if loops:
+        listed = ", ".join(loops[:SHOWN]) + (" …" if len(loops) > SHOWN else "")
+        remarks.append(f"left out {counted(len(loops), 'edge')} from a junction to itself: {listed}")
+    if location.get("projParameter", "!").strip() in NOWHERE:
+        remarks.append(f"it states no location; it was taken as {frame.crs.name}")
     connected, turns = _turns(links, vehicle_class)
+    if connected < turns:
+        remarks.append(
+            f"the file does not connect {turns - connected:,} of {counted(turns, 'turn')} from link to link; only SUMO "
+            "itself keeps to that, and to its signals, and counts the way over a junction"
+        )
+    if loss.links and keep == "all":
+        outside = f"{loss.links:,} of {counted(len(network.links), 'link')}, {loss.km_words}"
+        remarks.append(f"kept what is outside the largest part {loss.part}: {outside}")
+    elif loss.links:
+        remarks.append(loss.beside(nodes=len(network.node_names), links=len(network.links)))
     report = SumoNetReport(
-        file=path.name,
-        vehicle_class=vehicle_class,
-        frame=frame,
-        placed=net.location.get("projParameter", "!").strip() not in NOWHERE,
-        file_edges=len(edges),
-        closed=len(edges) - len(usable),
-        loops=loops,
-        barred_turns=turns - connected,
-        turns=turns,
-        keep=keep,
+        links_file=path.name,
+        node_rows=len(net.getNodes()),
+        link_rows=len(edges),
+        remarks=[f"{path.name}: {remark}" for remark in remarks],
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
@@ -278,6 +215,7 @@ def read_sumo_net(
             *speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
             *_shape_doubts(graph, path.name),
         ),
+        frame=frame,
     )
     return network, report
 
@@ -345,7 +283,7 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
     return data
 
 
-def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[Doubt]:
+def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[str]:
     """Compare lengths with shapes; SUMO cuts shapes at junctions, so a length may also be that between junctions."""
     node = graph.nodes
     links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]
@@ -353,7 +291,7 @@ def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[Doubt]:
     shape_m = np.array([data["geometry"].length for *_, data in links])
     across_m = np.array([np.hypot(node[a]["x"] - node[b]["x"], node[a]["y"] - node[b]["y"]) for a, b, _ in links])
     fitting_m = np.clip(length_m, shape_m, np.maximum(shape_m, across_m))
-    return [Doubt(doubt) for doubt in shape_doubts(length_m, fitting_m, file=file)]
+    return shape_doubts(length_m, fitting_m, file=file)
 
 
 def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGraph[Any]]:
@@ -389,3 +327,142 @@ def _few_classes(edge: Any) -> set[str]:
     """Return the vehicle classes of an edge's lanes, or "others" if they are too many to be named."""
     allowed: set[str] = set().union(*(lane.getPermissions() for lane in edge.getLanes()))
     return allowed if len(allowed) <= 4 else {"others"}
+
+
+_NUMBERS = {"lane": ("speed", "length"), "junction": ("x", "y")}
+_NEEDED = {
+    "net": ("version",),
+    "location": ("netOffset", "convBoundary", "origBoundary", "projParameter"),
+    "junction": ("id", "type", "x", "y", "incLanes"),
+    "edge": ("id",),
+    "lane": ("id", "speed", "length"),
+}
+
+
+class _NetFile:
+    """Passes the elements of a net file to sumolib's reader, and reports the line of an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._reader = import_sumolib().net.NetReader(withFoes=False)
+        self._line = 1
+        self._edges: dict[str, int] = {}
+        self._junctions: dict[str, int] = {}
+
+    def read(self) -> Any:
+        """Read the file, and return sumolib's network of it."""
+        for name, attributes, line in elements_of(self._path, root="net"):
+            self._line = line
+            if attributes is not None:
+                self._begins(name, attributes)
+                continue
+            try:
+                self._reader.endElement(name)
+            except KeyError as error:
+                raise self._fault(f"</{name}>: {_why(error)}") from error
+        net = self._reader.getNet()
+        if faults := list(self._faults(net)):
+            raise InputError(faults)
+        return net
+
+    def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
+        """Check what sumolib does not check, then pass the start of the element to it."""
+        for needed in _NEEDED.get(name, ()):
+            if needed not in attrs:
+                raise self._fault(f"<{name}> lacks {needed}")
+        for number in _NUMBERS.get(name, ()):
+            if not math.isfinite(number_of(attrs[number])):
+                raise self._fault(f"{number} of <{name} id={attrs.get('id', '')!r}> must be a number", attrs[number])
+        if name == "edge" and not attrs.get("function", ""):
+            self._once(self._edges, "edge", attrs["id"])
+            for end in ("from", "to"):
+                if not attrs.get(end):
+                    raise self._fault(f"<edge id={attrs['id']!r}> lacks {end}")
+        elif name == "junction":
+            self._once(self._junctions, "junction", attrs["id"])
+        try:
+            self._reader.startElement(name, attrs)
+        except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
+            raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
+
+    def _faults(self, net: Any) -> Iterator[str]:
+        """Yield the faults that can be found only after the whole file is read."""
+        for edge in net.getEdges():
+            where = f"{self._path}: line {self._edges[edge.getID()]}: edge {edge.getID()!r}"
+            for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode())):
+                if node.getID() not in self._junctions:
+                    yield f"{where}: {end} must be a junction of the file, got {node.getID()!r}"
+            if not edge.getLanes():
+                yield f"{where}: it has no lanes"
+            for lane in edge.getLanes():
+                for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed())):
+                    if not value > 0:
+                        yield f"{where}: {what} of a lane must be above 0, got {value:g}"
+                shape = lane.getShape()
+                if len(shape) < 2 or not np.isfinite(shape).all():
+                    yield f"{where}: the shape of a lane must have two points or more, finite, got {len(shape)}"
+
+    def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
+        """Record the line in which a name is defined; raise if it was defined before."""
+        if name in seen:
+            raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
+        seen[name] = self._line
+
+    def _fault(self, rule: str, value: str | None = None) -> InputError:
+        got = "" if value is None else f", got {value!r}"
+        return InputError([f"{self._path}: line {self._line}: {rule}{got}"])
+
+
+def read_net_file(path: Path) -> Any:
+    """Read a SUMO network file.
+
+    Parameters
+    ----------
+    path
+        A file ``net.xml``, plain or gzipped.
+
+    Returns
+    -------
+    sumolib.net.Net
+        The network, checked, without internal edges and with turns.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not a SUMO network, or contains data that cannot be used; it names the line.
+    """
+    return _NetFile(path).read()
+
+
+def number_of(text: str) -> float:
+    """Return the number that a text states; NaN if it is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _why(error: Exception) -> str:
+    return f"nothing has the name {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+
+
+def import_sumolib() -> Any:
+    """Import sumolib; SUMO itself is not needed.
+
+    Returns
+    -------
+    module
+        The module with ``sumolib.net``.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    return import_extra("sumolib", needed="reading a SUMO network needs sumolib", extra="sumo")
+
+
+def vehicle_classes() -> frozenset[str]:
+    """Return the names of SUMO's vehicle classes, without deprecated ones."""
+    lane = import_sumolib().net.lane
+    return frozenset(lane.SUMO_VEHICLE_CLASSES - lane.SUMO_VEHICLE_CLASSES_DEPRECATED)

@@ -6,15 +6,22 @@ from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pyproj
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.tables import Table, duplicated
+from simulator.files.tables import Table
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
-from simulator.roads.projection import WGS84, Projection, utm_about
-from simulator.roads.read_report import DroppedRows, FilledDefault, LinkValues, ReadReport, usable_rows
+from simulator.roads.plausibility import check_axes, length_doubts, speed_doubts
+from simulator.roads.projection import WGS84, Projection, distances, utm_about
+from simulator.roads.read_report import (
+    DroppedRows,
+    FilledDefault,
+    LinkValues,
+    ReadReport,
+    network_and_report,
+    usable_rows,
+)
 from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.files.tables import Table
+    from simulator.roads.network import RoadNetwork
 
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
 
@@ -34,9 +41,7 @@ def edge_values(
     from_row: NDArray[np.int64],
     to_row: NDArray[np.int64],
     node_xy: NDArray[np.float64],
-    default_speed_mps: float,
-    default_lanes: int,
-    capacity_vph: float,
+    defaults: Mapping[str, float],
 ) -> tuple[LinkValues, NDArray[np.bool_], tuple[DroppedRows, ...]]:
     """Select the usable rows of an edge table and convert their values.
 
@@ -48,8 +53,8 @@ def edge_values(
         The node row of each end, -1 where the node is not known, shape (rows,).
     node_xy
         Positions of the nodes, in metres, shape (nodes, 2).
-    default_speed_mps, default_lanes, capacity_vph
-        Defaults for rows without a usable value.
+    defaults
+        ``speed_mps``, ``lanes`` and ``capacity_vph`` of rows without a usable value.
 
     Returns
     -------
@@ -65,16 +70,15 @@ def edge_values(
     InputError
         If no row can be used; it states the reasons.
     """
-    length_m = _lengths(table, from_row, to_row, node_xy)
+    # The straight distance is meaningless where an end is not known; such a row is dropped.
+    given = table.has("length_m")
+    length_m = table.numbers("length_m") if given else distances(node_xy[from_row], node_xy[to_row])
     speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
     negative = np.zeros(len(table), dtype=np.bool_)
     for speed in speeds.values():
         negative |= speed < 0
-    no_length = (
-        "length_m is not a number above 0"
-        if table.has("length_m")
-        else "its two ends are at the same place and no length is given"
-    )
+    at_one_place = "its two ends are at the same place and no length is given"
+    no_length = "length_m is not a number above 0" if given else at_one_place
     reasons = {
         "from or to is not in the node file": (from_row < 0) | (to_row < 0),
         "it leads from a node to itself": from_row == to_row,
@@ -85,38 +89,23 @@ def edge_values(
 
     speed_mps = np.full(len(table), np.nan)
     for name, values in reversed(speeds.items()):
-        given = (values > 0) & np.isfinite(values)
-        speed_mps[given] = values[given] * MPS_PER_UNIT[name]
-    numbers_by_name = {"length_m": length_m[usable]}
-    defaults = []
-    for name, values, default, unit in (
-        ("speed_mps", speed_mps, default_speed_mps, "m/s"),
-        ("lanes", _whole(table.numbers("lanes")), default_lanes, ""),
-        ("capacity_vph", table.numbers("capacity_vph"), capacity_vph, "vehicles/h/lane"),
+        known = (values > 0) & np.isfinite(values)
+        speed_mps[known] = values[known] * MPS_PER_UNIT[name]
+    lanes = table.numbers("lanes")
+    columns = {"length_m": length_m[usable]}
+    filled = []
+    for name, values, mapped, unit in (
+        ("speed_mps", speed_mps, bool(speeds), " m/s"),
+        ("lanes", np.where(lanes == np.floor(lanes), lanes, np.nan), table.has("lanes"), ""),
+        ("capacity_vph", table.numbers("capacity_vph"), table.has("capacity_vph"), " vehicles/h/lane"),
     ):
         kept = values[usable]
         missing = ~((kept > 0) & np.isfinite(kept))
-        numbers_by_name[name] = np.where(missing, float(default), kept)
-        mapped = bool(speeds) if name == "speed_mps" else table.has(name)
+        columns[name] = np.where(missing, float(defaults[name]), kept)
         if mapped and missing.any():
-            defaults.append(FilledDefault(name, f"{default:g} {unit}".rstrip(), int(missing.sum())))
+            filled.append(FilledDefault(name, f"{defaults[name]:g}{unit}", int(missing.sum())))
     doubts = speed_doubts(speed_mps[usable], length_m[usable], file=table.file)
-    return LinkValues(numbers_by_name, tuple(defaults), (), tuple(doubts)), usable, dropped
-
-
-def _lengths(
-    table: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], node_xy: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return lengths as given, or straight distances; these are meaningless where an end is not known."""
-    if table.has("length_m"):
-        return table.numbers("length_m")
-    across = node_xy[to_row] - node_xy[from_row]
-    return np.hypot(across[:, 0], across[:, 1])
-
-
-def _whole(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the values that are whole numbers, NaN for all others."""
-    return np.where(values == np.floor(values), values, np.nan)
+    return LinkValues(columns, tuple(filled), (), tuple(doubts)), usable, dropped
 
 
 def unique_ids(table: Table, name: str) -> list[str]:
@@ -134,10 +123,12 @@ def unique_ids(table: Table, name: str) -> list[str]:
     list of str
         As :func:`~simulator.roads.schema.node_ids` returns them, and "" for a missing one.
     """
-    ids = node_ids(table.values(name))
-    table.refuse(name, np.array([identifier is None for identifier in ids]), "an identifier")
-    table.refuse(name, duplicated(ids), "an identifier no other row has")
-    return [identifier or "" for identifier in ids]
+    ids = [identifier or "" for identifier in node_ids(table.values(name))]
+    column = pd.Series(ids, dtype="object")
+    missing = (column == "").to_numpy(dtype=np.bool_)
+    table.refuse(name, missing, "an identifier")
+    table.refuse(name, column.duplicated(keep=False).to_numpy() & ~missing, "an identifier no other row has")
+    return ids
 
 
 def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]:
@@ -173,8 +164,8 @@ def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]
     if named == ("x", "y"):
         return np.column_stack((first, second)), pyproj.CRS.from_user_input(crs)
     projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
-    xy = np.column_stack(pyproj.Transformer.from_crs(WGS84, projected, always_xy=True).transform(first, second))
-    table.refuse("lon", ~np.isfinite(xy).all(axis=1), f"within the range of {projected.name}")
+    xy = Projection(pyproj.CRS.from_user_input(WGS84), projected).metres(np.column_stack((first, second)))
+    table.refuse("lon", np.asarray(~np.isfinite(xy).all(axis=1)), f"within the range of {projected.name}")
     table.check()
     return xy, projected
 
@@ -239,7 +230,22 @@ def read_tables(
         If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty,
         or nothing is left of the network; it lists all faults found.
     """
-    _check_arguments(columns, crs, default_speed_mps, default_lanes, capacity_vph)
+    faults = [
+        f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
+        for name in columns
+        if name not in NODE_COLUMNS + EDGE_COLUMNS
+    ]
+    faults += [f"columns: {name} is missing" for name in ("node", "from", "to") if name not in columns]
+    named = {name for name in ("lon", "lat", "x", "y") if name in columns}
+    if named not in ({"lon", "lat"}, {"x", "y"}):
+        faults.append(f"columns: must map either lon and lat, or x and y, got {', '.join(sorted(named)) or 'none'}")
+    if crs is not None or "x" in named:
+        faults += crs_faults(crs)
+    faults += positive_faults(default_speed_mps=default_speed_mps, capacity_vph=capacity_vph)
+    if not (default_lanes >= 1 and float(default_lanes).is_integer()):
+        faults.append(f"default_lanes must be a whole number, 1 or more, got {default_lanes!r}")
+    if faults:
+        raise InputError(faults)
     node_table, edge_table = both(
         lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"]),
         lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
@@ -253,17 +259,16 @@ def read_tables(
         from_row=from_row,
         to_row=to_row,
         node_xy=node_xy,
-        default_speed_mps=default_speed_mps,
-        default_lanes=default_lanes,
-        capacity_vph=capacity_vph,
+        defaults={"speed_mps": default_speed_mps, "lanes": default_lanes, "capacity_vph": capacity_vph},
     )
     from_row, to_row = from_row[usable], to_row[usable]
-    across = node_xy[to_row] - node_xy[from_row]
     doubts = Projection(projected, projected).doubts(node_xy, file=node_table.file)
     if edge_table.has("length_m"):
-        _check_axes(node_table, from_row, to_row, values.columns["length_m"])
-        straight_m = np.hypot(across[:, 0], across[:, 1])
-        doubts += length_doubts(values.columns["length_m"], straight_m, file=edge_table.file)
+        length_m = values.columns["length_m"]
+        if node_table.has("lon"):
+            lonlat = np.column_stack((node_table.numbers("lon"), node_table.numbers("lat")))
+            check_axes(node_table, lonlat, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
+        doubts += length_doubts(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
     keys = node_keys(names)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
@@ -273,61 +278,17 @@ def read_tables(
         (keys[start], keys[end], data)
         for start, end, data in zip(from_row.tolist(), to_row.tolist(), edges_data, strict=True)
     )
-    part, loss = largest_strong_component(graph)
-    network = RoadNetwork.from_graph(part)
-    report = ReadReport(
+    return network_and_report(
+        graph,
+        values,
+        part_of=largest_strong_component,
         links_file=str(edges),
         node_rows=len(node_table),
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
-        defaults=values.defaults,
-        loss=loss,
-        nodes=len(network.node_names),
-        links=len(network.links),
-        doubts=(*doubts, *values.doubts),
+        doubts=doubts,
     )
-    return network, report
-
-
-def _check_axes(
-    nodes: Table, from_row: NDArray[np.int64], to_row: NDArray[np.int64], length_m: NDArray[np.float64]
-) -> None:
-    """Raise if positions fit the lengths of the edges far better with latitude and longitude swapped.
-
-    Raises
-    ------
-    InputError
-        If so.
-    """
-    if not nodes.has("lon"):
-        return
-    lonlat = np.column_stack((nodes.numbers("lon"), nodes.numbers("lat")))
-    if coordinates_swapped(lonlat, from_row, to_row, length_m):
-        rule = "lon must be longitude and lat latitude; the edges' lengths fit far better with the two swapped"
-        raise InputError([f"{nodes.file}: {nodes.rows_in_words(np.ones(len(nodes), dtype=np.bool_))}: {rule}"])
-
-
-def _check_arguments(
-    columns: Mapping[str, str], crs: object, speed_mps: float, lanes: int, capacity_vph: float
-) -> None:
-    """Raise all faults of the caller's arguments before a file is opened."""
-    faults = [
-        f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
-        for name in columns
-        if name not in NODE_COLUMNS + EDGE_COLUMNS
-    ]
-    faults += [f"columns: {name} is missing" for name in ("node", "from", "to") if name not in columns]
-    named = {name for name in ("lon", "lat", "x", "y") if name in columns}
-    if named not in ({"lon", "lat"}, {"x", "y"}):
-        faults.append(f"columns: must map either lon and lat, or x and y, got {', '.join(sorted(named)) or 'none'}")
-    if crs is not None or "x" in named:
-        faults += crs_faults(crs)
-    faults += positive_faults(default_speed_mps=speed_mps, capacity_vph=capacity_vph)
-    if not (lanes >= 1 and float(lanes).is_integer()):
-        faults.append(f"default_lanes must be a whole number, 1 or more, got {lanes!r}")
-    if faults:
-        raise InputError(faults)
 
 
 def _read(file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str]) -> Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -10,32 +11,36 @@ import numpy as np
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted
-from simulator.roads.connectivity import largest_part_for_trips, lost_zones
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import coordinates_swapped, length_doubts, speed_doubts
-from simulator.roads.projection import WGS84, Projection
-from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, parallel_remarks
+from simulator.roads.plausibility import check_axes, length_doubts, speed_doubts
+from simulator.roads.projection import WGS84, Projection, distances
+from simulator.roads.read_report import (
+    FilledDefault,
+    LinkValues,
+    ReadReport,
+    network_and_report,
+    parallel_remarks,
+)
 from simulator.roads.readers.tntp_files import (
-    Faults,
-    Line,
-    Metadata,
     TntpNodes,
-    finite_number,
+    fields_of,
     lines_of,
     read_metadata,
+    row_fault,
     shown,
+    table_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from simulator.roads.readers.tntp_files import Line, Metadata
+    from simulator.files.tables import Table
+    from simulator.roads.network import RoadNetwork
+    from simulator.roads.readers.tntp_files import Metadata
 
 FIELDS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type")
-_WHOLE = ("init_node", "term_node")
+_ENDS = ("init_node", "term_node")
 _NOT_NEGATIVE = ("capacity", "length", "free_flow_time", "b", "power")
 
 
@@ -45,29 +50,23 @@ class TntpLinks:
 
     Parameters
     ----------
-    file
-        Path as the user gave it.
+    table
+        The rows, with all fields as text.
     zones
         Number of zones; zones are the nodes 1 … zones.
     nodes
         Number of nodes; nodes are numbered 1 … nodes.
     first_through
         Routes may pass through this node and those after it; at those before it, trips only begin or end.
-    line
-        Line number of each row, int64, shape (links,).
     columns
         Fields of the rows by name, float64, each of shape (links,), ``link_type`` left out.
-    link_type
-        Link type of each row, as in the file.
     """
 
-    file: str
+    table: Table
     zones: int
     nodes: int
     first_through: int
-    line: NDArray[np.int64]
     columns: dict[str, NDArray[np.float64]]
-    link_type: list[str]
 
     @classmethod
     def from_file(cls, file: str | Path) -> TntpLinks:
@@ -90,86 +89,53 @@ class TntpLinks:
             link leads from a node to itself, or the number of rows is not ``NUMBER OF LINKS``; it names file, line,
             rule and value.
         """
-        name = str(file)
         lines = lines_of(file)
-        metadata = read_metadata(lines, file=name)
+        metadata = read_metadata(lines, file=str(file))
         nodes = metadata.whole("NUMBER OF NODES", at_least=2)
-        faults = Faults(name)
-        numbers, rows, types = [], [], []
-        for line, fields in _rows(lines, faults):
-            values = _values(line, fields, nodes, faults)
-            numbers.append(line.number)
-            rows.append(values)
-            types.append(fields[-1])
-        _check_header(metadata, len(rows), faults)
-        faults.check()
-        table = np.array(rows, dtype=np.float64).reshape(len(rows), len(FIELDS) - 1)
+        rows = list(lines)
+        rule = f"a link must have {len(FIELDS)} fields ({' '.join(FIELDS)}), separated by blanks or tabs"
+        table = table_of(fields_of(rows), FIELDS, file=str(file), rule=rule)
+        uneven = [line for line in rows if line.text.endswith(";") != rows[0].text.endswith(";")]
+        if uneven:
+            rule = f"all rows must end in ';', or none (is the row cut short?); got {shown(uneven[0].text)}"
+            table.broken.append(f"{file}: {row_fault([line.number for line in uneven], rule)}")
+        columns = {name: table.numbers(name) for name in _ENDS}
+        for name, node in columns.items():
+            wrong = ~((node >= 1) & (node <= nodes) & (node % 1 == 0))
+            table.refuse(name, wrong, f"a node, 1 … {nodes:,} (<NUMBER OF NODES>)")
+        table.refuse("term_node", columns["init_node"] == columns["term_node"], "another node than init_node")
+        for name in FIELDS[2:-1]:
+            columns[name] = table.checked_numbers(name, at_least=0 if name in _NOT_NEGATIVE else -np.inf)
+        _check_header(metadata, table)
+        table.check()
         return cls(
-            file=name,
+            table=table,
             zones=metadata.whole("NUMBER OF ZONES"),
             nodes=nodes,
             first_through=metadata.whole("FIRST THRU NODE", at_least=1),
-            line=np.array(numbers, dtype=np.int64),
-            columns={field: table[:, position].copy() for position, field in enumerate(FIELDS[:-1])},
-            link_type=types,
+            columns=columns,
         )
 
-    def __len__(self) -> int:
-        """Count the links."""
-        return len(self.line)
+    @property
+    def link_type(self) -> list[str]:
+        """Link type of each row, as in the file."""
+        return self.table.column("link_type").to_list()
 
 
-def _rows(lines: Iterator[Line], faults: Faults) -> Iterator[tuple[Line, list[str]]]:
-    """Split rows into fields; a missing semicolon is a fault if others end in one, since the row may be truncated."""
-    ends = None
-    for line in lines:
-        ended = line.text.endswith(";")
-        ends = ended if ends is None else ends
-        fields = line.text.removesuffix(";").split()
-        if len(fields) != len(FIELDS):
-            rule = f"a link must have {len(FIELDS)} fields ({' '.join(FIELDS)}), separated by blanks or tabs"
-            faults.add(f"line {line.number}", f"{rule}; got {len(fields)}: {shown(line.text)}")
-            continue
-        if ended != ends:
-            rule = "all rows must end in ';', or none (is the row cut short?)"
-            faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
-        yield line, fields
-
-
-def _values(line: Line, fields: list[str], nodes: int, faults: Faults) -> list[float]:
-    """Read the numbers of a row, NaN for each value that is not a number."""
-    values = []
-    for name, text in zip(FIELDS[:-1], fields, strict=False):
-        number = finite_number(text)
-        place, got = f"line {line.number}", f"got {shown(text)}"
-        if number is None:
-            faults.add(place, f"{name} must be a finite number, {got}")
-        elif name in _WHOLE and not (number.is_integer() and 1 <= number <= nodes):
-            faults.add(place, f"{name} must be a node, 1 … {nodes:,} (<NUMBER OF NODES>), {got}")
-        elif name in _NOT_NEGATIVE and number < 0:
-            faults.add(place, f"{name} must not be negative, {got}")
-        values.append(np.nan if number is None else number)
-    if values[0] == values[1]:
-        faults.add(f"line {line.number}", f"a link must not lead from a node to itself, got {fields[0]} {fields[1]}")
-    return values
-
-
-def _check_header(metadata: Metadata, rows: int, faults: Faults) -> None:
-    """Compare the metadata of a file with its rows."""
-    nodes, links = metadata.whole("NUMBER OF NODES", at_least=2), metadata.whole("NUMBER OF LINKS")
-    zones, first = metadata.whole("NUMBER OF ZONES"), metadata.whole("FIRST THRU NODE", at_least=1)
-    place = {name: f"line {line.number}" for name, line in metadata.values.items()}
-    if rows != links:
-        faults.add(
-            place["NUMBER OF LINKS"],
-            f"<NUMBER OF LINKS> is {links:,}, and {counted(rows, 'usable row follows', 'usable rows follow')}",
-        )
-    if rows == 0:
-        faults.add(place["NUMBER OF LINKS"], "the road network is empty: the file holds no usable link")
-    if zones > nodes:
-        faults.add(place["NUMBER OF ZONES"], f"<NUMBER OF ZONES> is {zones:,}, more than the {nodes:,} nodes")
-    if first > nodes + 1:
-        faults.add(place["FIRST THRU NODE"], f"<FIRST THRU NODE> is {first:,}, and there are {nodes:,} nodes")
+def _check_header(metadata: Metadata, table: Table) -> None:
+    """Compare the metadata of a file with its rows, and note what differs."""
+    rows, nodes = len(table), metadata.whole("NUMBER OF NODES", at_least=2)
+    links, zones = metadata.whole("NUMBER OF LINKS"), metadata.whole("NUMBER OF ZONES")
+    first = metadata.whole("FIRST THRU NODE", at_least=1)
+    usable = counted(rows, "usable row follows", "usable rows follow")
+    for name, wrong, fault in (
+        ("NUMBER OF LINKS", rows != links, f"<NUMBER OF LINKS> is {links:,}, and {usable}"),
+        ("NUMBER OF LINKS", rows == 0, "the road network is empty: the file holds no usable link"),
+        ("NUMBER OF ZONES", zones > nodes, f"<NUMBER OF ZONES> is {zones:,}, more than the {nodes:,} nodes"),
+        ("FIRST THRU NODE", first > nodes + 1, f"<FIRST THRU NODE> is {first:,}, and there are {nodes:,} nodes"),
+    ):
+        if wrong:
+            table.broken.append(f"{metadata.file}: line {metadata.values[name].number}: {fault}")
 
 
 SHORTEST_M = 1.0
@@ -248,28 +214,32 @@ def link_values(
     )
     words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
     given_mps = np.where(no_time | no_length, np.nan, speed)
-    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.file)]
+    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
         observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        doubts.append(f"{links.file}: {observation}: check capacity_hours, and whether these are capacities at all")
+        doubts.append(
+            f"{links.table.file}: {observation}: check capacity_hours, and whether these are capacities at all"
+        )
     return LinkValues(
         columns=columns,
         defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
-        remarks=(f"{links.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
+        remarks=(f"{links.table.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
         doubts=tuple(doubts),
     )
 
 
 def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
     """Check that numbers are still finite, and above 0 where required, after conversion to the schema's units."""
-    faults = Faults(links.file)
+    faults = []
     for name, values in columns.items():
         above_zero = name not in ("capacity_total_vph", "free_flow_s")
         wrong = ~np.isfinite(values) | ((values <= 0) if above_zero else (values < 0))
-        for row in np.flatnonzero(wrong).tolist():
+        if wrong.any():
             rule = f"{name} must be a finite number{' above 0' if above_zero else ''}"
-            faults.add(f"line {links.line[row]}", f"{rule}, and comes out as {values[row]:g}")
-    faults.check()
+            where = f"{links.table.file}: {links.table.rows_in_words(wrong)}"
+            faults.append(f"{where}: {rule}, and comes out as {values[wrong][0]:g}")
+    if faults:
+        raise InputError(faults)
 
 
 SHOWN_NODES = 10
@@ -327,84 +297,56 @@ def read_tntp(
     InputError
         If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
-    faults = positive_faults(
-        length_m=length_m,
-        time_s=time_s,
-        capacity_hours=capacity_hours,
-        lane_capacity_vph=lane_capacity_vph,
-        default_speed_mps=default_speed_mps,
-    )
-    if faults:
+    units = {
+        "length_m": length_m,
+        "time_s": time_s,
+        "capacity_hours": capacity_hours,
+        "lane_capacity_vph": lane_capacity_vph,
+        "default_speed_mps": default_speed_mps,
+    }
+    if faults := positive_faults(**units):
         raise InputError(faults)
     links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
     _check_nodes(links, places)
-    order = np.argsort(places.node)
-    xy = places.xy[order]
-    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, file=places.file, where=places.where)
-    from_row = links.columns["init_node"].astype(np.int64) - 1
-    to_row = links.columns["term_node"].astype(np.int64) - 1
+    xy = places.xy[np.argsort(places.node)]
+    node_file, link_file = places.table.file, links.table.file
+    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, nodes=places.table)
+    from_row, to_row = (links.columns[name].astype(np.int64) - 1 for name in _ENDS)
     length = links.columns["length"]
-    if projection.source.is_geographic and coordinates_swapped(xy, from_row, to_row, length):
-        rule = "longitude must come before latitude; the links' lengths fit far better with the two swapped"
-        raise InputError([f"{places.file}: {places.where(np.ones(len(places), dtype=np.bool_))}: {rule}"])
+    if projection.source.is_geographic:
+        check_axes(places.table, xy, from_row, to_row, length, rule="longitude must come before latitude")
     node_xy = projection.metres(xy)
-    across = node_xy[to_row] - node_xy[from_row]
-    straight_m = np.hypot(across[:, 0], across[:, 1])
-    numbers = link_values(
-        links,
-        straight_m=straight_m,
-        length_m=length_m,
-        time_s=time_s,
-        capacity_hours=capacity_hours,
-        lane_capacity_vph=lane_capacity_vph,
-        default_speed_mps=default_speed_mps,
-    )
+    straight_m = distances(node_xy[from_row], node_xy[to_row])
+    numbers = link_values(links, straight_m=straight_m, **units)
     graph = _graph(links, node_xy, numbers, projection)
-    part, loss = largest_part_for_trips(graph)
-    built = RoadNetwork.from_graph(part)
-    report = ReadReport(
-        links_file=links.file,
-        node_rows=len(places),
-        link_rows=len(links),
-        remarks=(*numbers.remarks, *parallel_remarks(links.file, graph)),
-        dropped=(),
-        defaults=numbers.defaults,
-        loss=loss,
-        lost_zones=lost_zones(graph, part),
-        doubts=(
-            *projection.doubts(xy, file=places.file),
-            *length_doubts(length * length_m, straight_m, file=links.file),
-            *numbers.doubts,
-        ),
-        nodes=len(built.node_names),
-        links=len(built.links),
+    return network_and_report(
+        graph,
+        numbers,
+        links_file=link_file,
+        node_rows=len(places.table),
+        link_rows=len(links.table),
+        remarks=[*numbers.remarks, *parallel_remarks(link_file, graph)],
+        doubts=[
+            *projection.doubts(xy, file=node_file),
+            *length_doubts(length * length_m, straight_m, file=link_file),
+        ],
     )
-    return built, report
 
 
 def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
     """Check that the node file has the nodes declared, without allocating memory by either number."""
+    nodes, stated = places.table, f"<NUMBER OF NODES> of {links.table.file}"
     beyond = places.node > links.nodes
-    faults = []
     if beyond.any():
-        first = int(places.node[np.flatnonzero(beyond)[0]])
-        rule = f"nodes must be 1 … {links.nodes:,}, as <NUMBER OF NODES> of {links.file} states, got {first}"
-        faults.append(f"{places.file}: {places.where(beyond)}: {rule}")
-    elif len(places) != links.nodes:
-        absent = []
+        first = int(places.node[beyond][0])
+        rule = f"nodes must be 1 … {links.nodes:,}, as {stated} states, got {first}"
+        raise InputError([f"{nodes.file}: {nodes.rows_in_words(beyond)}: {rule}"])
+    if len(nodes) != links.nodes:
         present = set(places.node.tolist())
-        for node in range(1, links.nodes + 1):
-            if node not in present:
-                absent.append(node)
-            if len(absent) > SHOWN_NODES:
-                break
-        shown = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
-        expected = f"<NUMBER OF NODES> of {links.file} is {links.nodes:,}"
-        faults.append(
-            f"{places.file}: it holds {counted(len(places), 'node')}, and {expected}; without coordinates: {shown}"
-        )
-    if faults:
-        raise InputError(faults)
+        absent = list(islice((node for node in range(1, links.nodes + 1) if node not in present), SHOWN_NODES + 1))
+        listed = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
+        held = f"it holds {counted(len(nodes), 'node')}, and {stated} is {links.nodes:,}"
+        raise InputError([f"{nodes.file}: {held}; without coordinates: {listed}"])
 
 
 def _graph(

@@ -10,7 +10,8 @@ import codecs
 import json
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +20,11 @@ import pandas as pd
 
 from simulator.files.compressed_io import JSON_TIMES, TABLE_TIMES, begin_of, opened, raw_lines
 from simulator.files.errors import InputError
+from simulator.files.messages import SHOWN_ROWS, numbers_in_words
+from simulator.files.tables import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -83,12 +86,8 @@ class Metadata:
             If it is missing, not a whole number, or smaller than `at_least`.
         """
         line = self._line(name)
-        rule = f"a whole number, {at_least} or more"
-        if not _WHOLE.fullmatch(line.text):
-            raise self._fault(name, rule, line)
-        number = int(line.text.split(".")[0])
-        if number < at_least:
-            raise self._fault(name, rule, line)
+        if not _WHOLE.fullmatch(line.text) or (number := int(line.text.split(".")[0])) < at_least:
+            raise self._fault(name, f"a whole number, {at_least} or more", line)
         return number
 
     def number(self, name: str) -> float:
@@ -222,52 +221,54 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= SHOWN else f"{text[:SHOWN]}…")
 
 
-MOST_SHOWN = 20
-
-
-@dataclass
-class Faults:
-    """Collects the faults of the lines of a file.
+def table_of(
+    rows: Iterable[tuple[int, Sequence[str]]], names: Sequence[str], *, file: str, rule: str, unit: str = "line"
+) -> Table:
+    """Make a table of rows of text; a row without a value for each column is left out and noted as a fault.
 
     Parameters
     ----------
+    rows
+        Number of each row in the file, and its values.
+    names
+        Names of the columns.
     file
-        The file's name, given in every message.
+        The file's name for messages.
+    rule
+        What each row must have.
+    unit
+        What numbers count: "line" or "feature".
+
+    Returns
+    -------
+    Table
+        The rows, perhaps none; its `check` raises the faults.
     """
+    fitting: list[tuple[int, Sequence[str]]] = []
+    others: list[tuple[int, Sequence[str]]] = []
+    for number, values in rows:
+        (fitting if len(values) == len(names) else others).append((number, values))
+    frame = pd.DataFrame([values for _, values in fitting], columns=list(names), dtype="str")
+    numbers = np.array([number for number, _ in fitting], dtype=np.int64)
+    table = Table(file, frame, {name: name for name in names}, list(names), numbers, unit, renamed=False)
+    if others:
+        got = others[0][1]
+        fault = row_fault(
+            [number for number, _ in others], f"{rule}; got {len(got)}: {shown(' '.join(got))}", unit=unit
+        )
+        table.broken.append(f"{file}: {fault}")
+    return table
 
-    file: str
-    _said: list[str] = field(default_factory=list)
 
-    def add(self, place: str, rule: str) -> None:
-        """Add a fault.
+def row_fault(numbers: Sequence[int], fault: str, *, unit: str = "line") -> str:
+    """Return a fault with the numbers of the rows that have it, at most the first 20."""
+    return f"{numbers_in_words(numbers[:SHOWN_ROWS], total=len(numbers), unit=unit)}: {fault}"
 
-        Parameters
-        ----------
-        place
-            Where it is, such as "line 12".
-        rule
-            What is wrong there.
 
-        Raises
-        ------
-        InputError
-            With all faults so far, as soon as there are 20: further faults are likely to be of the same kind.
-        """
-        self._said.append(f"{self.file}: {place}: {rule}")
-        if len(self._said) == MOST_SHOWN:
-            self._said.append(f"{self.file}: there may be more faults; the first {MOST_SHOWN} are shown")
-            self.check()
-
-    def check(self) -> None:
-        """Raise all faults added so far.
-
-        Raises
-        ------
-        InputError
-            If there are any.
-        """
-        if self._said:
-            raise InputError(self._said)
+def fields_of(lines: Iterable[Line]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the fields of each line, without a semicolon at its end."""
+    for line in lines:
+        yield line.number, line.text.removesuffix(";").split()
 
 
 _IDENTIFIERS = ("id", "node", "node_id", "nodeid")
@@ -280,18 +281,15 @@ class TntpNodes:
 
     Parameters
     ----------
-    file
-        Path as the user gave it.
-    places
-        Location of each node in the file, such as "line 12" or "feature 12".
+    table
+        The rows: lines or features.
     node
         Node numbers, all different, int64, shape (nodes,).
     xy
         East (or longitude) and north (or latitude), finite, shape (nodes, 2).
     """
 
-    file: str
-    places: list[str]
+    table: Table
     node: NDArray[np.int64]
     xy: NDArray[np.float64]
 
@@ -316,107 +314,52 @@ class TntpNodes:
             If a row does not have three fields, a value is not a number, a node occurs twice, or there is no node; it
             names file, line or feature, rule and value.
         """
-        name = str(file)
-        faults = Faults(name)
         text = json_of(file)
-        rows = _text_rows(file, faults) if text is None else _features(text, faults)
-        seen: dict[int, str] = {}
-        xy = []
-        for place, node, x, y in rows:
-            if node in seen:
-                faults.add(place, f"node {node} must occur only once; {seen[node]} is the other")
-            seen[node] = place
-            xy.append((x, y))
-        faults.check()
-        if not seen:
-            raise InputError([f"{name}: it holds no node"])
-        return cls(name, list(seen.values()), np.fromiter(seen, np.int64, len(seen)), np.array(xy, dtype=np.float64))
-
-    def where(self, chosen: NDArray[np.bool_]) -> str:
-        """Return the location of the first chosen node in the file, and the number of further ones.
-
-        Parameters
-        ----------
-        chosen
-            Mask of the chosen rows, bool, shape (nodes,); at least one.
-
-        Returns
-        -------
-        str
-            Text such as "line 4", or "line 4 and 17 more".
-        """
-        rows = np.flatnonzero(chosen)
-        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        return f"{self.places[int(rows[0])]}{more}"
-
-    def __len__(self) -> int:
-        """Count the nodes."""
-        return len(self.node)
+        table = _node_lines(file) if text is None else _features(text, str(file))
+        node = table.integers("node", at_least=1)
+        table.refuse("node", pd.Series(node).duplicated(keep=False).to_numpy() & (node > 0), "in one row only")
+        xy = np.column_stack([table.checked_numbers(name) for name in ("x", "y")])
+        table.check()
+        if not len(table):
+            raise InputError([f"{file}: it holds no node"])
+        return cls(table, node, xy)
 
 
-_Row = tuple[str, int, float, float]
+_NODE = ("node", "x", "y")
 
 
-def _text_rows(file: str | Path, faults: Faults) -> Iterator[_Row]:
+def _node_lines(file: str | Path) -> Table:
     """Read rows of text; a first line that begins with a letter is a header."""
     lines = lines_of(file)
     first = next(lines, None)
     if first is None:
         raise InputError([f"{file}: it is empty"])
-    if not _LETTER.match(first.text):
-        yield from _text_row(first, faults)
-    for line in lines:
-        yield from _text_row(line, faults)
+    rows = lines if _LETTER.match(first.text) else chain((first,), lines)
+    rule = f"a node must have 3 fields ({' '.join(_NODE)}), separated by blanks or tabs"
+    return table_of(fields_of(rows), _NODE, file=str(file), rule=rule)
 
 
-def _text_row(line: Line, faults: Faults) -> Iterator[_Row]:
-    fields = line.text.removesuffix(";").split()
-    place = f"line {line.number}"
-    if len(fields) != 3:
-        rule = "a node must have 3 fields (node x y), separated by blanks or tabs"
-        faults.add(place, f"{rule}; got {len(fields)}: {shown(line.text)}")
-        return
-    values = [finite_number(text) for text in fields]
-    yield from _checked(place, values, fields, faults)
-
-
-def _features(text: str, faults: Faults) -> Iterator[_Row]:
+def _features(text: str, file: str) -> Table:
     """Read GeoJSON points from a feature collection or a list of features."""
     try:
         read = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError([f"{faults.file}: cannot be read as GeoJSON: {error}"]) from None
+        raise InputError([f"{file}: cannot be read as GeoJSON: {error}"]) from None
     features = read.get("features") if isinstance(read, dict) else read
     if not isinstance(features, list):
-        raise InputError([f'{faults.file}: GeoJSON must have a list of "features"'])
-    for number, feature in enumerate(features, start=1):
-        yield from _feature(f"feature {number}", feature, faults)
+        raise InputError([f'{file}: GeoJSON must have a list of "features"'])
+    rule = "must have a Point as its geometry, with a number of the node and two coordinates"
+    return table_of(enumerate(map(_feature, features), start=1), _NODE, file=file, rule=rule, unit="feature")
 
 
-def _feature(place: str, feature: Any, faults: Faults) -> Iterator[_Row]:
+def _feature(feature: Any) -> list[str]:
+    """Return the node number and the coordinates of a feature; nothing if it is no point."""
     feature = feature if isinstance(feature, dict) else {}
     properties, geometry = feature.get("properties"), feature.get("geometry")
     named = {key.lower(): value for key, value in properties.items()} if isinstance(properties, dict) else {}
     identifier = next((named[key] for key in _IDENTIFIERS if key in named), feature.get("id"))
     point = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
-    if not isinstance(point, list) or len(point) < 2:
-        faults.add(place, "must have a Point as its geometry, with two coordinates")
-        return
-    raw = [identifier, *point[:2]]
-    numbers = [None if isinstance(value, bool) else finite_number(str(value)) for value in raw]
-    yield from _checked(place, numbers, [str(value) for value in raw], faults)
-
-
-def _checked(place: str, values: list[float | None], texts: list[str], faults: Faults) -> Iterator[_Row]:
-    """Yield the row if its node number and two coordinates are valid, else add a fault."""
-    node, x, y = values
-    if node is None or not node.is_integer() or not 1 <= node < 2**53:
-        faults.add(place, f"a node must be a whole number, 1 or more, got {shown(texts[0])}")
-    elif x is None or y is None:
-        wrong = texts[1] if x is None else texts[2]
-        faults.add(place, f"a coordinate must be a finite number, got {shown(wrong)}")
-    else:
-        yield place, int(node), x, y
+    return [str(value) for value in (identifier, *point[:2])] if isinstance(point, list) and len(point) > 1 else []
 
 
 NAMES = {
@@ -450,23 +393,23 @@ def read_flows(file: str | Path) -> pd.DataFrame:
         If the file has no flow, a row does not have four fields, a node is not a whole number, or a volume or cost is
         not a finite number, 0 or more; it names file, line, rule and value.
     """
-    name = str(file)
-    faults = Faults(name)
+    rows: Iterator[tuple[int, list[str]]] = (
+        (line.number, line.text.replace(":", " ").replace(";", " ").split()) for line in _after_metadata(file)
+    )
     order = list(NAMES)
-    rows: list[tuple[int, int, float, float]] = []
-    for line in _after_metadata(file):
-        fields = line.text.replace(":", " ").replace(";", " ").split()
-        if not rows and fields and finite_number(fields[0]) is None:
-            order = _header(line, fields, faults)
-            continue
-        row = _row(line, dict(zip(order, fields, strict=False)), len(fields), faults)
-        if row is not None:
-            rows.append(row)
-    faults.check()
-    if not rows:
-        raise InputError([f"{name}: it holds no flow"])
-    table = pd.DataFrame(rows, columns=list(NAMES))
-    return table.astype({"from": "int64", "to": "int64", "volume": "float64", "cost": "float64"})
+    number, fields = next(rows, (0, []))
+    if fields and finite_number(fields[0]) is None:
+        order = _header(str(file), number, fields)
+    elif number:
+        rows = chain(((number, fields),), rows)
+    rule = "a flow must have the fields from, to, volume and cost, separated by blanks or tabs"
+    table = table_of(rows, order, file=str(file), rule=rule)
+    ends = {name: table.integers(name) for name in ("from", "to")}
+    flows = pd.DataFrame(ends | {name: table.checked_numbers(name, at_least=0) for name in ("volume", "cost")})
+    table.check()
+    if flows.empty:
+        raise InputError([f"{file}: it holds no flow"])
+    return flows
 
 
 def _after_metadata(file: str | Path) -> Iterator[Line]:
@@ -483,7 +426,7 @@ def _after_metadata(file: str | Path) -> Iterator[Line]:
     yield from lines
 
 
-def _header(line: Line, fields: list[str], faults: Faults) -> list[str]:
+def _header(file: str, number: int, fields: list[str]) -> list[str]:
     """Return the project's names of the columns in the order of the header."""
     order = []
     for name in fields:
@@ -492,24 +435,5 @@ def _header(line: Line, fields: list[str], faults: Faults) -> list[str]:
     absent = [ours for ours in NAMES if order.count(ours) != 1]
     if absent:
         rule = f"the header must name from, to, volume and cost once each; missing or repeated: {', '.join(absent)}"
-        faults.add(f"line {line.number}", f"{rule}; got {shown(line.text)}")
-        faults.check()
+        raise InputError([f"{file}: line {number}: {rule}; got {shown(' '.join(fields))}"])
     return order
-
-
-def _row(line: Line, fields: dict[str, str], count: int, faults: Faults) -> tuple[int, int, float, float] | None:
-    place = f"line {line.number}"
-    if count != len(fields) or not all(name in fields for name in NAMES):
-        rule = "a flow must have the fields from, to, volume and cost, separated by blanks or tabs"
-        faults.add(place, f"{rule}; got {count}: {shown(line.text)}")
-        return None
-    values = []
-    for name in NAMES:
-        number = finite_number(fields[name])
-        is_node = name in ("from", "to")
-        if number is None or number < 0 or (is_node and not (number.is_integer() and number < 2**53)):
-            rule = "a whole number" if is_node else "a finite number, 0 or more"
-            faults.add(place, f"{name} must be {rule}, got {shown(fields[name])}")
-            return None
-        values.append(number)
-    return int(values[0]), int(values[1]), values[2], values[3]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import geopandas as gpd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyogrio  # type: ignore[import-untyped]  # it has no types
@@ -17,7 +16,7 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
-from simulator.roads.writers.layers import LINKS, NODES, Layers, crs_of_both, network_of
+from simulator.roads.writers.layers import LINKS, NODES, Layer, layers_of, network_of
 
 if TYPE_CHECKING:
     from simulator.roads.network import RoadNetwork
@@ -34,7 +33,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     Parameters
     ----------
     network
-        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
     path
         The file; its name must end in ``.gpkg``.
     overwrite
@@ -48,11 +47,10 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     path = Path(path)
     if path.suffix.lower() != ".gpkg":
         raise InputError([f"{path}: the name of a GeoPackage must end in .gpkg"])
-    layers = Layers.from_network(network)
+    frames = layers_of(network)
 
     def fill(file: Path) -> None:
-        for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
-            frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
+        for name, frame in frames.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # GDAL warns of systems for which the format has no number
                 pyogrio.write_dataframe(
@@ -61,10 +59,10 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
                     layer=name,
                     driver="GPKG",
                     append=name == LINKS,
-                    dataset_metadata={_CRS: layers.crs.to_json()} if name == NODES else None,
+                    dataset_metadata={_CRS: network.crs.to_json()} if name == NODES else None,
                 )
-            if (written := pyogrio.read_info(file, layer=name)["features"]) != len(table):
-                raise DataLayerError(f"{written:,} of {len(table):,} {name} were written")
+            if (written := pyogrio.read_info(file, layer=name)["features"]) != len(frame):
+                raise DataLayerError(f"{written:,} of {len(frame):,} {name} were written")
 
     try:
         export_file(path, fill, overwrite=overwrite)
@@ -95,39 +93,33 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
     path = Path(path)
     if not path.is_file():
         raise InputError([f"{path}: no such file"])
-    _check_kind(path)
-    tables, systems = {}, []
-    crs: object = None
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(_MAGIC))
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
+    if not begin:
+        raise InputError([f"{path}: it is empty"])
+    if begin != _MAGIC:
+        raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
+    layers, crs = [], None
     for name in (NODES, LINKS):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # GDAL's warnings are either irrelevant or become faults below
                 info = pyogrio.read_info(path, layer=name)
                 meta, table = pyogrio.read_arrow(path, layer=name)
-            rows = table.to_pylist()
-            geometry = meta["geometry_name"] or "wkb_geometry"
-            lines = shapely.from_wkb([row.pop(geometry, None) for row in rows])
+            layers.append(_layer(table, meta["geometry_name"] or "wkb_geometry", meta.get("crs")))
         except _UNREADABLE as error:
             raise InputError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
-        tables[name] = (rows, list(lines))
-        systems.append(meta.get("crs"))
         crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
-    files = (f"{path}: layer {NODES}", f"{path}: layer {LINKS}")
-    both = crs_of_both(systems[0], systems[1], files=files)
-    return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs or both, files=files)
+    return network_of(*layers, crs=crs, files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"))
 
 
-def _check_kind(path: Path) -> None:
-    """Raise a `InputError` with a clear message if a file is not a GeoPackage."""
-    try:
-        with path.open("rb") as file:
-            begins = file.read(len(_MAGIC))
-    except OSError as error:
-        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
-    if not begins:
-        raise InputError([f"{path}: it is empty"])
-    if begins != _MAGIC:
-        raise InputError([f"{path}: is not a GeoPackage: it does not begin with the header of an SQLite database"])
+def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:
+    """Convert a table with geometries in well-known binary to rows."""
+    rows = table.to_pylist()
+    return Layer(rows, list(shapely.from_wkb([row.pop(geometry, None) for row in rows])), crs)
 
 
 _GEOPARQUET_UNREADABLE = (
@@ -147,7 +139,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     Parameters
     ----------
     network
-        Any network; see :class:`~simulator.roads.writers.layers.Layers` for the columns.
+        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
     folder
         The target folder; created if it does not exist.
     overwrite
@@ -158,11 +150,10 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     InputError
         If the folder already contains files, it cannot be written to, or an attribute cannot be stored as a column.
     """
-    layers = Layers.from_network(network)
+    frames = layers_of(network)
 
     def fill(staging: Path) -> None:
-        for name, table, shapes in ((NODES, layers.nodes, layers.points), (LINKS, layers.links, layers.lines)):
-            frame = gpd.GeoDataFrame(table, geometry=shapes, crs=layers.crs)
+        for name, frame in frames.items():
             frame.to_parquet(staging / f"{name}.parquet")
 
     export_folder(Path(folder), fill, overwrite=overwrite)
@@ -187,30 +178,25 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
     InputError
         If a file cannot be read, or the files contain no road network; it names file, row and rule.
     """
-    folder = Path(folder)
-    tables: dict[str, tuple[list[dict[str, Any]], list[Any]]] = {}
-    systems = []
-    for name in (NODES, LINKS):
-        file = folder / f"{name}.parquet"
+    files = [Path(folder) / f"{name}.parquet" for name in (NODES, LINKS)]
+    layers = []
+    for file in files:
         if not file.is_file():
             raise InputError([f"{file}: no such file"])
         if file.stat().st_size == 0:
             raise InputError([f"{file}: it is empty"])
         try:
-            tables[name], known = _read(file)
+            layers.append(_read(file))
         except InputError:
             raise
         except _GEOPARQUET_UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError([f"{file}: cannot be read as GeoParquet ({reason})"]) from error
-        systems.append(known)
-    files = (str(folder / f"{NODES}.parquet"), str(folder / f"{LINKS}.parquet"))
-    crs = crs_of_both(systems[0], systems[1], files=files)
-    return network_of(tables[NODES][0], tables[LINKS][0], tables[LINKS][1], crs=crs, files=files)
+    return network_of(*layers, files=(str(files[0]), str(files[1])))
 
 
-def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
-    """Read rows, geometries and the coordinate system; a file that is not GeoParquet raises one of several errors."""
+def _read(file: Path) -> Layer:
+    """Read a layer; a file that is not GeoParquet raises one of several errors."""
     check_parquet(pq.ParquetFile(file), file)
     table = pq.read_table(file)
     metadata = (table.schema.metadata or {}).get(b"geo")
@@ -221,5 +207,6 @@ def _read(file: Path) -> tuple[tuple[list[dict[str, Any]], list[Any]], object]:
     kept = geo["columns"][column]
     if kept["encoding"] != "WKB":
         raise ValueError(f"geometries must be in WKB, got {kept['encoding']!r}")
-    rows = table.to_pylist()
-    return (rows, list(shapely.from_wkb([row.pop(column) for row in rows]))), kept.get("crs")
+    if column not in table.column_names:
+        raise KeyError(column)
+    return _layer(table, column, kept.get("crs"))

@@ -12,8 +12,7 @@ import pyproj
 import shapely
 
 from simulator.files.atomic_write import export_folder
-from simulator.roads.readers.gmns import KEEP
-from simulator.roads.readers.gmns_tables import OWN_PREFIX
+from simulator.roads.readers.gmns_tables import KEEP, OWN_PREFIX
 from simulator.roads.schema import node_ids, node_keys
 from simulator.roads.writers.layers import in_json, plain
 

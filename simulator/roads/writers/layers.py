@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import geopandas as gpd
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -18,8 +18,6 @@ from simulator.roads.schema import EDGE_NUMBERS, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import pyproj
 
 IN_JSON = "_json"
 """Suffix of a column of JSON, for an attribute whose values are not all numbers, all text or all booleans."""
@@ -50,16 +48,14 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
         as JSON.
     """
     names = list(dict.fromkeys(name for row in rows for name in row))
-    faults = [
-        f"{what}s: attribute {name!r} cannot be written: its name is not text" for name in names if not _text(name)
-    ]
-    lower = [name.lower() for name in names if _text(name)]
-    faults += [
-        f"{what}s: attribute {name!r} cannot be written: the table has a column of that name, or another attribute "
-        "differs from it in case only"
-        for name in names
-        if _text(name) and (name.lower() in reserved or lower.count(name.lower()) > 1 or name.lower().endswith(IN_JSON))
-    ]
+    lower = [str(name).lower() for name in names]
+    taken = "the table has a column of that name, or another attribute differs from it in case only"
+    faults = []
+    for name, small in zip(names, lower, strict=True):
+        if not isinstance(name, str) or not name:
+            faults.append(f"{what}s: attribute {name!r} cannot be written: its name is not text")
+        elif small in reserved or lower.count(small) > 1 or small.endswith(IN_JSON):
+            faults.append(f"{what}s: attribute {name!r} cannot be written: {taken}")
     if faults:
         raise InputError(faults)
     columns = {}
@@ -69,9 +65,9 @@ def to_columns(rows: Sequence[Mapping[str, Any]], *, reserved: frozenset[str], w
             continue
         dtype = _dtype(values)
         if dtype is None:
-            columns[f"{name}{IN_JSON}"] = _column([in_json(value, name, what) for value in values], "string")
+            columns[f"{name}{IN_JSON}"] = pd.Series([in_json(value, name, what) for value in values], dtype="string")
         else:
-            columns[name] = _column(values, dtype)
+            columns[name] = pd.Series([plain(value) for value in values], dtype=dtype)
     return columns
 
 
@@ -117,10 +113,6 @@ def plain(value: object) -> object:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _text(name: object) -> bool:
-    return isinstance(name, str) and bool(name)
-
-
 def _dtype(values: Sequence[object]) -> str | None:
     """Return the type of a column; None if the values can only be written as JSON."""
     present: list[Any] = [plain(value) for value in values if value is not None]
@@ -144,10 +136,6 @@ def _writable(text: str) -> bool:
         return b"\0" not in text.encode("utf-8")
     except UnicodeEncodeError:
         return False
-
-
-def _column(values: Sequence[object], dtype: str) -> pd.Series[Any]:
-    return pd.Series([plain(value) for value in values], dtype=dtype)
 
 
 def _plainly(value: object) -> object:
@@ -179,87 +167,79 @@ NODES, LINKS = "nodes", "links"
 _WANTED = (("node", "x", "y"), ("from", "to", *EDGE_NUMBERS))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Layers:
-    """The nodes and links of a network as tables with geometries.
-
-    ``nodes`` has ``node`` (its key in the graph), ``x``, ``y`` and its other attributes; ``links`` has
-    ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True if the link has no geometry
-    of its own and is drawn from node to node) and its attributes. An attribute whose values are not all numbers, all
-    text or all booleans is written as JSON, in a column whose name ends in ``_json``.
+def layers_of(network: RoadNetwork) -> dict[str, gpd.GeoDataFrame]:
+    """Convert a network to tables with geometries.
 
     Parameters
     ----------
-    nodes, links
-        Columns by name, in the order of node index and link id.
-    points, lines
-        Geometry of each row.
-    crs
-        The coordinate system of the geometries.
+    network
+        Any network.
+
+    Returns
+    -------
+    dict
+        ``nodes`` has ``node`` (its key in the graph), ``x``, ``y`` and its other attributes, in the order of node
+        index. ``links`` has ``link`` (its id), ``from``, ``to``, ``key`` (of parallel links), ``straight`` (True if the
+        link has no geometry of its own and is drawn from node to node) and its attributes, in the order of link id. An
+        attribute whose values are not all numbers, all text or all booleans is written as JSON, in a column whose name
+        ends in ``_json``.
+
+    Raises
+    ------
+    InputError
+        If an attribute cannot be stored as a column.
+    """
+    graph = network.graph
+    names = [{"node": name} for name in network.node_names]
+    node_data = [{key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()]
+    nodes = to_columns(names, reserved=frozenset(), what="node")
+    nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
+    nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
+    edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
+    ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
+    data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
+    shapes = [row.get("geometry") for *_, row in edges]
+    links: dict[str, Any] = {"link": pd.Series(range(len(edges)), dtype="int64")}
+    links |= to_columns(ends, reserved=frozenset(), what="link")
+    links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
+    links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
+    place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
+    lines = [
+        shapely.LineString([place[start], place[end]])
+        if shape is None
+        else shapely.LineString(shapely.get_coordinates(shape))
+        for (start, end, _, _), shape in zip(edges, shapes, strict=True)
+    ]
+    points = [shapely.Point(xy) for xy in network.node_xy]
+    return {
+        NODES: gpd.GeoDataFrame(pd.DataFrame(nodes), geometry=points, crs=network.crs),
+        LINKS: gpd.GeoDataFrame(pd.DataFrame(links), geometry=lines, crs=network.crs),
+    }
+
+
+class Layer(NamedTuple):
+    """Rows of one layer as they were read.
+
+    ``rows`` has a dict of column to value for each row, None where there is no value. ``shapes`` has the geometries,
+    ``crs`` their coordinate system, None if the file does not state it.
     """
 
-    nodes: pd.DataFrame
-    links: pd.DataFrame
-    points: Sequence[Any]
-    lines: Sequence[Any]
-    crs: pyproj.CRS
-
-    @classmethod
-    def from_network(cls, network: RoadNetwork) -> Layers:
-        """Convert a network to layers.
-
-        Raises
-        ------
-        InputError
-            If an attribute cannot be stored as a column.
-        """
-        graph = network.graph
-        names = [{"node": name} for name in network.node_names]
-        node_data = [
-            {key: value for key, value in data.items() if key not in ("x", "y")} for data in graph.nodes.values()
-        ]
-        nodes = to_columns(names, reserved=frozenset(), what="node")
-        nodes |= {axis: pd.Series(network.node_xy[:, column]) for column, axis in enumerate(("x", "y"))}
-        nodes |= to_columns(node_data, reserved=NODE_COLUMNS, what="node")
-        edges = sorted(graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
-        ends = [{"from": start, "to": end, "key": key} for start, end, key, _ in edges]
-        data = [{name: value for name, value in row.items() if name not in ("link", "geometry")} for *_, row in edges]
-        shapes = [row.get("geometry") for *_, row in edges]
-        links: dict[str, Any] = {"link": pd.Series(range(len(edges)), dtype="int64")}
-        links |= to_columns(ends, reserved=frozenset(), what="link")
-        links["straight"] = pd.Series([shape is None for shape in shapes], dtype="bool")
-        links |= to_columns(data, reserved=LINK_COLUMNS, what="link")
-        place = {name: (graph.nodes[name]["x"], graph.nodes[name]["y"]) for name in graph}
-        lines = [
-            shapely.LineString([place[start], place[end]])
-            if shape is None
-            else shapely.LineString(shapely.get_coordinates(shape))
-            for (start, end, _, _), shape in zip(edges, shapes, strict=True)
-        ]
-        points = [shapely.Point(xy) for xy in network.node_xy]
-        return cls(pd.DataFrame(nodes), pd.DataFrame(links), points, lines, network.crs)
+    rows: Sequence[dict[str, Any]]
+    shapes: Sequence[Any]
+    crs: object
 
 
-def network_of(
-    nodes: Sequence[dict[str, Any]],
-    links: Sequence[dict[str, Any]],
-    lines: Sequence[Any],
-    *,
-    crs: object,
-    files: tuple[str, str],
-) -> RoadNetwork:
-    """Convert rows back to a network.
+def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: object = None) -> RoadNetwork:
+    """Convert layers back to a network.
 
     Parameters
     ----------
     nodes, links
-        Column to value, one dict per row; None where a table has no value.
-    lines
-        Geometry of each link.
-    crs
-        The coordinate system of the network.
+        The two layers.
     files
-        Names of the two tables for messages.
+        Names of the two for messages.
+    crs
+        The coordinate system of the network; that of the layers if None.
 
     Returns
     -------
@@ -269,26 +249,29 @@ def network_of(
     Raises
     ------
     InputError
-        If a column is missing, a node or a link occurs twice, or an end is not a node; or if the graph violates the
-        schema. It names file, row and rule.
+        If a column is missing, a node or a link occurs twice, an end is not a node, or the coordinate systems of the
+        layers differ; or if the graph violates the schema. It names file, row and rule.
     """
-    for rows, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
-        if not rows:
+    common = _common_crs(nodes.crs, links.crs, files=files)
+    for layer, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
+        if not layer.rows:
             raise InputError([f"{file}: it holds no rows"])
-        absent = [name for name in wanted if name not in rows[0] and f"{name}_json" not in rows[0]]
+        names = layer.rows[0]
+        absent = [name for name in wanted if name not in names and f"{name}_json" not in names]
         if absent:
-            raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(rows[0])}" for name in absent])
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
+            raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(names)}" for name in absent])
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs or common)
     faults: list[str] = []
     places: dict[str, str] = {}
-    for number, data in enumerate(from_rows(nodes, file=files[0]), start=1):
+    for number, data in enumerate(from_rows(nodes.rows, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
             faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
             places[f"node {node!r}"] = f"{files[0]}: row {number}"
-    for number, (data, line) in enumerate(zip(from_rows(links, file=files[1]), lines, strict=True), start=1):
+    link_data = from_rows(links.rows, file=files[1])
+    for number, (data, line) in enumerate(zip(link_data, links.shapes, strict=True), start=1):
         start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
         straight = data.pop("straight", False)
         data.pop("link", None)
@@ -309,10 +292,12 @@ def network_of(
     try:
         return RoadNetwork.from_graph(graph)
     except InputError as error:
-        raise InputError([f"{_place(fault, places, files[1])}: {fault}" for fault in error.faults[:20]]) from None
+        # A fault against the schema begins with its node or edge.
+        rows = [places.get(fault.partition(": ")[0], files[1]) for fault in error.faults[:20]]
+        raise InputError(f"{row}: {fault}" for row, fault in zip(rows, error.faults, strict=False)) from None
 
 
-def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> object:
+def _common_crs(nodes: object, links: object, *, files: tuple[str, str]) -> object:
     """Return the common coordinate system of both layers.
 
     Raises
@@ -326,12 +311,6 @@ def crs_of_both(nodes: object, links: object, *, files: tuple[str, str]) -> obje
         names = [known_crs(crs, file).name for crs, file in zip((nodes, links), files, strict=True)]
         raise InputError([f"{files[1]}: crs must be that of {files[0]}, {names[0]!r}, got {names[1]!r}"])
     return nodes
-
-
-def _place(fault: str, places: dict[str, str], other: str) -> str:
-    """Return the file and row of the node or edge to which a fault against the schema refers."""
-    what, _, _ = fault.partition(": ")
-    return places.get(what, other)
 
 
 def _is_key(value: object) -> bool:

@@ -46,14 +46,12 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     """
     ids = dict(zip(network.node_names, _ids(network.node_names), strict=True))
     edges = sorted(network.graph.edges(keys=True, data=True), key=lambda edge: edge[3]["link"])
-    types = {
-        kind: _id(str(kind)) for kind in dict.fromkeys(data.get("class") for *_, data in edges) if kind is not None
-    }
-    files = {
-        "nod": _nodes(network, ids),
-        "edg": _edges(edges, ids, types),
-        "typ": _types(types),
-    }
+    kinds = dict.fromkeys(data.get("class") for *_, data in edges)
+    types = {kind: _NOT_IN_ID.sub("_", str(kind)) or "_" for kind in kinds if kind is not None}
+    classes = ET.Element("types")
+    for kind in dict.fromkeys(types.values()):
+        ET.SubElement(classes, "type", id=kind)
+    files = {"nod": _nodes(network, ids), "edg": _edges(edges, ids, types), "typ": classes}
     config = ET.Element("configuration")
     inputs = ET.SubElement(config, "input")
     for option, kind in (("node-files", "nod"), ("edge-files", "edg"), ("type-files", "typ")):
@@ -108,23 +106,11 @@ def _edges(edges: Sequence[Any], ids: dict[Any, str], types: dict[Any, str]) -> 
     return root
 
 
-def _types(types: dict[Any, str]) -> ET.Element:
-    root = ET.Element("types")
-    for kind in dict.fromkeys(types.values()):
-        ET.SubElement(root, "type", id=kind)
-    return root
-
-
 def _ids(names: Sequence[object]) -> list[str]:
     """Return the nodes' names as ids if SUMO accepts them, else ids made from their numbers."""
     texts = ["_".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in names]
-    if len(set(texts)) == len(texts) and not any(_NOT_IN_ID.search(text) or not text.isascii() for text in texts):
-        return texts if all(texts) else [f"n{index}" for index in range(len(texts))]
-    return [f"n{index}" for index in range(len(texts))]
-
-
-def _id(text: str) -> str:
-    return _NOT_IN_ID.sub("_", text) or "_"
+    accepted = all(text and text.isascii() and not _NOT_IN_ID.search(text) for text in texts)
+    return texts if accepted and len(set(texts)) == len(texts) else [f"n{index}" for index in range(len(texts))]
 
 
 def _proj_string(crs: pyproj.CRS) -> str | None:
