@@ -181,8 +181,7 @@ def check_bounds(lower: float, upper: float) -> tuple[float, float]:
 
 def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
     """Return a new (n,) float64 copy of at least one finite value, with values beyond the bounds moved to them."""
-    clamped: NDArray[np.float64] = np.clip(check_values(values), lower, upper)
-    return clamped
+    return np.clip(check_values(values), lower, upper)
 
 
 def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> NDArray[np.float64]:

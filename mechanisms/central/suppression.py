@@ -229,8 +229,7 @@ class SampleThenSuppress:
         """
         held = check_held(true_counts, field="true_counts")
         _, square = kept_errors(held, self.k, self.sampling)
-        error: NDArray[np.float64] = np.sqrt(square)
-        return error
+        return np.sqrt(square)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device in a cell or outside: δ is exact, for this crowd or the worst of all.

@@ -337,8 +337,7 @@ def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.i
     # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
     difference = counts[:, 1] - counts[:, 0]
     difference = difference[:, 1:] if len(trial.shape) == 1 else difference[..., -1]
-    published: NDArray[np.int64] = difference if view.k is None else np.where(difference < view.k, 0, difference)
-    return published
+    return difference if view.k is None else np.where(difference < view.k, 0, difference)
 
 
 def _index(trial: Harness, cell: int) -> int:

@@ -58,13 +58,11 @@ class AffineEstimator:
 
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the estimates of (n, rounds, *tally_shape) counts, (n, cells)."""
-        estimates: NDArray[np.float64] = counts.reshape(len(counts), -1) @ self.matrix + self.constant
-        return estimates
+        return counts.reshape(len(counts), -1) @ self.matrix + self.constant
 
     def contribution(self, vectors: NDArray[np.int64], *, devices: int) -> NDArray[np.float64]:
         """Return the contribution of each of (n, rounds, *tally_shape) reports, (n, cells), with 1/`devices` of b."""
-        added: NDArray[np.float64] = vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
-        return added
+        return vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
 
 
 # Number of checks that compare samples; each has an equal share of the level.

@@ -155,8 +155,7 @@ def _surely_positive(
 def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return a distance from the mean that a binomial exceeds with at most `LEFT_OUT` (Bernstein, as in `window`)."""
     rarity = math.log(2.0 / LEFT_OUT)
-    reach: NDArray[np.float64] = rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
-    return reach
+    return rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
 
 
 def _positive_part(
@@ -182,5 +181,4 @@ def _positive_part(
 def _up_to(c: NDArray[np.float64], n: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return P[Bin(n, share) ≤ c] for integers c ≥ −1; it is 1 for c ≥ n."""
     inside = bdtr(np.clip(c, 0.0, np.maximum(n, 0.0)), np.maximum(n, 0.0).astype(np.int64), share)
-    found: NDArray[np.float64] = np.where(c >= n, 1.0, inside)
-    return found
+    return np.where(c >= n, 1.0, inside)

@@ -144,8 +144,7 @@ class OwnReportMasses:
         with np.errstate(divide="ignore", invalid="ignore"):
             added = np.where(self.inside_one > 0.0, self.inside_one * rho, 0.0)
             found = np.log(added + self.inside_none) - np.log(self.outside)
-        ratio: NDArray[np.float64] = np.where(self.outside == 0.0, np.inf, found)
-        return ratio
+        return np.where(self.outside == 0.0, np.inf, found)
 
 
 def own_reports_guess_success(

@@ -197,8 +197,7 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
         laws[:, this] * math.exp(-bound) <= laws[:, other] * (1.0 + RELATIVE)
         for this, other, bound in ((0, 1, up), (1, 0, down))
     ]
-    kept: Laws = laws[(within[0] & within[1]).all(axis=1)]
-    return kept
+    return laws[(within[0] & within[1]).all(axis=1)]
 
 
 def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
@@ -206,8 +205,7 @@ def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
 
     def variance(laws: Laws) -> NDArray[np.float64]:
         yes, no = laws[:, 0, COUNT_OF["yes"]], laws[:, 1, COUNT_OF["yes"]]
-        total: NDArray[np.float64] = share * yes * (1.0 - yes) + (1.0 - share) * no * (1.0 - no)
-        return total
+        return share * yes * (1.0 - yes) + (1.0 - share) * no * (1.0 - no)
 
     return variance
 

@@ -82,8 +82,7 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
         zero = halves - one
         groups = np.stack([zero[:, 0] + zero[:, 1], one[:, 0] + one[:, 1, :, ::-1]], axis=1)
         groups = groups.reshape(-1, *groups.shape[2:])
-    counts: NDArray[np.int64] = groups[:, 0, 0].astype(np.int64, copy=False)
-    return counts
+    return groups[:, 0, 0].astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -187,8 +187,7 @@ def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -
         ρ.
     """
     again = blank / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blank)
-    kept: NDArray[np.float64] = (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
-    return kept
+    return (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
 
 
 def control_weight(
@@ -210,8 +209,7 @@ def control_weight(
         Devices asked and counted, with `silent` False.
     """
     share = received.counted[0] / max(received.asked) if max(received.asked) else 1.0
-    weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
-    return weight
+    return kept_share(blank, sampling=sampling, refresh=refresh) * share
 
 
 def estimate_refreshed(
