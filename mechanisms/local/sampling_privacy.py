@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -214,9 +215,6 @@ class SamplingPrivacy(CategoricalReports):
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
         self.refresh = check_probability("refresh", refresh)
-        # Equal blanks need no alias table; nor do blanks that are never drawn.
-        equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
-        self._table = None if equal else alias_table(self.blanks)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:
@@ -242,6 +240,12 @@ class SamplingPrivacy(CategoricalReports):
     def tally_shape(self) -> tuple[int]:
         """(V + 1,): the value 0, then each cell."""
         return (self.cells + 1,)
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+        """The alias table of the blanks; None for equal ones, which need none, and for blanks that are never drawn."""
+        equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
+        return None if equal else alias_table(self.blanks)
 
     def warnings(self) -> list[str]:
         """Return warnings about parameters that the paper advises against."""

@@ -5,9 +5,7 @@ with the claims themselves.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -17,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.local.mechanism import Counts, NotEstimableError
-from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
@@ -415,11 +412,3 @@ class Candidate:
 def _unknown_last(epsilon: float) -> float:
     """Return a sort key for ε that puts NaN, which is unknown, last."""
     return math.inf if math.isnan(epsilon) else epsilon
-
-
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Suppress `ParameterWarning` while mechanisms are made: a search tries parameters that papers advise against."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParameterWarning)
-        yield
