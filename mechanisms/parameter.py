@@ -58,14 +58,14 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
     return value
 
 
-def _to_number(value: object) -> float:
+def to_number(value: object) -> float:
     """Return a number as a float; NaN for anything else."""
     return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
 
 
 def check_epsilon(value: object) -> float:
     """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); reject NaN."""
-    number = _to_number(value)
+    number = to_number(value)
     if math.isnan(number) or number < 0:
         raise ParameterError("epsilon", "must be a number of at least 0", value)
     return number
@@ -77,7 +77,7 @@ LEAST, GREATEST = 1e-6, 50.0
 
 def check_budget(field: str, value: object) -> float:
     """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
-    number = _to_number(value)
+    number = to_number(value)
     if math.isnan(number):
         raise ParameterError(field, "must be a number", value)
     if not LEAST <= number <= GREATEST:

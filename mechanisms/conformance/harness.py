@@ -280,3 +280,8 @@ class Harness:
 def truth_of(true_counts: Counts) -> Truth:
     """Return the truth of each device, (n,) int32, for these counts of devices outside and in each cell."""
     return np.repeat(np.arange(len(true_counts), dtype=np.int32), true_counts)
+
+
+def place_of(cell: int) -> str:
+    """Return where a device is, in words."""
+    return f"in cell {cell}" if cell else "outside"

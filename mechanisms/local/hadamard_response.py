@@ -4,6 +4,7 @@ Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,6 +129,8 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
         If a parameter is out of range or NaN.
     """
 
+    batch: ClassVar[int] = 2**20  # coins and reports take about 9 MB
+
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
@@ -152,11 +155,6 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     def tally_shape(self) -> tuple[int]:
         """(K,): number of reports of each output."""
         return (self.outputs,)
-
-    @property
-    def batch(self) -> int:
-        """Number of devices per batch; their coins and reports take about 9 MB."""
-        return 2**20
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HadamardCoins:
         """Draw every device's point, and whether it reports from the wrong side."""
