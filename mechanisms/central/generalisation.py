@@ -161,10 +161,6 @@ class Generalised:
         """
         return self._claim("worst crowd", queries, 1 if crowd is None else crowd)
 
-    def theorem_6(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return the claim of LQS theorem 6 about `publish`, for any crowd."""
-        return self._claim("theorem 6", queries, 1)
-
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of `publish_sampled`, for any crowd."""
         return self._claim("chosen on the sample", queries, 1)

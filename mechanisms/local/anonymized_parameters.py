@@ -163,25 +163,13 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
     Four probabilities are free: those of No and of Yes for each kind of holder. At a vertex four of the bounds hold
     with equality.
     """
-    rows, limits = [], []
-    for kind in (0, 1):
-        rows.append([1.0 if i // 2 == kind else 0.0 for i in range(4)])
-        limits.append(most_sampled)
-    for i in range(4):
-        rows.append([-1.0 if i == j else 0.0 for j in range(4)])
-        limits.append(0.0)
-    for this, other, bound in ((0, 2, up), (2, 0, down)):
+    # The unknowns are p and q of No, then of Yes: their sums, their signs, and the bounds of each ratio, of ⊥'s last.
+    p, q = np.eye(4)[:2], np.eye(4)[2:]
+    rows, limits = [p.sum(axis=0), q.sum(axis=0), *-np.eye(4)], [most_sampled] * 2 + [0.0] * 4
+    for this, other, bound in ((p, q, up), (q, p, down)):
         factor = math.exp(-bound)  # e^−bound·p ≤ q: avoids large numbers
-        for output in (0, 1):
-            row = [0.0] * 4
-            row[this + output], row[other + output] = factor, -1.0
-            rows.append(row)
-            limits.append(0.0)
-        silent = [0.0] * 4
-        for output in (0, 1):
-            silent[this + output], silent[other + output] = -factor, 1.0
-        rows.append(silent)
-        limits.append(1.0 - factor)
+        rows += [*(factor * this - other), other.sum(axis=0) - factor * this.sum(axis=0)]
+        limits += [0.0, 0.0, 1.0 - factor]
     matrix, limit = np.array(rows), np.array(limits)
     meets = np.array(list(combinations(range(len(rows)), 4)))
     systems = matrix[meets]

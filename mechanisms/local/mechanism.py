@@ -199,11 +199,7 @@ class NotEstimableError(ValueError):
         The reason, as a sentence.
     """
 
-    def __init__(self, mechanism: str, reason: str) -> None:
-        super().__init__(mechanism, reason)
-        self.mechanism = mechanism
-        self.reason = reason
-
     def __str__(self) -> str:
         """Return mechanism and reason in one sentence."""
-        return f"{self.mechanism} cannot be estimated: {self.reason}"
+        mechanism, reason = self.args
+        return f"{mechanism} cannot be estimated: {reason}"

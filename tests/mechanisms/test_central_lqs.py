@@ -177,7 +177,7 @@ def test_one_level_is_suppression_and_spends_nothing():
     counts = np.arange(GRID * GRID) * 3
     np.testing.assert_allclose(one.std_error(counts), plain.std_error(counts))
     assert one.claim(crowd=None).delta(0.7) == plain.claim(crowd=None).delta(0.7)
-    assert one.theorem_6().delta(0.7) == plain.theorem_5().delta(0.7) == one.claim_sampled().delta(0.7)
+    assert plain.theorem_5().delta(0.7) == one.claim_sampled().delta(0.7)
 
 
 @pytest.mark.parametrize(
