@@ -70,7 +70,6 @@ class CountRelease(Protocol):
             Of the given counts. A suppressed cell has count 0, lower end 0, and as upper end the 95 % end given that
             fewer devices than the threshold were left to publish; never NaN.
         """
-        ...
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the root mean square error of every cell's published count, bias included.
@@ -85,7 +84,6 @@ class CountRelease(Protocol):
         (cells,) float64
             Exact, unless the class states how it is approximated.
         """
-        ...
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device, in a cell or outside every cell, with all other devices known.
@@ -97,7 +95,6 @@ class CountRelease(Protocol):
         queries : int
             Releases of the same kind about the device.
         """
-        ...
 
 
 @runtime_checkable
@@ -116,19 +113,15 @@ class ValueRelease(Protocol):
         level : float
             Least coverage of the interval, in (0, 1).
         """
-        ...
 
     def truth(self, values: NDArray[np.float64]) -> float:
         """Return the statistic of all values, against which the published one is scored."""
-        ...
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of the published statistic given these values, by sampling and noise."""
-        ...
 
     def claim(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device's value; neighbours differ in that value (bounded neighbours)."""
-        ...
 
 
 def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = None) -> NDArray[np.int64]:

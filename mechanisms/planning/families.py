@@ -299,9 +299,8 @@ def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
         return FAMILIES
     chosen: set[str] = set()
     for name in names:
-        found = [family.name for family in FAMILIES if family.name == name]
-        found = found or [family.name for family in FAMILIES if family.kind == name]
-        if not found:
+        of_kind = {family.name for family in FAMILIES if family.kind == name}
+        if name not in family_names() and not of_kind:
             raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name)
-        chosen.update(found)
+        chosen |= {name} if name in family_names() else of_kind
     return tuple(family for family in FAMILIES if family.name in chosen)
