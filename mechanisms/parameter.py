@@ -91,22 +91,23 @@ def check_choice(field: str, value: str, choices: Collection[str]) -> None:
         raise ParameterError(field, f"must be one of {', '.join(choices)}", value)
 
 
-def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return `value` as an int64 array of exactly this shape; reject floats and other dtypes."""
+def check_counts(
+    field: str, value: object, shape: tuple[int, ...] | None = None, *, signed: bool = True
+) -> NDArray[np.int64]:
+    """Return `value` as an int64 array of exactly this shape; reject floats and, unless `signed`, negative numbers."""
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise ParameterError(field, "must hold integers", str(array.dtype))
-    if array.shape != shape:
+    if shape is not None and array.shape != shape:
         raise ParameterError(field, f"must have shape {shape}", array.shape)
+    if not signed and array.size and array.min() < 0:
+        raise ParameterError(field, "must not be negative", int(array.min()))
     return array.astype(np.int64, copy=False)
 
 
 def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
     """Return the true counts of devices outside ([0]) and in each cell ([1..V]), (cells + 1,) int64, none negative."""
-    counts = check_counts("true_counts", value, (cells + 1,))
-    if counts.min() < 0:
-        raise ParameterError("true_counts", "must not be negative", int(counts.min()))
-    return counts
+    return check_counts("true_counts", value, (cells + 1,), signed=False)
 
 
 def check_per_round(field: str, value: Iterable[Any], rounds: int) -> tuple[int, ...]:

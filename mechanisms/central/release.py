@@ -142,10 +142,7 @@ def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = 
         If the array has another shape, does not hold integers, or holds a negative one.
     """
     array = np.asarray(counts)
-    held = check_counts(field, array, (array.size,) if cells is None else (cells,))
-    if held.size and held.min() < 0:
-        raise ParameterError(field, "must not be negative", int(held.min()))
-    return held
+    return check_counts(field, array, (array.size,) if cells is None else (cells,), signed=False)
 
 
 def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.float64]:

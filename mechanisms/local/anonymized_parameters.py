@@ -105,7 +105,11 @@ def minimal_variance_parameters(
     check_choice("estimator", estimator, get_args(EstimatorChoice))
     check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
-    variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
+
+    def variance_of(laws: Laws) -> NDArray[np.float64]:
+        if objective == "printed":
+            return _count_variance(laws, share, COUNT_OF["yes"])
+        return _estimate_variance(laws, share, estimator)
 
     def at(up: float, down: float) -> tuple[float, Laws]:
         laws = _corners(up, down, most_sampled)
@@ -188,42 +192,31 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
     return laws[(within[0] & within[1]).all(axis=1)]
 
 
-def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
-    """Return eq 5 per device, weighted by the share of each kind of holder: s·p(1 − p) + (1 − s)·q(1 − q) of "Yes"."""
-
-    def variance(laws: Laws) -> NDArray[np.float64]:
-        yes, no = laws[:, 0, COUNT_OF["yes"]], laws[:, 1, COUNT_OF["yes"]]
-        return share * yes * (1.0 - yes) + (1.0 - share) * no * (1.0 - no)
-
-    return variance
+def _count_variance(laws: Laws, share: float, output: int) -> NDArray[np.float64]:
+    """Return s·p(1 − p) + (1 − s)·q(1 − q), the variance per device of the count of an output (eq 5 for Yes)."""
+    p, q = laws[:, 0, output], laws[:, 1, output]
+    return share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
 
 
-def _of_estimate(estimator: EstimatorChoice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
+def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> NDArray[np.float64]:
     """Return the variance of the estimate per device; infinite if there is no estimate.
 
     The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
     = 0 that is Σ m·w² − s, least at w = (αp + βq)/m, where it is 1/I − s, I = A_pp − A_pq²/A_qq, A_xy = Σ xy/m.
     """
-
-    def best(laws: Laws) -> NDArray[np.float64]:
-        p, q = laws[:, 0], laws[:, 1]
-        mixed = share * p + (1.0 - share) * q
-        over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
-        # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
-        information = ((p - q) ** 2 * over).sum(axis=1)
-        own = (q * q * over).sum(axis=1)
-        variance = np.divide(own, information, out=np.full(len(laws), np.inf), where=information > ZERO) - share
-        clipped: NDArray[np.float64] = np.maximum(variance, 0.0)
-        return clipped
-
-    def single(laws: Laws) -> NDArray[np.float64]:
-        p, q = laws[:, 0, COUNT_OF[estimator]], laws[:, 1, COUNT_OF[estimator]]
-        gap = (p - q) ** 2
-        spread = share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
-        variance: NDArray[np.float64] = np.full(len(laws), np.inf)
-        return np.divide(spread, gap, out=variance, where=gap > ZERO)
-
-    return best if estimator == "best" else single
+    p, q = laws[:, 0], laws[:, 1]
+    infinite: NDArray[np.float64] = np.full(len(laws), np.inf)
+    if estimator != "best":
+        output = COUNT_OF[estimator]
+        gap = (p - q)[:, output] ** 2
+        return np.divide(_count_variance(laws, share, output), gap, out=infinite, where=gap > ZERO)
+    mixed = share * p + (1.0 - share) * q
+    over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
+    # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
+    information = ((p - q) ** 2 * over).sum(axis=1)
+    own = (q * q * over).sum(axis=1)
+    variance: NDArray[np.float64] = np.divide(own, information, out=infinite, where=information > ZERO) - share
+    return np.clip(variance, 0.0, None)
 
 
 def _mechanism(laws: Laws, cells: int, estimator: EstimatorChoice, share: float) -> AnonymizedLocal:

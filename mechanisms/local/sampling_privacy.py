@@ -64,7 +64,9 @@ def resolve_blanks(
     if blank is None:
         if blank_zero is None:
             return np.full(cells + 1, left / (cells + 1))
-        zero = _check_share("blank_zero", blank_zero, left)
+        zero = check_probability("blank_zero", blank_zero)
+        if zero > left + SUM_TOLERANCE:
+            raise ParameterError("blank_zero", f"must be at most 1 − sampling = {left:g}", blank_zero)
         blanks = np.full(cells + 1, max(left - zero, 0.0) / cells)
         blanks[0] = min(zero, left)
         return blanks
@@ -78,14 +80,6 @@ def resolve_blanks(
         raise ParameterError("blank", rule, sampling + zero + total)
     # A remainder due to rounding is no possible outcome: a claim must not depend on it.
     return np.concatenate([[zero if zero > SUM_TOLERANCE or blank_zero is not None else 0.0], values])
-
-
-def _check_share(field: str, value: float, left: float) -> float:
-    """Return `value` if it is a probability of at most `left`."""
-    share = check_probability(field, value)
-    if share > left + SUM_TOLERANCE:
-        raise ParameterError(field, f"must be at most 1 − sampling = {left:g}", value)
-    return share
 
 
 def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import tomli_w
 
 from mechanisms.parameter import ParameterWarning
@@ -304,7 +303,7 @@ def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedCl
         view=view.name,
         queries=view.queries,
         **numbers,
-        epsilon=epsilon if not np.isnan(epsilon) else math.nan,
+        epsilon=epsilon,
         delta=delta,
         kind=kind,
         basis=bound.basis,

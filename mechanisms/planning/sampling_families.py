@@ -1,7 +1,6 @@
 """Planned families that sample devices or add noise: Sampling Privacy, and releases by a trusted server."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,21 +120,14 @@ LETTER = "the sampling probability π_s"
 LEAST = 1e-6
 
 
-def suppressed_error(target: Target, sampling: float) -> Callable[[], float] | None:
-    """Return a function for the error of a published difference over π_s with suppression; None without suppression."""
+def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
     k = target.k
     if k is None or target.view == "released_counts":
-        return None
-    occupancy = np.array([target.expected], dtype=np.int64)
-    return lambda: float(SampleThenSuppress(k=k, sampling=sampling).std_error(occupancy)[0])
-
-
-def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
-    error = suppressed_error(target, mechanism.sampling)
-    if error is None or target.k is None:
         return Candidate(mechanism, target, parameters)
-    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=target.k)
-    return Candidate(mechanism, target, parameters, error, {"kind": "suppress", "k": target.k}, excess)
+    occupancy, release = np.array([target.expected]), SampleThenSuppress(k=k, sampling=mechanism.sampling)
+    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=k)
+    published = {"kind": "suppress", "k": k}
+    return Candidate(mechanism, target, parameters, lambda: float(release.std_error(occupancy)[0]), published, excess)
 
 
 def _plain(target: Target, shape: Shape, sampling: float) -> Candidate:

@@ -9,7 +9,7 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, gammaln, ndtri
 
-from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.parameter import ParameterError, check_counts, check_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +73,11 @@ def invert_binomial(
     ParameterError
         If a count is negative or not an integer, or a probability is out of range.
     """
-    seen = np.asarray(successes)
-    if seen.dtype.kind not in "iu":
-        raise ParameterError("successes", "must hold integers", str(seen.dtype))
-    if seen.size and seen.min() < 0:
-        raise ParameterError("successes", "must not be negative", int(seen.min()))
+    seen = check_counts("successes", successes, signed=False)
     probability = check_probability("probability", probability, above_zero=True)
     alpha = _check_level(level)
     # A tally has few different values, however many cells: each is solved once.
-    values, place = np.unique(seen.astype(np.int64, copy=False), return_inverse=True)
+    values, place = np.unique(seen, return_inverse=True)
     place = place.reshape(seen.shape)
     if probability == 1.0:
         return values[place].copy(), values[place].copy()
