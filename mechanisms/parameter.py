@@ -58,14 +58,14 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
     return value
 
 
-def _to_number(value: object) -> float:
+def to_number(value: object) -> float:
     """Return a number as a float; NaN for anything else."""
     return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan
 
 
 def check_epsilon(value: object) -> float:
     """Return the privacy parameter ε as a float ≥ 0 (infinity allowed); reject NaN."""
-    number = _to_number(value)
+    number = to_number(value)
     if math.isnan(number) or number < 0:
         raise ParameterError("epsilon", "must be a number of at least 0", value)
     return number
@@ -77,7 +77,7 @@ LEAST, GREATEST = 1e-6, 50.0
 
 def check_budget(field: str, value: object) -> float:
     """Return the ε of a mechanism as a float in 1e-6…50; reject 0, NaN and infinity."""
-    number = _to_number(value)
+    number = to_number(value)
     if math.isnan(number):
         raise ParameterError(field, "must be a number", value)
     if not LEAST <= number <= GREATEST:
@@ -91,22 +91,23 @@ def check_choice(field: str, value: str, choices: Collection[str]) -> None:
         raise ParameterError(field, f"must be one of {', '.join(choices)}", value)
 
 
-def check_counts(field: str, value: object, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """Return `value` as an int64 array of exactly this shape; reject floats and other dtypes."""
+def check_counts(
+    field: str, value: object, shape: tuple[int, ...] | None = None, *, signed: bool = True
+) -> NDArray[np.int64]:
+    """Return `value` as an int64 array of exactly this shape; reject floats and, unless `signed`, negative numbers."""
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         raise ParameterError(field, "must hold integers", str(array.dtype))
-    if array.shape != shape:
+    if shape is not None and array.shape != shape:
         raise ParameterError(field, f"must have shape {shape}", array.shape)
+    if not signed and array.size and array.min() < 0:
+        raise ParameterError(field, "must not be negative", int(array.min()))
     return array.astype(np.int64, copy=False)
 
 
 def check_true_counts(value: object, cells: int) -> NDArray[np.int64]:
     """Return the true counts of devices outside ([0]) and in each cell ([1..V]), (cells + 1,) int64, none negative."""
-    counts = check_counts("true_counts", value, (cells + 1,))
-    if counts.min() < 0:
-        raise ParameterError("true_counts", "must not be negative", int(counts.min()))
-    return counts
+    return check_counts("true_counts", value, (cells + 1,), signed=False)
 
 
 def check_per_round(field: str, value: Iterable[Any], rounds: int) -> tuple[int, ...]:

@@ -28,14 +28,7 @@ def toy_two(*, sampling: Number, first_coin: Number, second_coin: Number) -> Pro
     A device answers with probability π_s: the truth if its first coin shows heads, else the result of the second coin.
     """
     sampled = exact_probability("sampling", sampling, above_zero=True)
-    first, second = exact_probability("first_coin", first_coin), exact_probability("second_coin", second_coin)
-    faces = [
-        Face(1 - sampled, {NO: SILENT, YES: SILENT}),
-        Face(sampled * first, {NO: "0", YES: "1"}),
-        Face(sampled * (1 - first) * second, {NO: "1", YES: "1"}),
-        Face(sampled * (1 - first) * (1 - second), {NO: "0", YES: "0"}),
-    ]
-    return Protocol.from_faces("toy 2", faces, outputs=[("0", "1", SILENT)])
+    return _sampled_coins("toy 2", sampled, sampled, first_coin, second_coin, silent=SILENT)
 
 
 def randomized_response(*, first_coin: Number, second_coin: Number) -> Protocol:
@@ -175,14 +168,20 @@ def plausible_deniability(
     """Return two-coin randomized response with a sampling rate per kind (ALP eqs 3-4): `toy_two` for equal rates."""
     yes = exact_probability("sampling", sampling)
     no = yes if sampling_no is None else exact_probability("sampling_no", sampling_no)
+    return _sampled_coins("plausible deniability", yes, no, first_coin, second_coin, silent=APART)
+
+
+def _sampled_coins(
+    name: str, yes: Fraction, no: Fraction, first_coin: Number, second_coin: Number, *, silent: str
+) -> Protocol:
+    """Return two-coin randomized response of a share of each kind of holder; the others answer `silent`."""
     first, second = exact_probability("first_coin", first_coin), exact_probability("second_coin", second_coin)
     false_yes = (1 - first) * second
-    true_yes = first + false_yes
     laws = {
-        NO: {"0": no * (1 - false_yes), "1": no * false_yes, APART: 1 - no},
-        YES: {"0": yes * (1 - true_yes), "1": yes * true_yes, APART: 1 - yes},
+        kind: {"0": rate * (1 - says_yes), "1": rate * says_yes, silent: 1 - rate}
+        for kind, rate, says_yes in ((NO, no, false_yes), (YES, yes, first + false_yes))
     }
-    return Protocol.from_laws("plausible deniability", laws, outputs=[("0", "1", APART)])
+    return Protocol.from_laws(name, laws, outputs=[("0", "1", silent)])
 
 
 def anonymized_local(

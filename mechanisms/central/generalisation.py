@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central.release import check_held, draw_option, exponential_probabilities
-from mechanisms.central.suppression import SampleThenSuppress, kept_errors, kept_moments, largest_step, suppress
+from mechanisms.central.suppression import SampleThenSuppress, kept_errors, largest_step, suppress
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
@@ -79,9 +79,9 @@ class Generalised:
     def qualities(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return q of every level, (levels,) float64, for devices held, (cells,) int64."""
         held = check_held(counts, cells=self.cells)
-        return np.array(
-            [self._detail(i) @ kept_moments(self._totals(held, i), self.k, self.sampling)[0] for i in self._each]
-        )
+        totals = [self._totals(held, i) for i in self._each]
+        kept = [n + kept_errors(n, self.k, self.sampling)[0] for n in totals]
+        return np.array([self._detail(i) @ kept[i] for i in self._each])
 
     def level_probabilities(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the probability of publishing each level, (levels,) float64."""
@@ -160,10 +160,6 @@ class Generalised:
         known. `theorem_6` gives the paper's bound.
         """
         return self._claim("worst crowd", queries, 1 if crowd is None else crowd)
-
-    def theorem_6(self, *, queries: int = 1) -> PrivacyClaim:
-        """Return the claim of LQS theorem 6 about `publish`, for any crowd."""
-        return self._claim("theorem 6", queries, 1)
 
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of `publish_sampled`, for any crowd."""

@@ -69,8 +69,7 @@ class Grid:
 
         Every operation is monotone, so no rounding of doubles takes a value beyond the ends.
         """
-        steps: NDArray[np.int64] = np.rint(values / self.step - float(self.origin)).astype(np.int64)
-        return steps
+        return np.rint(values / self.step - float(self.origin)).astype(np.int64)
 
     def to_value(self, steps: int) -> float:
         """Return the multiple at this many steps from the origin, in the values' unit."""

@@ -161,8 +161,7 @@ class LocalRecoding:
         """Return |published − truth| of every cell, (cells,) float64; nothing is drawn, so it is not an average."""
         held = check_held(true_counts, field="true_counts", cells=len(self.places))
         published = self.publish(held, rng=np.random.default_rng(0))
-        error: NDArray[np.float64] = np.abs(published.count - held)
-        return error
+        return np.abs(published.count - held)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
         """Return the claim that nothing is hidden: ε is infinite and δ is 1 at every ε, for any crowd.

@@ -70,7 +70,6 @@ class CountRelease(Protocol):
             Of the given counts. A suppressed cell has count 0, lower end 0, and as upper end the 95 % end given that
             fewer devices than the threshold were left to publish; never NaN.
         """
-        ...
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the root mean square error of every cell's published count, bias included.
@@ -85,7 +84,6 @@ class CountRelease(Protocol):
         (cells,) float64
             Exact, unless the class states how it is approximated.
         """
-        ...
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device, in a cell or outside every cell, with all other devices known.
@@ -97,7 +95,6 @@ class CountRelease(Protocol):
         queries : int
             Releases of the same kind about the device.
         """
-        ...
 
 
 @runtime_checkable
@@ -116,19 +113,15 @@ class ValueRelease(Protocol):
         level : float
             Least coverage of the interval, in (0, 1).
         """
-        ...
 
     def truth(self, values: NDArray[np.float64]) -> float:
         """Return the statistic of all values, against which the published one is scored."""
-        ...
 
     def std_error(self, values: NDArray[np.float64]) -> float:
         """Return the root mean square error of the published statistic given these values, by sampling and noise."""
-        ...
 
     def claim(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device's value; neighbours differ in that value (bounded neighbours)."""
-        ...
 
 
 def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = None) -> NDArray[np.int64]:
@@ -149,10 +142,7 @@ def check_held(counts: ArrayLike, *, field: str = "counts", cells: int | None = 
         If the array has another shape, does not hold integers, or holds a negative one.
     """
     array = np.asarray(counts)
-    held = check_counts(field, array, (array.size,) if cells is None else (cells,))
-    if held.size and held.min() < 0:
-        raise ParameterError(field, "must not be negative", int(held.min()))
-    return held
+    return check_counts(field, array, (array.size,) if cells is None else (cells,), signed=False)
 
 
 def check_values(values: ArrayLike, *, field: str = "values") -> NDArray[np.float64]:
@@ -181,8 +171,7 @@ def check_bounds(lower: float, upper: float) -> tuple[float, float]:
 
 def clamp(values: ArrayLike, lower: float, upper: float) -> NDArray[np.float64]:
     """Return a new (n,) float64 copy of at least one finite value, with values beyond the bounds moved to them."""
-    clamped: NDArray[np.float64] = np.clip(check_values(values), lower, upper)
-    return clamped
+    return np.clip(check_values(values), lower, upper)
 
 
 def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsilon: float) -> NDArray[np.float64]:

@@ -73,11 +73,11 @@ def suppress(counts: ArrayLike, k: int) -> NDArray[np.int64]:
     return np.where(table >= k, table, 0)
 
 
-def kept_moments(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return E[X] and E[X²] of X = D/β where D ≥ k, else 0, with D ~ Bin(n, β): exactly, by sums of k terms.
+def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return E[X − n] and E[(X − n)²] of X = D/β where D ≥ k, else 0, with D ~ Bin(n, β): exactly, by sums of k terms.
 
-    They are the moments of D/β, n and n² + n(1 − β)/β, minus the suppressed parts, Σ_{j<k} P[D = j](j/β)
-    and Σ_{j<k} P[D = j](j/β)².
+    They are −Σ_{j<k} P[D = j](j/β) and n(1 − β)/β + Σ_{j<k} P[D = j](j/β)(2n − j/β), without a term n² that loses the
+    digits of large n.
 
     Parameters
     ----------
@@ -90,58 +90,27 @@ def kept_moments(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[ND
 
     Returns
     -------
-    mean, square : (groups,) float64
-    """
-    distinct, place, lost_mean, lost_square = _lost_moments(counts, k, sampling)
-    n, beta = distinct.astype(np.float64), float(sampling)
-    kept = n >= k  # fewer than k are never published; rounding must not change that
-    mean = np.where(kept, np.maximum(n - lost_mean, 0.0), 0.0)
-    square = np.where(kept, np.maximum(n * n + n * (1.0 - beta) / beta - lost_square, 0.0), 0.0)
-    return mean[place], square[place]
-
-
-def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return E[X − n] and E[(X − n)²] of the X of `kept_moments`, without a term n² that loses the digits of large n.
-
-    They are −Σ_{j<k} P[D = j](j/β) and n(1 − β)/β + Σ_{j<k} P[D = j](j/β)(2n − j/β).
-
-    Parameters
-    ----------
-    counts, k, sampling
-        As in `kept_moments`.
-
-    Returns
-    -------
     bias, square : (groups,) float64
     """
-    distinct, place, lost_mean, lost_square = _lost_moments(counts, k, sampling)
-    n, beta = distinct.astype(np.float64), float(sampling)
-    kept = n >= k
-    bias = np.where(kept, -np.minimum(lost_mean, n), -n)
-    square = np.where(kept, np.maximum(n * (1.0 - beta) / beta + (2.0 * n * lost_mean - lost_square), 0.0), n * n)
-    return bias[place], square[place]
-
-
-def _lost_moments(
-    counts: NDArray[np.int64], k: int, sampling: float
-) -> tuple[NDArray[np.int64], NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the distinct counts, each group's place among them, and the suppressed parts of E[D/β] and E[(D/β)²]."""
     check_integer("k", k, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    distinct, place = np.unique(np.asarray(counts, dtype=np.int64), return_inverse=True)
+    distinct, place = np.unique(np.asarray(counts, dtype=np.float64), return_inverse=True)
     lost_mean, lost_square = np.zeros(len(distinct)), np.zeros(len(distinct))
     j = np.arange(k, dtype=np.float64)
     rows = max(CHUNK // k, 1)
     for start in range(0, len(distinct), rows):
         chunk = slice(start, start + rows)
-        masses = mass_at(j[None, :], distinct[chunk, None].astype(np.float64), beta)
+        masses = mass_at(j[None, :], distinct[chunk, None], beta)
         lost_mean[chunk] = masses @ (j / beta)
         lost_square[chunk] = masses @ (j / beta) ** 2
-    return distinct, place, lost_mean, lost_square
+    n, kept = distinct, distinct >= k  # fewer than k are never published; rounding must not change that
+    bias = np.where(kept, -np.minimum(lost_mean, n), -n)
+    square = np.where(kept, np.maximum(n * (1.0 - beta) / beta + (2.0 * n * lost_mean - lost_square), 0.0), n * n)
+    return bias[place], square[place]
 
 
 def largest_step(k: int, sampling: float) -> float:
-    """Return the greatest increase of E[X] of `kept_moments` by one more device: the sensitivity of E[X].
+    """Return the greatest increase of E[X] of `kept_errors` by one more device: the sensitivity of E[X].
 
     With D' ~ Bin(m, β) sampled of the m others, one more device is sampled with probability β. It adds 1/β to X if
     D' ≥ k, and k/β if D' = k − 1. So
@@ -229,8 +198,7 @@ class SampleThenSuppress:
         """
         held = check_held(true_counts, field="true_counts")
         _, square = kept_errors(held, self.k, self.sampling)
-        error: NDArray[np.float64] = np.sqrt(square)
-        return error
+        return np.sqrt(square)
 
     def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
         """Return the claim about one device in a cell or outside: δ is exact, for this crowd or the worst of all.

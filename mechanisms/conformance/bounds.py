@@ -148,15 +148,13 @@ def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     flat = np.ascontiguousarray(rows.reshape(len(rows), -1), dtype=np.int64)
     odd = np.random.default_rng(flat.shape[1]).integers(-(2**63), 2**63 - 1, flat.shape[1]) | 1
     # The constant keeps keys of keys from cancelling.
-    keys: NDArray[np.int64] = (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)
-    return keys
+    return (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)
 
 
 def _bernstein(n: int, variance: NDArray[np.float64], reach: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Return how far the mean of n independent terms may lie from its expectation."""
     log = math.log(2.0 / alpha)
-    bound: NDArray[np.float64] = np.sqrt(2.0 * variance * log / n) + reach * log / (3.0 * n) + 1e-9 * (1.0 + reach)
-    return bound
+    return np.sqrt(2.0 * variance * log / n) + reach * log / (3.0 * n) + 1e-9 * (1.0 + reach)
 
 
 def _greatest(deviations: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.conformance.bounds import row_keys, wilson_interval
-from mechanisms.conformance.findings import Findings
+from mechanisms.conformance.findings import Findings, SkippedCheckError
 from mechanisms.conformance.harness import Harness
 from mechanisms.privacy.audit import PairAudit
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
@@ -66,17 +66,17 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
     """Expect no claim about reports below the bound that an event chosen on one part of a sample proves on the rest."""
     # Views of the same reports are consecutive and share a sample.
     sample = lru_cache(maxsize=1)(partial(_report_keys, trial))
-    claims = _claimed(trial, findings).items()
-    expect_claims_hold(
-        trial, findings, [(claim, {_name(view): partial(sample, *_shown(trial, view))}) for view, claim in claims]
-    )
+    claims = _claimed(trial, findings, _views(trial))
+    samples = {view: {_name(view): partial(sample, *_shown(trial, view))} for view in claims}
+    expect_claims_hold(trial, findings, [(claim, samples[view]) for view, claim in claims.items()])
 
 
 def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> None:
     """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
-    infinite = {view: claim for view, claim in _claimed(trial, findings).items() if claim.kind == "infinite"}
+    claims = _claimed(trial, findings, _views(trial))
+    infinite = {view: claim for view, claim in claims.items() if claim.kind == "infinite"}
     if not infinite:
-        findings.skip("no view of reports is claimed infinite")
+        raise SkippedCheckError("no view of reports is claimed infinite")
     for view, claim in infinite.items():
         pairs = pair_audits(_report_keys(trial, *_shown(trial, view)), parts=4, alpha=trial.level)
         found = [pair.audit.find_witness(least_hits=LEAST_HITS, alpha=trial.level) for pair in pairs]
@@ -100,8 +100,7 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
     event, and the other parts test that event. So only this comparison counts for the level.
     """
     if not claims:
-        findings.skip("nothing is claimed")
-        return
+        raise SkippedCheckError("nothing is claimed")
     alpha = trial.alpha(findings, sum(len(samples) for _, samples in claims) * (len(EPSILONS) + 1))
     for claim, samples in claims:
         # If ε is finite, δ is checked below it. At or above it δ is 0, which the bound of ε tests.
@@ -191,10 +190,10 @@ def _shown(trial: Harness, view: Report | LinkedReports | Any) -> tuple[tuple[in
     return (view.round - 1,) if isinstance(view, Report) else tuple(range(trial.rounds)), view.queries
 
 
-def _claimed(trial: Harness, findings: Findings) -> dict[View, Any]:
+def _claimed(trial: Harness, findings: Findings, views: Sequence[View]) -> dict[View, Any]:
     """Return the claims that are not unknown, by view, and note the views with unknown claims."""
-    claims = {view: trial.mechanism.claim(view) for view in _views(trial)}
-    unknown = [_name(view) for view, claim in claims.items() if claim.kind == "unknown"]
+    claims = {view: trial.mechanism.claim(view) for view in views}
+    unknown = dict.fromkeys(_name(view) for view, claim in claims.items() if claim.kind == "unknown")
     if unknown:
         findings.note(f"unknown: {', '.join(unknown)}")
     return {view: claim for view, claim in claims.items() if claim.kind != "unknown"}
@@ -264,15 +263,9 @@ def check_releases_hold(trial: Harness, findings: Findings) -> None:
             views += [ReleasedDifferences(crowd=n, queries=queries) for n in CROWDS]
             views.append(ReleasedDifferences(crowd=3, k=2, queries=queries))
         views += [Shuffled(round=r + 1, devices=n, queries=queries) for r in range(trial.rounds) for n in SHUFFLED]
-    claims = {view: trial.mechanism.claim(view) for view in views}
-    unknown = sorted({view.name for view, claim in claims.items() if claim.kind == "unknown"})
-    if unknown:
-        findings.note(f"unknown: {', '.join(unknown)}")
     publish = lru_cache(maxsize=1)(partial(_published, trial))
     audits: list[tuple[Any, dict[str, Sample]]] = []
-    for view, claim in claims.items():
-        if claim.kind == "unknown":
-            continue
+    for view, claim in _claimed(trial, findings, views).items():
         samples: dict[str, Sample] = {}
         for cell in dict.fromkeys((1, trial.cells)):
             name = f"{view!r}, cell {cell}"
@@ -337,8 +330,7 @@ def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.i
     # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
     difference = counts[:, 1] - counts[:, 0]
     difference = difference[:, 1:] if len(trial.shape) == 1 else difference[..., -1]
-    published: NDArray[np.int64] = difference if view.k is None else np.where(difference < view.k, 0, difference)
-    return published
+    return difference if view.k is None else np.where(difference < view.k, 0, difference)
 
 
 def _index(trial: Harness, cell: int) -> int:

@@ -14,8 +14,8 @@ from mechanisms.conformance.bounds import (
     same_law,
     square_reach,
 )
-from mechanisms.conformance.findings import Findings
-from mechanisms.conformance.harness import CROWD, AffineEstimator, Harness, truth_of
+from mechanisms.conformance.findings import Findings, SkippedCheckError
+from mechanisms.conformance.harness import CROWD, AffineEstimator, Harness, place_of, truth_of
 from mechanisms.local.mechanism import Counts
 
 JOINT = "exact joint"
@@ -72,12 +72,8 @@ PLUG_IN_SLACK = 0.02
 
 def check_no_bias(trial: Harness, findings: Findings) -> None:
     """Expect that a device's contribution to a cell's estimate is 1 on average if it is in the cell, else 0."""
-    if _nothing_to_estimate(trial, findings):
-        return
+    _require_estimate(trial)
     if trial.contributions is None:
-        findings.note(
-            "the estimate is not an affine map of the counts: whole queries are compared instead, with less power"
-        )
         _check_queries(trial, findings, variances=False)
         return
     alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)
@@ -87,7 +83,7 @@ def check_no_bias(trial: Harness, findings: Findings) -> None:
         expected = np.arange(1, trial.cells + 1) == cell
         for v in np.flatnonzero((expected < lower) | (expected > upper)):
             findings.fault(
-                f"a device {_place(cell)} adds {added[:, v].mean():.4g} to the estimate of cell {v + 1}, not "
+                f"a device {place_of(cell)} adds {added[:, v].mean():.4g} to the estimate of cell {v + 1}, not "
                 f"{int(expected[v])}, within {(upper[v] - lower[v]) / 2:.2g}",
             )
         worst = max(worst, float(np.abs(added.mean(axis=0) - expected).max()))
@@ -96,12 +92,10 @@ def check_no_bias(trial: Harness, findings: Findings) -> None:
 
 def check_standard_error(trial: Harness, findings: Findings) -> None:
     """Expect the stated variance of devices' contributions for each truth, and its sum in a mixed crowd."""
-    if _nothing_to_estimate(trial, findings) or _no_theory(trial, findings):
-        return
+    _require_estimate(trial)
+    if not trial.states_theory:
+        raise SkippedCheckError("the mechanism states no std_error of the truth")
     if trial.contributions is None:
-        findings.note(
-            "the estimate is not an affine map of the counts: whole queries are compared instead, with less power"
-        )
         _check_queries(trial, findings, variances=True)
         return
     alpha = trial.alpha(findings, (trial.cells + 1) * trial.cells)
@@ -114,7 +108,7 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
         lower, upper = mean_interval(squares, alpha=alpha)
         for v in np.flatnonzero((stated[-1] < lower) | (stated[-1] > upper)):
             findings.fault(
-                f"a device {_place(cell)} adds a variance of {squares[:, v].mean():.4g} to cell {v + 1}, stated as "
+                f"a device {place_of(cell)} adds a variance of {squares[:, v].mean():.4g} to cell {v + 1}, stated as "
                 f"{stated[-1][v]:.4g}, within {(upper[v] - lower[v]) / 2:.2g}",
             )
         sure = stated[-1] > 0
@@ -129,8 +123,7 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
 
 def check_loss(trial: Harness, findings: Findings) -> None:
     """Expect that the estimate stays unbiased, with the stated error, if a random part of the reports is lost."""
-    if _nothing_to_estimate(trial, findings):
-        return
+    _require_estimate(trial)
     rng = trial.generator("loss")
     crowd = trial.populations()["mixed"]
     rates = [(2 * CROWD // 3,) * trial.rounds]
@@ -155,8 +148,7 @@ def check_intervals(trial: Harness, findings: Findings) -> None:
     two per cent. The standard errors of the estimates must agree with theory, or must not be too small if the mechanism
     states no `std_error`.
     """
-    if _nothing_to_estimate(trial, findings):
-        return
+    _require_estimate(trial)
     rng = trial.generator("intervals")
     populations, full = trial.populations(), (CROWD,) * trial.rounds
     alpha = trial.alpha(findings, (len(populations) + (2 * len(ARRIVED) if trial.thorough else 0)) * trial.cells)
@@ -220,8 +212,7 @@ def _expect_coverage(
 
 def check_sampled_estimates(trial: Harness, findings: Findings) -> None:
     """Expect unbiased estimates with the stated error from sample_counts, in small and very large crowds."""
-    if _nothing_to_estimate(trial, findings):
-        return
+    _require_estimate(trial)
     rng, populations = trial.generator("sampled estimates"), trial.populations()
     alpha = trial.alpha(findings, (2 * len(populations) + 1) * trial.cells)
     asked = (CROWD,) * trial.rounds
@@ -283,6 +274,9 @@ def compare_moments(
 
 def _check_queries(trial: Harness, findings: Findings, *, variances: bool) -> None:
     """Compare whole queries of every population, for estimates that are not an affine map of the counts."""
+    findings.note(
+        "the estimate is not an affine map of the counts: whole queries are compared instead, with less power"
+    )
     rng, populations = trial.generator("whole queries"), trial.populations()
     alpha = trial.alpha(findings, 2 * len(populations) * trial.cells)
     for name, crowd in populations.items():
@@ -306,17 +300,7 @@ def _estimates(
     return np.stack([trial.mechanism.estimate(row, counted=counted, asked=asked).count for row in counts])
 
 
-def _nothing_to_estimate(trial: Harness, findings: Findings) -> bool:
+def _require_estimate(trial: Harness) -> None:
+    """Skip the check if the mechanism states that there is no estimate."""
     if trial.why_no_estimate:
-        findings.skip(trial.why_no_estimate)
-    return bool(trial.why_no_estimate)
-
-
-def _no_theory(trial: Harness, findings: Findings) -> bool:
-    if not trial.states_theory:
-        findings.skip("the mechanism states no std_error of the truth")
-    return not trial.states_theory
-
-
-def _place(cell: int) -> str:
-    return f"in cell {cell}" if cell else "outside"
+        raise SkippedCheckError(trial.why_no_estimate)

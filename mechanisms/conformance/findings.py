@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 Status = Literal["passed", "failed", "skipped"]
 
 # Number of faults that a check lists; for the rest, only the number is stated.
@@ -142,6 +145,10 @@ class ConformanceReport:
         }
 
 
+class SkippedCheckError(Exception):
+    """Raised by a check that does not apply to the mechanism, with the reason."""
+
+
 class Findings:
     """Record of the faults, notes and figures of a check while it runs."""
 
@@ -157,6 +164,10 @@ class Findings:
             self.fault(fault)
         return bool(holds)
 
+    def expect_equal(self, one: NDArray[Any], other: NDArray[Any], fault: str) -> None:
+        """Record a fault unless two arrays have the same shape and elements."""
+        self.expect(np.array_equal(one, other), fault)
+
     def fault(self, text: str) -> None:
         """Record a fault."""
         self.faults.append(text)
@@ -165,11 +176,6 @@ class Findings:
         """Record a remark that is not a fault, once."""
         if text not in self.notes:
             self.notes.append(text)
-
-    def skip(self, why: str) -> None:
-        """Record that the check does not apply, and why."""
-        self.applies = False
-        self.note(why)
 
     def result(self, name: str) -> CheckResult:
         """Return the result of the check from what was recorded."""

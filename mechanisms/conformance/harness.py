@@ -58,13 +58,11 @@ class AffineEstimator:
 
     def __call__(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the estimates of (n, rounds, *tally_shape) counts, (n, cells)."""
-        estimates: NDArray[np.float64] = counts.reshape(len(counts), -1) @ self.matrix + self.constant
-        return estimates
+        return counts.reshape(len(counts), -1) @ self.matrix + self.constant
 
     def contribution(self, vectors: NDArray[np.int64], *, devices: int) -> NDArray[np.float64]:
         """Return the contribution of each of (n, rounds, *tally_shape) reports, (n, cells), with 1/`devices` of b."""
-        added: NDArray[np.float64] = vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
-        return added
+        return vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
 
 
 # Number of checks that compare samples; each has an equal share of the level.
@@ -282,3 +280,8 @@ class Harness:
 def truth_of(true_counts: Counts) -> Truth:
     """Return the truth of each device, (n,) int32, for these counts of devices outside and in each cell."""
     return np.repeat(np.arange(len(true_counts), dtype=np.int32), true_counts)
+
+
+def place_of(cell: int) -> str:
+    """Return where a device is, in words."""
+    return f"in cell {cell}" if cell else "outside"

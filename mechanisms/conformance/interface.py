@@ -2,7 +2,9 @@
 
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 
 from mechanisms.conformance.bounds import SAME_LAW_COMPARISONS, row_keys, same_law
 from mechanisms.conformance.findings import Findings
-from mechanisms.conformance.harness import MOST_CELLS, Harness
+from mechanisms.conformance.harness import MOST_CELLS, Harness, place_of
 from mechanisms.local.mechanism import LocalMechanism
 
 REQUIRED = (
@@ -71,15 +73,15 @@ def check_reports(trial: Harness, findings: Findings) -> None:
                 continue
             findings.expect(hasattr(reports, "nbytes"), f"reports have no nbytes {where}")
             vectors = mechanism.encode(reports)
-            if not _expect_counts(findings, f"encode {where}", vectors, (devices, *trial.shape)):
+            if not _expect_array(findings, f"encode {where}", vectors, (devices, *trial.shape), np.int64):
                 continue
             for name, masked, chosen in (("", (), vectors), (" of a mask", (mask,), vectors[mask])):
                 tally = mechanism.tally(reports, *masked)
-                if _expect_counts(findings, f"tally{name} {where}", tally, trial.shape):
-                    same = np.array_equal(tally, chosen.sum(axis=0))
-                    findings.expect(same, f"tally{name} is not the sum of the encodings {where}")
+                if _expect_array(findings, f"tally{name} {where}", tally, trial.shape, np.int64):
+                    total = chosen.sum(axis=0)
+                    findings.expect_equal(tally, total, f"tally{name} is not the sum of the encodings {where}")
             some = mechanism.encode(reports[mask])
-            findings.expect(np.array_equal(some, vectors[mask]), f"reports[mask] are not those devices' {where}")
+            findings.expect_equal(some, vectors[mask], f"reports[mask] are not those devices' {where}")
 
 
 def check_estimates(trial: Harness, findings: Findings) -> None:
@@ -91,7 +93,7 @@ def check_estimates(trial: Harness, findings: Findings) -> None:
         asked = (devices,) * trial.rounds
         where = f"of {devices} devices"
         sampled = mechanism.sample_counts(true_counts, rng=rng)
-        _expect_counts(findings, f"sample_counts {where}", sampled, (trial.rounds, *trial.shape))
+        _expect_array(findings, f"sample_counts {where}", sampled, (trial.rounds, *trial.shape), np.int64)
         if trial.states_theory and not trial.why_no_estimate:
             _expect_floats(findings, f"std_error {where}", mechanism.std_error(true_counts), trial.cells)
         if trial.why_no_estimate:
@@ -121,21 +123,15 @@ def _check_estimate(
     findings.expect(inside, f"the interval leaves 0…{asked[0]}, the devices asked, {where}")
 
 
-def _expect_counts(findings: Findings, name: str, array: Any, shape: tuple[int, ...]) -> bool:
+def _expect_array(findings: Findings, name: str, array: Any, shape: tuple[int, ...], dtype: type[np.generic]) -> bool:
     found = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
-    return findings.expect(found == (shape, np.int64), f"{name} must be {shape} int64, got {found[0]} {found[1]}")
+    rule = f"{name} must be {shape} {dtype.__name__}, got {found[0]} {found[1]}"
+    return findings.expect(found == (shape, dtype), rule)
 
 
-def _expect_floats(findings: Findings, name: str, array: Any, cells: int) -> bool:
-    found = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
-    if not findings.expect(
-        found == ((cells,), np.float64), f"{name} must be {(cells,)} float64, got {found[0]} {found[1]}"
-    ):
-        return False
-    return findings.expect(
-        name.startswith("estimate.count") or bool((array >= 0).all()),
-        f"{name} must hold no NaN and nothing negative",
-    )
+def _expect_floats(findings: Findings, name: str, array: Any, cells: int) -> None:
+    if _expect_array(findings, name, array, (cells,), np.float64) and not name.startswith("estimate.count"):
+        findings.expect((array >= 0).all(), f"{name} must hold no NaN and nothing negative")
 
 
 DEVICES = 9
@@ -146,7 +142,7 @@ Attempt = tuple[str, Callable[[], Any]]
 
 def check_bad_inputs_are_refused(trial: Harness, findings: Findings) -> None:
     """Expect a ValueError or TypeError with a message for each bad input."""
-    for what, call in (*_answers(trial), *_tallies(trial), *_estimates(trial)):
+    for what, call in chain(_bad_reports(trial), _bad_counts(trial)):
         try:
             call()
         except (ValueError, TypeError) as error:
@@ -157,11 +153,12 @@ def check_bad_inputs_are_refused(trial: Harness, findings: Findings) -> None:
             findings.fault(f"{what}: raises no error")
 
 
-def _answers(trial: Harness) -> list[Attempt]:
-    """Return calls with wrong truths and rounds."""
-    mechanism, rng = trial.mechanism, trial.generator("bad truths")
+def _bad_reports(trial: Harness) -> Iterator[Attempt]:
+    """Yield calls with wrong truths, rounds, numbers of devices and masks."""
+    mechanism, rng = trial.mechanism, trial.generator("bad reports")
     truth = np.zeros(DEVICES, dtype=np.int32)
     coins = trial.toss(DEVICES, rng=rng)
+    reports = mechanism.answer(1, truth, coins)
     beyond = truth.copy()
     beyond[4] = trial.cells + 1
     truths = {
@@ -172,34 +169,19 @@ def _answers(trial: Harness) -> list[Attempt]:
         "too few truths": truth[:-1],
         "two-dimensional truths": truth[:, np.newaxis],
     }
-    attempts: list[Attempt] = [
-        (f"answer of {name} in round {number}", _later(mechanism.answer, number, bad, coins))
-        for number in range(1, trial.rounds + 1)
-        for name, bad in truths.items()
-    ]
-    rounds: list[Attempt] = [
-        (f"answer of round {number}", _later(mechanism.answer, number, truth, coins))
-        for number in (0, trial.rounds + 1)
-    ]
-    return [*attempts, *rounds, ("enrol of −1 devices", _later(mechanism.enrol, -1, rng=rng))]
+    for number, (name, bad) in product(range(1, trial.rounds + 1), truths.items()):
+        yield f"answer of {name} in round {number}", partial(mechanism.answer, number, bad, coins)
+    for number in (0, trial.rounds + 1):
+        yield f"answer of round {number}", partial(mechanism.answer, number, truth, coins)
+    yield "enrol of −1 devices", partial(mechanism.enrol, -1, rng=rng)
+    yield "tally with too short a mask", partial(mechanism.tally, reports, np.ones(DEVICES - 1, dtype=np.bool_))
+    yield "tally with a mask of integers", partial(mechanism.tally, reports, np.ones(DEVICES, dtype=int))
 
 
-def _tallies(trial: Harness) -> list[Attempt]:
-    """Return calls with wrong masks."""
-    mechanism, rng = trial.mechanism, trial.generator("bad masks")
-    reports = mechanism.answer(1, np.zeros(DEVICES, dtype=np.int32), trial.toss(DEVICES, rng=rng))
-    masks = {
-        "too short a mask": np.ones(DEVICES - 1, dtype=np.bool_),
-        "a mask of integers": np.ones(DEVICES, dtype=int),
-    }
-    return [(f"tally with {name}", _later(mechanism.tally, reports, mask)) for name, mask in masks.items()]
-
-
-def _estimates(trial: Harness) -> list[Attempt]:
-    """Return calls with wrong counts, numbers of devices, and true counts."""
+def _bad_counts(trial: Harness) -> Iterator[Attempt]:
+    """Yield calls with wrong counts, numbers of devices, and true counts."""
     mechanism, rng = trial.mechanism, trial.generator("bad counts")
-    counts = np.zeros((trial.rounds, *trial.shape), dtype=np.int64)
-    nine, attempts = (DEVICES,) * trial.rounds, []
+    counts, nine = np.zeros((trial.rounds, *trial.shape), dtype=np.int64), (DEVICES,) * trial.rounds
     if not trial.why_no_estimate:
         cases: dict[str, tuple[Any, Any, Any]] = {
             "counts of another shape": (counts[:, :-1], nine, nine),
@@ -209,20 +191,13 @@ def _estimates(trial: Harness) -> list[Attempt]:
             "too many rounds asked": (counts, nine, (*nine, DEVICES)),
         }
         for name, (bad, counted, asked) in cases.items():
-            call = _later(mechanism.estimate, bad, counted=counted, asked=asked)
-            attempts.append((f"estimate from {name}", call))
+            yield f"estimate from {name}", partial(mechanism.estimate, bad, counted=counted, asked=asked)
     good = np.full(trial.cells + 1, 2, dtype=np.int64)
     truths = {"too few true counts": good[:-1], "negative true counts": -good, "float true counts": good.astype(float)}
     for name, bad in truths.items():
-        attempts.append((f"sample_counts of {name}", _later(mechanism.sample_counts, bad, rng=rng)))
+        yield f"sample_counts of {name}", partial(mechanism.sample_counts, bad, rng=rng)
         if trial.states_theory and not trial.why_no_estimate:
-            attempts.append((f"std_error of {name}", _later(mechanism.std_error, bad)))
-    return attempts
-
-
-def _later(method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Callable[[], Any]:
-    """Return a function that makes the call later."""
-    return lambda: method(*arguments, **keywords)
+            yield f"std_error of {name}", partial(mechanism.std_error, bad)
 
 
 FEW = 41
@@ -280,8 +255,10 @@ def check_early_rounds_are_blind(trial: Harness, findings: Findings) -> None:
     outside = np.zeros(10 * FEW, dtype=np.int32)
     before = trial.answers(outside, coins)[:, :early]
     for cell in range(1, trial.cells + 1):
-        same = np.array_equal(trial.answers(outside + np.int32(cell), coins)[:, :early], before)
-        findings.expect(same, f"a report before round {early + 1} differs between outside and cell {cell}")
+        reports = trial.answers(outside + np.int32(cell), coins)[:, :early]
+        findings.expect_equal(
+            reports, before, f"a report before round {early + 1} differs between outside and cell {cell}"
+        )
 
 
 def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
@@ -291,34 +268,32 @@ def check_no_hidden_state(trial: Harness, findings: Findings) -> None:
     seeds = rng.integers(0, 2**31, 2)
     coins, other = (trial.toss(FEW, rng=np.random.default_rng(seed)) for seed in seeds)
     first = trial.answers(one, coins)
-    findings.expect(np.array_equal(trial.answers(one, coins), first), "the same coins and truth give different reports")
+    findings.expect_equal(trial.answers(one, coins), first, "the same coins and truth give different reports")
     trial.answers(two, other)
     trial.answers(two, coins)
-    same = np.array_equal(trial.answers(one, coins), first)
-    findings.expect(same, "answering for others in between changes a batch's reports")
+    findings.expect_equal(trial.answers(one, coins), first, "answering for others in between changes a batch's reports")
     turns = []
     for number in range(1, trial.rounds + 1):
         turns.append(mechanism.encode(mechanism.answer(number, one, coins)))
         mechanism.answer(number, two, other)
-    same = np.array_equal(np.stack(turns, axis=1), first)
-    findings.expect(same, "two batches that answer in turns change each other's reports")
-    backwards = [mechanism.encode(mechanism.answer(r, one, coins)) for r in range(trial.rounds, 0, -1)]
-    findings.expect(
-        np.array_equal(np.stack(backwards[::-1], axis=1), first),
-        "reports depend on the order in which rounds are answered",
+    findings.expect_equal(
+        np.stack(turns, axis=1), first, "two batches that answer in turns change each other's reports"
     )
+    backwards = [mechanism.encode(mechanism.answer(r, one, coins)) for r in range(trial.rounds, 0, -1)]
+    late_first = np.stack(backwards[::-1], axis=1)
+    findings.expect_equal(late_first, first, "reports depend on the order in which rounds are answered")
     again = trial.answers(one, trial.toss(FEW, rng=np.random.default_rng(seeds[0])))
-    findings.expect(np.array_equal(again, first), "the same generator gives different coins the second time")
+    findings.expect_equal(again, first, "the same generator gives different coins the second time")
     true_counts = np.bincount(one, minlength=trial.cells + 1).astype(np.int64)
-    sampled = [mechanism.sample_counts(true_counts, rng=np.random.default_rng(seeds[1])) for _ in range(2)]
-    findings.expect(np.array_equal(*sampled), "the same generator gives different sample_counts the second time")
+    once, twice = (mechanism.sample_counts(true_counts, rng=np.random.default_rng(seeds[1])) for _ in range(2))
+    findings.expect_equal(once, twice, "the same generator gives different sample_counts the second time")
     if not trial.why_no_estimate:
         asked = (FEW,) * trial.rounds
         sums = [first.sum(axis=0), trial.answers(two, other).sum(axis=0), first.sum(axis=0)]
         estimates = [mechanism.estimate(counts, counted=asked, asked=asked) for counts in sums]
         for name in ("count", "std_error", "lower", "upper"):
-            same = np.array_equal(getattr(estimates[0], name), getattr(estimates[2], name))
-            findings.expect(same, f"estimate.{name} of the same counts differs the second time")
+            once, twice = getattr(estimates[0], name), getattr(estimates[2], name)
+            findings.expect_equal(once, twice, f"estimate.{name} of the same counts differs the second time")
 
 
 def check_arguments_are_not_modified(trial: Harness, findings: Findings) -> None:
@@ -331,21 +306,21 @@ def check_arguments_are_not_modified(trial: Harness, findings: Findings) -> None
     tossed, truth = _snapshot(coins), rng.integers(0, trial.cells + 1, FEW).astype(np.int32)
     was = truth.copy()
     first = trial.answers(truth, coins)
-    findings.expect(np.array_equal(truth, was), "answer modifies the truth")
+    findings.expect_equal(truth, was, "answer modifies the truth")
     findings.expect(_snapshot(coins) == tossed, "answer modifies the coins")
     findings.expect(_snapshot(memory) == held, "toss or answer modifies the memory")
     rng.bit_generator.state = state
     again = trial.answers(was, mechanism.toss(memory, rng=rng))
-    findings.expect(np.array_equal(again, first), "a device's memory gives different coins after it was used")
+    findings.expect_equal(again, first, "a device's memory gives different coins after it was used")
     asked, counts = (FEW,) * trial.rounds, first.sum(axis=0)
     kept = counts.copy()
     if not trial.why_no_estimate:
         mechanism.estimate(counts, counted=asked, asked=asked)
-        findings.expect(np.array_equal(counts, kept), "estimate modifies the counts")
+        findings.expect_equal(counts, kept, "estimate modifies the counts")
     true_counts = np.bincount(was, minlength=trial.cells + 1).astype(np.int64)
     mechanism.sample_counts(true_counts, rng=rng)
-    same = np.array_equal(true_counts, np.bincount(was, minlength=trial.cells + 1))
-    findings.expect(same, "sample_counts modifies the true counts")
+    kept = np.bincount(was, minlength=trial.cells + 1)
+    findings.expect_equal(true_counts, kept, "sample_counts modifies the true counts")
 
 
 def check_devices_have_own_coins(trial: Harness, findings: Findings) -> None:
@@ -365,7 +340,7 @@ def check_devices_have_own_coins(trial: Harness, findings: Findings) -> None:
             likely = same_law(row_keys(_pairs(batch, lag)), apart)
             least = min(least, likely)
             findings.expect(
-                likely >= alpha, f"{name} of one batch, all {_place(cell)}, do not answer as single devices do"
+                likely >= alpha, f"{name} of one batch, all {place_of(cell)}, do not answer as single devices do"
             )
     findings.figures["least p-value"] = least
 
@@ -374,10 +349,6 @@ def _pairs(keys: NDArray[np.int64], lag: int) -> NDArray[np.int64]:
     """Return disjoint pairs of devices a lag apart, (pairs, 2)."""
     whole = keys[: len(keys) // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
     return np.stack([whole[:, 0].ravel(), whole[:, 1].ravel()], axis=1)
-
-
-def _place(cell: int) -> str:
-    return f"in cell {cell}" if cell else "outside"
 
 
 def _snapshot(thing: Any) -> bytes:

@@ -38,34 +38,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from mechanisms.conformance.claims import (
-    check_claims_are_sound,
-    check_claims_hold,
-    check_infinite_claims_have_witnesses,
-    check_releases_hold,
-)
-from mechanisms.conformance.estimates import (
-    check_intervals,
-    check_loss,
-    check_no_bias,
-    check_sample_law,
-    check_sampled_estimates,
-    check_standard_error,
-)
-from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings
+from mechanisms.conformance import claims, estimates, interface
+from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, SkippedCheckError
 from mechanisms.conformance.harness import Harness
-from mechanisms.conformance.interface import (
-    check_answers_draw_nothing,
-    check_arguments_are_not_modified,
-    check_attributes,
-    check_bad_inputs_are_refused,
-    check_devices_have_own_coins,
-    check_early_rounds_are_blind,
-    check_estimates,
-    check_no_hidden_state,
-    check_other_reports_do_not_change,
-    check_reports,
-)
 from mechanisms.parameter import ParameterError, check_integer
 
 LEVEL = 1e-6
@@ -77,25 +52,25 @@ LEAST_DEVICES = 2_000
 FEW_CELLS, MORE_CELLS = 3, 10
 
 CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
-    "reports": check_reports,
-    "estimates": check_estimates,
-    "answer_draws_nothing": check_answers_draw_nothing,
-    "others_stay": check_other_reports_do_not_change,
-    "early_rounds": check_early_rounds_are_blind,
-    "hidden_state": check_no_hidden_state,
-    "nothing_written_on": check_arguments_are_not_modified,
-    "own_coins": check_devices_have_own_coins,
-    "no_bias": check_no_bias,
-    "standard_error": check_standard_error,
-    "loss": check_loss,
-    "intervals": check_intervals,
-    "sampled_estimates": check_sampled_estimates,
-    "sample_law": check_sample_law,
-    "claims_sound": check_claims_are_sound,
-    "claims_hold": check_claims_hold,
-    "infinite_claims": check_infinite_claims_have_witnesses,
-    "releases_hold": check_releases_hold,
-    "bad_inputs": check_bad_inputs_are_refused,
+    "reports": interface.check_reports,
+    "estimates": interface.check_estimates,
+    "answer_draws_nothing": interface.check_answers_draw_nothing,
+    "others_stay": interface.check_other_reports_do_not_change,
+    "early_rounds": interface.check_early_rounds_are_blind,
+    "hidden_state": interface.check_no_hidden_state,
+    "nothing_written_on": interface.check_arguments_are_not_modified,
+    "own_coins": interface.check_devices_have_own_coins,
+    "no_bias": estimates.check_no_bias,
+    "standard_error": estimates.check_standard_error,
+    "loss": estimates.check_loss,
+    "intervals": estimates.check_intervals,
+    "sampled_estimates": estimates.check_sampled_estimates,
+    "sample_law": estimates.check_sample_law,
+    "claims_sound": claims.check_claims_are_sound,
+    "claims_hold": claims.check_claims_hold,
+    "infinite_claims": claims.check_infinite_claims_have_witnesses,
+    "releases_hold": claims.check_releases_hold,
+    "bad_inputs": interface.check_bad_inputs_are_refused,
 }
 
 
@@ -176,7 +151,7 @@ def check_mechanism(
     makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
     first = mechanism(cells=cells) if makes else mechanism
     attributes = Findings()
-    check_attributes(first, attributes)
+    interface.check_attributes(first, attributes)
     if attributes.faults:
         skipped = [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
         results = [attributes.result("attributes"), *skipped]
@@ -205,7 +180,7 @@ def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> 
         findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
         return None
     other = Findings()
-    check_attributes(second, other)
+    interface.check_attributes(second, other)
     if not other.faults and second.cells != cells:
         findings.note(f"not checked with {cells} cells: made with so many, it has {second.cells}")
         return None
@@ -218,6 +193,9 @@ def _run(name: str, check: Callable[[Harness, Findings], None], trial: Harness) 
     findings = Findings()
     try:
         check(trial, findings)
+    except SkippedCheckError as reason:
+        findings.applies = False
+        findings.note(str(reason))
     except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
         findings.fault(f"raises {type(error).__name__}: {error}")
     return findings.result(name)

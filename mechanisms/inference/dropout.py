@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError, check_prior, greatest_other
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import check_integer
-from mechanisms.privacy.binomial import LEFT_OUT, window
+from mechanisms.privacy.binomial import LEFT_OUT, mass_up_to, window
 
 
 def dropped_others_success(mechanism: Any, prior: ArrayLike, *, first_round: int = 1) -> float | None:
@@ -155,8 +154,7 @@ def _surely_positive(
 def _reach(mean: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return a distance from the mean that a binomial exceeds with at most `LEFT_OUT` (Bernstein, as in `window`)."""
     rarity = math.log(2.0 / LEFT_OUT)
-    reach: NDArray[np.float64] = rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
-    return reach
+    return rarity / 3.0 + np.sqrt(rarity * rarity / 9.0 + 2.0 * mean * (1.0 - share) * rarity)
 
 
 def _positive_part(
@@ -174,13 +172,6 @@ def _positive_part(
     near = np.flatnonzero((last >= 0.0) & (np.abs(last - mean) < reach))
     top, n = last[near], trials[near]
     # E[C; C ≤ c] = n·p·P[Bin(n − 1, p) ≤ c − 1]
-    fewer = np.where(top >= 1.0, _up_to(top - 1.0, n - 1.0, share), 0.0)
-    found[near] = np.maximum(intercept[near] * _up_to(top, n, share) - slope * n * share * fewer, 0.0)
-    return found
-
-
-def _up_to(c: NDArray[np.float64], n: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """Return P[Bin(n, share) ≤ c] for integers c ≥ −1; it is 1 for c ≥ n."""
-    inside = bdtr(np.clip(c, 0.0, np.maximum(n, 0.0)), np.maximum(n, 0.0).astype(np.int64), share)
-    found: NDArray[np.float64] = np.where(c >= n, 1.0, inside)
+    fewer = mass_up_to(top - 1.0, n - 1.0, share)
+    found[near] = np.maximum(intercept[near] * mass_up_to(top, n, share) - slope * n * share * fewer, 0.0)
     return found

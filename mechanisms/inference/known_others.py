@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.parameter import ParameterError, check_counts, check_probability
 from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to
 
 Whole = NDArray[np.int64]
@@ -45,7 +45,7 @@ def difference_log_ratio(
     ParameterError
         If a value is out of range.
     """
-    d, n = np.broadcast_arrays(_whole("differences", differences), _whole("crowd", crowd))
+    d, n = np.broadcast_arrays(check_counts("differences", differences), check_counts("crowd", crowd))
     if n.size and n.min() < 1:
         raise ParameterError("crowd", "must be at least 1", int(n.min()))
     beta = check_probability("sampling", sampling, above_zero=True)
@@ -57,7 +57,7 @@ def difference_log_ratio(
     ratio = np.where((d < 0) | (d > n), 0.0, ratio)
     if k is None:
         return ratio
-    least = np.broadcast_to(_whole("k", k), n.shape)
+    least = np.broadcast_to(check_counts("k", k), n.shape)
     hidden = (least > 0) & (d < least)
     ratio[hidden] = _suppressed_log_ratio(n[hidden], beta, least[hidden])
     return ratio
@@ -110,7 +110,7 @@ class OwnReportMasses:
         first, second : (n,) int or None
             The reports of rounds one and two; None if they are not observed.
         """
-        place = _whole("cell", cell)
+        place = check_counts("cell", cell)
         blanks, sampling = mechanism.blanks, mechanism.sampling
         none = np.zeros(place.shape)
         if first is None and second is None:
@@ -144,8 +144,7 @@ class OwnReportMasses:
         with np.errstate(divide="ignore", invalid="ignore"):
             added = np.where(self.inside_one > 0.0, self.inside_one * rho, 0.0)
             found = np.log(added + self.inside_none) - np.log(self.outside)
-        ratio: NDArray[np.float64] = np.where(self.outside == 0.0, np.inf, found)
-        return ratio
+        return np.where(self.outside == 0.0, np.inf, found)
 
 
 def own_reports_guess_success(
@@ -181,8 +180,8 @@ def own_reports_guess_success(
     -------
     (n,) float64
     """
-    place, n = np.broadcast_arrays(_whole("cell", cell), _whole("crowd", crowd))
-    least = np.zeros(n.shape) if k is None else np.maximum(_whole("k", k), 0)
+    place, n = np.broadcast_arrays(check_counts("cell", cell), check_counts("crowd", crowd))
+    least = np.zeros(n.shape) if k is None else np.maximum(check_counts("k", k), 0)
     zero = np.zeros_like(place)
     success = np.ones(n.shape)
     # The reports that tell "in the cell" and "outside" apart, alone or with the difference; any others are equally
@@ -214,11 +213,3 @@ def _best_mass(
         right = own.inside_one * mass_above(at - 2.0, n - 1, beta) + own.inside_none * mass_above(at - 1.0, n - 1, beta)
         found = np.maximum(found, right + own.outside * mass_up_to(at - 1.0, n - 1, beta))
     return found
-
-
-def _whole(field: str, value: ArrayLike) -> Whole:
-    """Return whole numbers as int64."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "iu":
-        raise ParameterError(field, "must hold integers", str(array.dtype))
-    return array.astype(np.int64, copy=False)

@@ -27,7 +27,6 @@ from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.no_privacy import NoPrivacy
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import UnaryEncoding
@@ -77,10 +76,9 @@ LAWS: Mapping[type, Callable[[Any, Sequence[int]], ReportLaw]] = {
     SamplingPrivacy: OwnValueLaw.of_sampling,
     KRandomizedResponse: lambda own, _: OwnValueLaw.of_values(np.full(own.symbols, own.false_yes), own.truthful),
     NoPrivacy: lambda own, _: OwnValueLaw.of_values(np.zeros(own.cells + 1), 1.0),
-    RandomizedResponse: lambda own, _: CellLaw.of_bits(
-        own.cells, yes=own.true_yes, not_yes=1.0 - own.true_yes, no=own.false_yes
+    UnaryEncoding: lambda own, _: CellLaw.of_bits(
+        own.cells, yes=own.bit.true_yes, not_yes=own.bit.true_no, no=own.bit.false_yes
     ),
-    UnaryEncoding: lambda own, _: CellLaw.of_bits(own.cells, yes=own.true_yes, not_yes=own.true_no, no=own.false_yes),
     BinarySamplingPrivacy: _binary_sampling,
     BinaryQueryMechanism: lambda own, rounds: CellLaw.of_binary_query(own.cells, own.binary_query, rounds),
     SubsetSelection: lambda own, _: subset_law(own),

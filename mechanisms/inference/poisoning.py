@@ -17,7 +17,6 @@ from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.local_hashing import HashedReports, LocalHashing
 from mechanisms.local.no_privacy import NoPrivacy
-from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import UnaryEncoding
@@ -116,7 +115,6 @@ def _(mechanism: HadamardResponse, cell: int) -> Sequence[Any]:  # noqa: ARG001 
     return [np.array([value], dtype=np.int32) for value in (0, row & -row)]
 
 
-@candidate_reports.register(RandomizedResponse)
 @candidate_reports.register(UnaryEncoding)
 @candidate_reports.register(BinarySamplingPrivacy)
 def _(mechanism: Any, cell: int) -> Sequence[Any]:

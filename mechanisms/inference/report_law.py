@@ -123,14 +123,10 @@ class NoLikelihoodError(NotImplementedError):
         What is missing, as a sentence.
     """
 
-    def __init__(self, mechanism: str, reason: str) -> None:
-        super().__init__(mechanism, reason)
-        self.mechanism = mechanism
-        self.reason = reason
-
     def __str__(self) -> str:
         """Return the mechanism and the reason in one sentence."""
-        return f"{self.mechanism} has no likelihood: {self.reason}"
+        mechanism, reason = self.args
+        return f"{mechanism} has no likelihood: {reason}"
 
 
 # With more levels than this, over all cells, sorting takes too long or too much memory.

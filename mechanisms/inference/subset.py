@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from mechanisms.inference.report_law import INVALID, Logs, check_vectors, read_values
+from mechanisms.local.common.intervals import log_choose
 from mechanisms.local.hadamard_response import HadamardResponse
 from mechanisms.local.local_hashing import LocalHashing, same_bucket
 from mechanisms.local.subset_selection import SubsetSelection
@@ -61,14 +61,9 @@ def subset_law(mechanism: SubsetSelection) -> SupportLaw:
 def _subset_success(prior: NDArray[np.float64], k: int, d: int, holds: float, epsilon: float) -> float:
     """Return Σ over subsets of the larger joint mass: that of the first member or of the most probable symbol."""
     first = np.arange(1, k - d + 2)
-    log_subsets = _log_choose(k - first, d - 1) - _log_choose(k - 1, d - 1)
+    log_subsets = log_choose(k - first, d - 1) - log_choose(np.array(k - 1), d - 1)
     best = np.maximum(prior[: k - d + 1], math.exp(-epsilon) * prior[0])
     return min(math.fsum(holds * np.exp(log_subsets) * best), 1.0)
-
-
-def _log_choose(n: Any, k: Any) -> Any:
-    """Return ln C(n, k)."""
-    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def hashing_law(mechanism: LocalHashing) -> SupportLaw:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -122,14 +123,9 @@ class CellLaw:
 
 def compositions(total: int, parts: int) -> NDArray[np.int64]:
     """Return all compositions of `total` into this number of non-negative parts, in order, (ways, parts) int64."""
-    if parts == 1:
-        return np.array([[total]])
-    blocks = [
-        np.hstack([np.full((len(rest), 1), first), rest])
-        for first in range(total + 1)
-        for rest in [compositions(total - first, parts - 1)]
-    ]
-    return np.concatenate(blocks)
+    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
+    edges = np.pad(bars, ((0, 0), (1, 1)), constant_values=((0, 0), (-1, total + parts - 1)))
+    return np.diff(edges, axis=1) - 1
 
 
 def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -105,7 +105,11 @@ def minimal_variance_parameters(
     check_choice("estimator", estimator, get_args(EstimatorChoice))
     check_choice("objective", objective, get_args(Objective))
     share = check_share(yes_share, cells)
-    variance_of = _printed(share) if objective == "printed" else _of_estimate(estimator, share)
+
+    def variance_of(laws: Laws) -> NDArray[np.float64]:
+        if objective == "printed":
+            return _count_variance(laws, share, COUNT_OF["yes"])
+        return _estimate_variance(laws, share, estimator)
 
     def at(up: float, down: float) -> tuple[float, Laws]:
         laws = _corners(up, down, most_sampled)
@@ -163,25 +167,13 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
     Four probabilities are free: those of No and of Yes for each kind of holder. At a vertex four of the bounds hold
     with equality.
     """
-    rows, limits = [], []
-    for kind in (0, 1):
-        rows.append([1.0 if i // 2 == kind else 0.0 for i in range(4)])
-        limits.append(most_sampled)
-    for i in range(4):
-        rows.append([-1.0 if i == j else 0.0 for j in range(4)])
-        limits.append(0.0)
-    for this, other, bound in ((0, 2, up), (2, 0, down)):
+    # The unknowns are p and q of No, then of Yes: their sums, their signs, and the bounds of each ratio, of ⊥'s last.
+    p, q = np.eye(4)[:2], np.eye(4)[2:]
+    rows, limits = [p.sum(axis=0), q.sum(axis=0), *-np.eye(4)], [most_sampled] * 2 + [0.0] * 4
+    for this, other, bound in ((p, q, up), (q, p, down)):
         factor = math.exp(-bound)  # e^−bound·p ≤ q: avoids large numbers
-        for output in (0, 1):
-            row = [0.0] * 4
-            row[this + output], row[other + output] = factor, -1.0
-            rows.append(row)
-            limits.append(0.0)
-        silent = [0.0] * 4
-        for output in (0, 1):
-            silent[this + output], silent[other + output] = -factor, 1.0
-        rows.append(silent)
-        limits.append(1.0 - factor)
+        rows += [*(factor * this - other), other.sum(axis=0) - factor * this.sum(axis=0)]
+        limits += [0.0, 0.0, 1.0 - factor]
     matrix, limit = np.array(rows), np.array(limits)
     meets = np.array(list(combinations(range(len(rows)), 4)))
     systems = matrix[meets]
@@ -197,47 +189,34 @@ def _corners(up: float, down: float, most_sampled: float) -> Laws:
         laws[:, this] * math.exp(-bound) <= laws[:, other] * (1.0 + RELATIVE)
         for this, other, bound in ((0, 1, up), (1, 0, down))
     ]
-    kept: Laws = laws[(within[0] & within[1]).all(axis=1)]
-    return kept
+    return laws[(within[0] & within[1]).all(axis=1)]
 
 
-def _printed(share: float) -> Callable[[Laws], NDArray[np.float64]]:
-    """Return eq 5 per device, weighted by the share of each kind of holder: s·p(1 − p) + (1 − s)·q(1 − q) of "Yes"."""
-
-    def variance(laws: Laws) -> NDArray[np.float64]:
-        yes, no = laws[:, 0, COUNT_OF["yes"]], laws[:, 1, COUNT_OF["yes"]]
-        total: NDArray[np.float64] = share * yes * (1.0 - yes) + (1.0 - share) * no * (1.0 - no)
-        return total
-
-    return variance
+def _count_variance(laws: Laws, share: float, output: int) -> NDArray[np.float64]:
+    """Return s·p(1 − p) + (1 − s)·q(1 − q), the variance per device of the count of an output (eq 5 for Yes)."""
+    p, q = laws[:, 0, output], laws[:, 1, output]
+    return share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
 
 
-def _of_estimate(estimator: EstimatorChoice, share: float) -> Callable[[Laws], NDArray[np.float64]]:
+def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> NDArray[np.float64]:
     """Return the variance of the estimate per device; infinite if there is no estimate.
 
     The best combination has wᵀVw with V = diag m − s·ppᵀ − (1 − s)·qqᵀ, m = s·p + (1 − s)·q; as w·p = 1 and w·q
     = 0 that is Σ m·w² − s, least at w = (αp + βq)/m, where it is 1/I − s, I = A_pp − A_pq²/A_qq, A_xy = Σ xy/m.
     """
-
-    def best(laws: Laws) -> NDArray[np.float64]:
-        p, q = laws[:, 0], laws[:, 1]
-        mixed = share * p + (1.0 - share) * q
-        over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
-        # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
-        information = ((p - q) ** 2 * over).sum(axis=1)
-        own = (q * q * over).sum(axis=1)
-        variance = np.divide(own, information, out=np.full(len(laws), np.inf), where=information > ZERO) - share
-        clipped: NDArray[np.float64] = np.maximum(variance, 0.0)
-        return clipped
-
-    def single(laws: Laws) -> NDArray[np.float64]:
-        p, q = laws[:, 0, COUNT_OF[estimator]], laws[:, 1, COUNT_OF[estimator]]
-        gap = (p - q) ** 2
-        spread = share * p * (1.0 - p) + (1.0 - share) * q * (1.0 - q)
-        variance: NDArray[np.float64] = np.full(len(laws), np.inf)
-        return np.divide(spread, gap, out=variance, where=gap > ZERO)
-
-    return best if estimator == "best" else single
+    p, q = laws[:, 0], laws[:, 1]
+    infinite: NDArray[np.float64] = np.full(len(laws), np.inf)
+    if estimator != "best":
+        output = COUNT_OF[estimator]
+        gap = (p - q)[:, output] ** 2
+        return np.divide(_count_variance(laws, share, output), gap, out=infinite, where=gap > ZERO)
+    mixed = share * p + (1.0 - share) * q
+    over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
+    # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
+    information = ((p - q) ** 2 * over).sum(axis=1)
+    own = (q * q * over).sum(axis=1)
+    variance: NDArray[np.float64] = np.divide(own, information, out=infinite, where=information > ZERO) - share
+    return np.clip(variance, 0.0, None)
 
 
 def _mechanism(laws: Laws, cells: int, estimator: EstimatorChoice, share: float) -> AnonymizedLocal:

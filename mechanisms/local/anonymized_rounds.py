@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mechanisms.local.common.binary_query import ROUNDING, Answers, BinaryQuery, remainder
 from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism, LinearEstimator
 from mechanisms.local.common.estimators import estimate_difference
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
-from mechanisms.parameter import ParameterError, check_counts, check_probability
+from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.view import ReleasedDifferences, View
@@ -278,58 +277,21 @@ class AnonymizedDeniable(BinaryQueryMechanism):
         }
 
     def build_estimator(self) -> LinearEstimator:
-        """Return the estimator of YES; raise NotEstimableError if the two equations do not determine it."""
-        yes, _ = self._solve()
-        return self._estimator(yes)
+        """Return the estimator of YES; raise NotEstimableError if the two equations do not determine it.
 
-    def no_holders(self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int]) -> NDArray[np.float64]:
-        """Return the unbiased estimate of NO for each cell, (V,); it does not depend on YES if c_Y = 0.
-
-        Parameters
-        ----------
-        counts : (3, V, 3) int64
-        counted, asked : (3,) int
-
-        Raises
-        ------
-        NotEstimableError
-            If the two equations do not determine NO.
-        ParameterError
-            If devices were asked, and in some round none was counted.
+        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO), which is solved for YES.
         """
-        received = ResponseCounts.from_rounds(counted, asked, rounds=self.rounds, truth_round=self.truth_round)
-        seen = check_counts("counts", counts, (self.rounds, *self.tally_shape))
-        if received.silent:
-            raise ParameterError("counted", "must be above 0 in every round", list(received.counted))
-        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
-        _, no = self._solve()
-        solved: NDArray[np.float64] = rates @ (no[:, np.newaxis] * seen[:, :, 1])
-        return solved
-
-    def _solve(self) -> NDArray[np.float64]:
-        """Return the weights (2, rounds) of C₂ in A, B and C that estimate YES and NO.
-
-        With d = (C₂[B] − C₂[A], C₂[C] − C₂[B]), E[d] = M·(YES, NO), which is solved for YES and NO.
-        """
-        moves = self.shift * np.array(
-            [
-                [self.yes_second, self.no_second],
-                [self.yes_third * self.onward_yes, self.no_third * self.onward],
-            ]
+        (a, b), (c, d) = (
+            (self.shift * self.yes_second, self.shift * self.no_second),
+            (self.shift * (self.yes_third * self.onward_yes), self.shift * (self.no_third * self.onward)),
         )
-        (a, b), (c, d) = moves.tolist()
         determinant = a * d - b * c
         if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
             raise NotEstimableError(
                 type(self).__name__,
                 "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
             )
-        inverse = np.array([[d, -b], [-c, a]]) / determinant
-        weights: NDArray[np.float64] = inverse @ np.array([[-1.0, 1.0, 0.0], [0.0, -1.0, 1.0]])
-        return weights
-
-    def _estimator(self, of_second: NDArray[np.float64]) -> LinearEstimator:
-        """Return the estimator with these weights (rounds,) of C₂."""
+        in_second, in_third = d / determinant, -b / determinant
         weights = np.zeros((3, 3))
-        weights[:, 1] = of_second
+        weights[:, 1] = -in_second, in_second - in_third, in_third
         return LinearEstimator(self.binary_query, weights)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -256,7 +257,8 @@ class DistributedLaplace(BaseMechanism):
         if isinstance(view, ReleasedCounts):
             counted = self.devices if view.counted is None else view.counted
             return self.released_claim(counted=counted, queries=view.queries)
-        return one_round_claim(view, self._report_claim)
+        source = "One device's complete vector, which no single server sees"
+        return one_round_claim(view, partial(self._noise_claim, counted=1, source=source))
 
     def released_claim(self, *, counted: int, queries: int = 1) -> PrivacyClaim:
         """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
@@ -271,7 +273,7 @@ class DistributedLaplace(BaseMechanism):
         check_integer("counted", counted, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = f"The sum of {counted} devices' vectors, {self.devices} being expected"
-        return self._noise_claim(counted, queries=queries, source=source)
+        return self._noise_claim(queries, counted=counted, source=source)
 
     @property
     def _success(self) -> float:
@@ -283,11 +285,7 @@ class DistributedLaplace(BaseMechanism):
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
 
-    def _report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the claim about one device's plain vectors."""
-        return self._noise_claim(1, queries=queries, source="One device's complete vector, which no single server sees")
-
-    def _noise_claim(self, counted: int, *, queries: int, source: str) -> PrivacyClaim:
+    def _noise_claim(self, queries: int, *, counted: int, source: str) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""
         noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
         return noise_claim(noise, cells=self.cells, queries=queries, source=source)

@@ -4,6 +4,7 @@ Entry (r, y) of Sylvester's matrix is (−1)^⟨r, y⟩, where ⟨r, y⟩ is the
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,8 +83,7 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
         zero = halves - one
         groups = np.stack([zero[:, 0] + zero[:, 1], one[:, 0] + one[:, 1, :, ::-1]], axis=1)
         groups = groups.reshape(-1, *groups.shape[2:])
-    counts: NDArray[np.int64] = groups[:, 0, 0].astype(np.int64, copy=False)
-    return counts
+    return groups[:, 0, 0].astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,6 +129,8 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
         If a parameter is out of range or NaN.
     """
 
+    batch: ClassVar[int] = 2**20  # coins and reports take about 9 MB
+
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
@@ -153,11 +155,6 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     def tally_shape(self) -> tuple[int]:
         """(K,): number of reports of each output."""
         return (self.outputs,)
-
-    @property
-    def batch(self) -> int:
-        """Number of devices per batch; their coins and reports take about 9 MB."""
-        return 2**20
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HadamardCoins:
         """Draw every device's point, and whether it reports from the wrong side."""

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         If a parameter is out of range or NaN.
     """
 
+    batch: ClassVar[int] = 2**20  # coins and reports take 8 MB
+
     @property
     def truthful(self) -> float:
         """Probability that the draw makes the device report the truth, (e^ε − 1)/(e^ε + k − 1)."""
@@ -52,11 +55,6 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
     def false_yes(self) -> float:
         """Return q = 1/(e^ε + k − 1)."""
         return 1.0 / (math.exp(self.epsilon) + self.cells)
-
-    @property
-    def batch(self) -> int:
-        """Number of devices per batch; their coins and reports take 8 MB."""
-        return 2**20
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> Dice:
         """Make every device's categorical draw."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
-from mechanisms.local.common.binary_query import BATCH_BYTES
 from mechanisms.local.common.categorical_sampling import draw_categorical
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.response_counts import check_values, check_where
@@ -108,8 +107,6 @@ def fill_support(
 
 
 MOST_BUCKETS = 2**31 - 1
-# Bytes for coins and report of a device: two 64-bit words and a 32-bit value each.
-DEVICE_BYTES = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,6 +174,8 @@ class LocalHashing(FrequencyOracle):
 
     buckets: int | None = None
     sample_law: ClassVar[str] = "exact per-cell marginals"
+    # Coins and report of a device are two 64-bit words and a 32-bit value each, 40 MB together.
+    batch: ClassVar[int] = 2**20
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the buckets."""
@@ -205,11 +204,6 @@ class LocalHashing(FrequencyOracle):
     def report_bits(self) -> int:
         """Number of bits of a report as sent: the two 64-bit words of a hash function, and a bucket."""
         return 128 + (self._buckets - 1).bit_length()
-
-    @property
-    def batch(self) -> int:
-        """Number of devices per batch; their coins and reports take about 40 MB."""
-        return min(2**20, BATCH_BYTES // DEVICE_BYTES)
 
     def toss(self, memory: NoMemory, *, rng: np.random.Generator) -> HashedReports:
         """Draw every device's hash function and categorical draw."""

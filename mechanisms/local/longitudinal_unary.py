@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
 from mechanisms.local.mechanism import Truth
-from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, UnaryEncoding
+from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, SymmetricUnary, UnaryEncoding
 from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
@@ -137,24 +137,13 @@ class LongitudinalUnary(UnaryEncoding):
         return self.kept.false_yes
 
     @property
-    def true_yes(self) -> float:
-        """Return p of both steps: 1/2 like p₁ (optimised), e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric)."""
-        return self.both_steps.true_yes
+    def bit(self) -> BitProbabilities:
+        """The probabilities after both steps.
 
-    @property
-    def true_no(self) -> float:
-        """1 − p of both steps."""
-        return self.both_steps.true_no
-
-    @property
-    def false_yes(self) -> float:
-        """Return q of both steps: 1/(e^ε₁ + 1) (optimised), 1/(e^(ε₁/2) + 1) (symmetric)."""
-        return self.both_steps.false_yes
-
-    @property
-    def apart(self) -> float:
-        """Return p − q of both steps: tanh(ε₁/2)/2 (optimised), tanh(ε₁/4) (symmetric)."""
-        return self.both_steps.apart
+        p is 1/2 like p₁ (optimised) or e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric), q is 1/(e^ε₁ + 1) or 1/(e^(ε₁/2) + 1), and
+        p − q is tanh(ε₁/2)/2 or tanh(ε₁/4).
+        """
+        return self.both_steps.bit
 
     @property
     def flip(self) -> float:

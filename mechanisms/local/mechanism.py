@@ -48,23 +48,7 @@ class Estimate:
         """Check the interval method, and that the arrays are valid and consistent."""
         if self.interval not in get_args(IntervalMethod):
             raise ParameterError("interval", f"must be one of {get_args(IntervalMethod)}", self.interval)
-        for field in ("count", "std_error", "lower", "upper"):
-            array = getattr(self, field)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64:
-                raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
-            if array.ndim != 1 or array.shape != self.count.shape:
-                raise ParameterError(field, "must have one value per cell", array.shape)
-            if np.isnan(array).any():
-                raise ParameterError(field, "must hold no NaN, first at cell", int(np.isnan(array).argmax()) + 1)
-        if not np.isfinite(self.count).all():
-            raise ParameterError("count", "must be finite", float(self.count[~np.isfinite(self.count)][0]))
-        if (self.std_error < 0).any():
-            raise ParameterError("std_error", "must not be negative", float(self.std_error.min()))
-        if (self.lower < 0).any():
-            raise ParameterError("lower", "must not be negative", float(self.lower.min()))
-        if (self.lower > self.upper).any():
-            cell = int((self.lower > self.upper).argmax())
-            raise ParameterError("lower", f"must not exceed upper, at cell {cell + 1}", float(self.lower[cell]))
+        check_arrays(self)
 
     def __len__(self) -> int:
         """Return the number of cells."""
@@ -73,6 +57,29 @@ class Estimate:
     def __repr__(self) -> str:
         """Return the number of cells, the sum and the interval method."""
         return f"<Estimate of {len(self)} cells, {self.count.sum():.1f} devices, {self.interval} interval>"
+
+
+def check_arrays(estimate: Any, *, refined: bool = False) -> None:
+    """Raise ParameterError unless an estimate has four float64 arrays of one length that are valid and consistent.
+
+    The standard error of a refined estimate may be NaN, and the ends of its interval negative.
+    """
+    for field in ("count", "std_error", "lower", "upper"):
+        array = getattr(estimate, field)
+        if not isinstance(array, np.ndarray) or array.dtype != np.float64:
+            raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
+        if array.ndim != 1 or array.shape != estimate.count.shape:
+            raise ParameterError(field, "must have one value per cell", array.shape)
+        if not refined and np.isnan(array).any():
+            raise ParameterError(field, "must hold no NaN, first at cell", int(np.isnan(array).argmax()) + 1)
+    if not np.isfinite(estimate.count).all():
+        raise ParameterError("count", "must be finite", float(estimate.count[~np.isfinite(estimate.count)][0]))
+    for field in () if refined else ("std_error", "lower"):
+        if (getattr(estimate, field) < 0).any():
+            raise ParameterError(field, "must not be negative", float(getattr(estimate, field).min()))
+    if not (estimate.lower <= estimate.upper).all():
+        cell = int((~(estimate.lower <= estimate.upper)).argmax())
+        raise ParameterError("lower", f"must not exceed upper, at cell {cell + 1}", float(estimate.lower[cell]))
 
 
 # A mechanism accepts only the memory, coins and reports that it made itself. A protocol cannot express this without
@@ -192,11 +199,7 @@ class NotEstimableError(ValueError):
         The reason, as a sentence.
     """
 
-    def __init__(self, mechanism: str, reason: str) -> None:
-        super().__init__(mechanism, reason)
-        self.mechanism = mechanism
-        self.reason = reason
-
     def __str__(self) -> str:
         """Return mechanism and reason in one sentence."""
-        return f"{self.mechanism} cannot be estimated: {self.reason}"
+        mechanism, reason = self.args
+        return f"{mechanism} cannot be estimated: {reason}"

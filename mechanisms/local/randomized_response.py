@@ -13,7 +13,7 @@ from mechanisms.local.common.binary_query_mechanism import (
     estimator_of_output,
 )
 from mechanisms.local.mechanism import NotEstimableError
-from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.local.unary_encoding import BitProbabilities, UnaryEncoding
 from mechanisms.parameter import ParameterError, check_choice, check_probability
 
 
@@ -46,6 +46,7 @@ class RandomizedResponse(UnaryEncoding):
 
     first_coin: float
     second_coin: float
+    source: ClassVar[str] = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -54,29 +55,13 @@ class RandomizedResponse(UnaryEncoding):
         check_probability("second_coin", self.second_coin)
 
     @property
-    def true_yes(self) -> float:
-        """p₁, probability of a Yes about the device's own cell."""
-        return self.first_coin + self.false_yes
-
-    @property
-    def false_yes(self) -> float:
-        """p₀, probability of a Yes about any other cell."""
-        return (1.0 - self.first_coin) * self.second_coin
-
-    @property
-    def true_no(self) -> float:
-        """Return 1 − p₁ = (1 − π_1)(1 − π_2)."""
-        return (1.0 - self.first_coin) * (1.0 - self.second_coin)
-
-    @property
-    def apart(self) -> float:
-        """Return p₁ − p₀ = π_1."""
-        return self.first_coin
-
-    @property
-    def source(self) -> str:
-        """The source of p₁ and p₀, and what its equation leaves out."""
-        return "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
+    def bit(self) -> BitProbabilities:
+        """Return p₁ = π_1 + p₀, 1 − p₁ = (1 − π_1)(1 − π_2), p₀ = (1 − π_1)π_2 and p₁ − p₀ = π_1."""
+        tails = 1.0 - self.first_coin
+        false_yes = tails * self.second_coin
+        return BitProbabilities(
+            self.first_coin + false_yes, tails * (1.0 - self.second_coin), false_yes, self.first_coin
+        )
 
 
 OUTPUTS = ("No", "Yes")

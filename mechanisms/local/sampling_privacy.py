@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -63,7 +64,9 @@ def resolve_blanks(
     if blank is None:
         if blank_zero is None:
             return np.full(cells + 1, left / (cells + 1))
-        zero = _check_share("blank_zero", blank_zero, left)
+        zero = check_probability("blank_zero", blank_zero)
+        if zero > left + SUM_TOLERANCE:
+            raise ParameterError("blank_zero", f"must be at most 1 − sampling = {left:g}", blank_zero)
         blanks = np.full(cells + 1, max(left - zero, 0.0) / cells)
         blanks[0] = min(zero, left)
         return blanks
@@ -77,14 +80,6 @@ def resolve_blanks(
         raise ParameterError("blank", rule, sampling + zero + total)
     # A remainder due to rounding is no possible outcome: a claim must not depend on it.
     return np.concatenate([[zero if zero > SUM_TOLERANCE or blank_zero is not None else 0.0], values])
-
-
-def _check_share(field: str, value: float, left: float) -> float:
-    """Return `value` if it is a probability of at most `left`."""
-    share = check_probability(field, value)
-    if share > left + SUM_TOLERANCE:
-        raise ParameterError(field, f"must be at most 1 − sampling = {left:g}", value)
-    return share
 
 
 def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
@@ -214,9 +209,6 @@ class SamplingPrivacy(CategoricalReports):
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
         self.refresh = check_probability("refresh", refresh)
-        # Equal blanks need no alias table; nor do blanks that are never drawn.
-        equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
-        self._table = None if equal else alias_table(self.blanks)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:
@@ -242,6 +234,12 @@ class SamplingPrivacy(CategoricalReports):
     def tally_shape(self) -> tuple[int]:
         """(V + 1,): the value 0, then each cell."""
         return (self.cells + 1,)
+
+    @cached_property
+    def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
+        """The alias table of the blanks; None for equal ones, which need none, and for blanks that are never drawn."""
+        equal = self.sampling == 1.0 or self.blanks.min() == self.blanks.max()
+        return None if equal else alias_table(self.blanks)
 
     def warnings(self) -> list[str]:
         """Return warnings about parameters that the paper advises against."""

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,25 @@ class TwoCoins:
         return len(self.hits)
 
 
+class BitProbabilities(NamedTuple):
+    """Probabilities of the noisy bit of one cell, each as accurate as double precision allows.
+
+    Parameters
+    ----------
+    true_yes, true_no : float
+        p and 1 − p, of a 1 and a 0 if the device is in the cell.
+    false_yes : float
+        q, of a 1 if it is not.
+    apart : float
+        p − q, computed without subtracting two nearly equal numbers.
+    """
+
+    true_yes: float
+    true_no: float
+    false_yes: float
+    apart: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class UnaryEncoding(BinaryReports, PureProtocol):
     """Independent noisy bits: a cell's bit is 1 with probability p if the device is in the cell, else with q.
@@ -47,14 +67,19 @@ class UnaryEncoding(BinaryReports, PureProtocol):
     """
 
     @property
-    def true_no(self) -> float:
-        """1 − p, as accurately as double precision allows."""
-        return 1.0 - self.true_yes
+    @abstractmethod
+    def bit(self) -> BitProbabilities:
+        """The probabilities of a bit, from the parameters."""
 
     @property
-    @abstractmethod
-    def apart(self) -> float:
-        """Return p − q, computed without subtracting two nearly equal numbers."""
+    def true_yes(self) -> float:
+        """Return p."""
+        return self.bit.true_yes
+
+    @property
+    def false_yes(self) -> float:
+        """Return q."""
+        return self.bit.false_yes
 
     @property
     @abstractmethod
@@ -71,8 +96,9 @@ class UnaryEncoding(BinaryReports, PureProtocol):
 
         The noise bit is Yes with probability q and the hit has (p − q)/(1 − q): q + (1 − q)·(p − q)/(1 − q) = p.
         """
-        noise = toss_rows(memory.devices, self.cells, self.false_yes, rng=rng)
-        hits = rng.random(memory.devices) < self.apart / (1.0 - self.false_yes)
+        bit = self.bit
+        noise = toss_rows(memory.devices, self.cells, bit.false_yes, rng=rng)
+        hits = rng.random(memory.devices) < bit.apart / (1.0 - bit.false_yes)
         return TwoCoins(noise, hits)
 
     def answer(self, round: int, truth: Truth, coins: Coins) -> BitReports:  # noqa: A002 - the paper's word
@@ -95,15 +121,7 @@ class UnaryEncoding(BinaryReports, PureProtocol):
 
     def report_claim(self, queries: int) -> PrivacyClaim:
         """Return the exact claim: the hockey-stick divergence of the bits that a move changes."""
-        return binary_answer_claim(
-            true_yes=self.true_yes,
-            true_no=self.true_no,
-            false_yes=self.false_yes,
-            apart=self.apart,
-            cells=self.cells,
-            queries=queries,
-            source=self.source,
-        )
+        return binary_answer_claim(**self.bit._asdict(), cells=self.cells, queries=queries, source=self.source)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,30 +143,13 @@ class SymmetricUnary(UnaryEncoding, BudgetedProtocol):
         If a parameter is out of range or NaN.
     """
 
-    @property
-    def true_yes(self) -> float:
-        """Return p = e^(ε/2)/(e^(ε/2) + 1)."""
-        return float(expit(self.epsilon / 2))
+    source: ClassVar[str] = "Wang et al. 2017 sec 4.3, SUE"
 
     @property
-    def true_no(self) -> float:
-        """1 − p = 1/(e^(ε/2) + 1)."""
-        return float(expit(-self.epsilon / 2))
-
-    @property
-    def false_yes(self) -> float:
-        """Return q = 1/(e^(ε/2) + 1)."""
-        return float(expit(-self.epsilon / 2))
-
-    @property
-    def apart(self) -> float:
-        """Return p − q = tanh(ε/4)."""
-        return math.tanh(self.epsilon / 4)
-
-    @property
-    def source(self) -> str:
-        """The source of p and q: paper, section and name."""
-        return "Wang et al. 2017 sec 4.3, SUE"
+    def bit(self) -> BitProbabilities:
+        """Return p = e^(ε/2)/(e^(ε/2) + 1), q = 1/(e^(ε/2) + 1) and p − q = tanh(ε/4)."""
+        flipped = float(expit(-self.epsilon / 2))
+        return BitProbabilities(float(expit(self.epsilon / 2)), flipped, flipped, math.tanh(self.epsilon / 4))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,25 +172,12 @@ class OptimisedUnary(UnaryEncoding, BudgetedProtocol):
         If a parameter is out of range or NaN.
     """
 
-    @property
-    def true_yes(self) -> float:
-        """Return p = 1/2."""
-        return 0.5
+    source: ClassVar[str] = "Wang et al. 2017 sec 4.3, OUE"
 
     @property
-    def false_yes(self) -> float:
-        """Return q = 1/(e^ε + 1)."""
-        return float(expit(-self.epsilon))
-
-    @property
-    def apart(self) -> float:
-        """Return p − q = tanh(ε/2)/2."""
-        return math.tanh(self.epsilon / 2) / 2
-
-    @property
-    def source(self) -> str:
-        """The source of p and q: paper, section and name."""
-        return "Wang et al. 2017 sec 4.3, OUE"
+    def bit(self) -> BitProbabilities:
+        """Return p = 1/2, q = 1/(e^ε + 1) and p − q = tanh(ε/2)/2."""
+        return BitProbabilities(0.5, 0.5, float(expit(-self.epsilon)), math.tanh(self.epsilon / 2) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,37 +216,21 @@ class ThresholdHistogram(UnaryEncoding, BudgetedProtocol):
         object.__setattr__(self, "threshold", float(threshold))
 
     @property
-    def true_yes(self) -> float:
-        """p, probability that 1 plus its noise exceeds θ."""
-        return 1.0 - self.true_no
+    def bit(self) -> BitProbabilities:
+        """Return 1 − p = e^(ε(θ − 1)/2)/2, q = e^(−εθ/2)/2 and p − q = 1 − e^(ε(θ − 1)/2)/2 − e^(−εθ/2)/2.
 
-    @property
-    def true_no(self) -> float:
-        """1 − p = e^(ε(θ − 1)/2)/2."""
-        return math.exp(self.epsilon * (self._threshold - 1.0) / 2) / 2
-
-    @property
-    def false_yes(self) -> float:
-        """Return q = e^(−εθ/2)/2, probability that noise alone exceeds θ."""
-        return math.exp(-self.epsilon * self._threshold / 2) / 2
-
-    @property
-    def apart(self) -> float:
-        """Return p − q = 1 − e^(ε(θ − 1)/2)/2 − e^(−εθ/2)/2."""
-        return (
-            -(math.expm1(self.epsilon * (self._threshold - 1.0) / 2) + math.expm1(-self.epsilon * self._threshold / 2))
-            / 2
-        )
-
-    @property
-    def _threshold(self) -> float:
-        """Return θ."""
-        return 0.0 if self.threshold is None else self.threshold
+        p is the probability that 1 plus its noise exceeds θ, and q that noise alone does.
+        """
+        threshold = self.threshold or 0.0
+        below, above = self.epsilon * (threshold - 1.0) / 2, -self.epsilon * threshold / 2
+        true_no = math.exp(below) / 2
+        apart = -(math.expm1(below) + math.expm1(above)) / 2
+        return BitProbabilities(1.0 - true_no, true_no, math.exp(above) / 2, apart)
 
     @property
     def source(self) -> str:
         """The source of p and q: paper, section and name."""
-        return f"Wang et al. 2017 sec 4.2, THE with θ = {self._threshold:.6g}"
+        return f"Wang et al. 2017 sec 4.2, THE with θ = {self.threshold:.6g}"
 
 
 def best_threshold(epsilon: float) -> float:

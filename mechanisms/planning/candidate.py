@@ -5,9 +5,7 @@ with the claims themselves.
 """
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Protocol
@@ -17,7 +15,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.local.mechanism import Counts, NotEstimableError
-from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
@@ -91,20 +88,30 @@ class ViewBound:
         """Return whether (ε, δ) is proved to hold."""
         return self.margin(epsilon, delta) <= 0.0
 
-    def margin(self, epsilon: float, delta: float, *, most: float = 50.0) -> float:
+    def margin(self, epsilon: float, delta: float, *, fixed: bool = False) -> float:
         """Return the margin of (ε, δ): at most 0 if it is proved, else the excess of ε, or ln of δ over its limit.
 
-        The margin is clipped to ±`most`.
+        The cheapest bounds come first: if one of them proves (ε, δ), the others are not evaluated.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+        fixed : bool
+            Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only
+            through a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is
+            how far ln ε₀ is above it, instead of a margin of δ.
         """
-        always = self.epsilon
-        if always <= epsilon:  # false for NaN
-            return max(always - epsilon, -most)
-        if delta == 0.0:
-            return min(always - epsilon, most) if math.isfinite(always) else most
-        found, _ = self.delta(epsilon)
-        if math.isnan(found):
-            return most
-        return max(-most, min(most, math.log(found / delta))) if found > 0.0 else -most
+        least = math.inf
+        for claim in sorted((self.own, *self.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+            curve, left = claim.curve, claim
+            if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
+                clones = curve.shuffled
+                most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
+                least = min(least, math.log(clones.epsilon / most))
+                left = curve.local
+            if least > 0.0:
+                least = min(least, _claim_margin(left, epsilon, delta))
+        return least
 
     @property
     def basis(self) -> str:
@@ -153,6 +160,8 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
 LARGEST_COMPOSED = 200.0
 # Points of the grid of losses, and its half-width in standard deviations.
 PLACES, REACH = 2**12, 12.0
+# The greatest margin, and the negative of the least.
+MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
@@ -239,31 +248,16 @@ def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDe
     return kind(composed.p, composed.q, composed.queries, composed.interval)
 
 
-def margin(bound: ViewBound, epsilon: float, delta: float, *, fixed: bool = False) -> float:
-    """Return `ViewBound.margin`, evaluating the cheapest bounds first.
-
-    If (ε, δ) is proved to hold, the value may differ from `ViewBound.margin`, but it is at most 0 too.
-
-    Parameters
-    ----------
-    bound : ViewBound
-    epsilon, delta : float
-    fixed : bool
-        Whether a search uses only this ε and δ. The δ of amplification by clones depends on the mechanism only through
-        a report's ε₀, and increases with it. So the greatest ε₀ allowed is computed once, and the margin is how far
-        ln ε₀ is above it, instead of a margin of δ.
-    """
-    least = math.inf
-    for claim in sorted((bound.own, *bound.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
-        curve, left = claim.curve, claim
-        if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
-            clones = curve.shuffled
-            most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
-            least = min(least, math.log(clones.epsilon / most))
-            left = curve.local
-        if least > 0.0:
-            least = min(least, ViewBound(bound.view, left).margin(epsilon, delta))
-    return least
+def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
+    """Return the margin of (ε, δ) by one claim, clipped to ±`MOST_MARGIN`."""
+    if claim.epsilon <= epsilon:  # false for NaN
+        return max(claim.epsilon - epsilon, -MOST_MARGIN)
+    if delta == 0.0:
+        return min(claim.epsilon - epsilon, MOST_MARGIN) if math.isfinite(claim.epsilon) else MOST_MARGIN
+    found = claim.delta(epsilon)
+    if math.isnan(found):
+        return MOST_MARGIN
+    return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(found / delta))) if found > 0.0 else -MOST_MARGIN
 
 
 @lru_cache(maxsize=256)
@@ -366,7 +360,7 @@ class Candidate:
 
     def _margin(self, epsilon: float, *, fixed: bool = False) -> float:
         """Return the greatest margin of (ε, the target's δ) over the target's views: at most 0 if it holds for all."""
-        return max(margin(bound, epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
+        return max(bound.margin(epsilon, self.target.delta, fixed=fixed) for bound in self.bounds)
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε, the greatest over the target's views; NaN if it is not known for one of them."""
@@ -415,11 +409,3 @@ class Candidate:
 def _unknown_last(epsilon: float) -> float:
     """Return a sort key for ε that puts NaN, which is unknown, last."""
     return math.inf if math.isnan(epsilon) else epsilon
-
-
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Suppress `ParameterWarning` while mechanisms are made: a search tries parameters that papers advise against."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ParameterWarning)
-        yield

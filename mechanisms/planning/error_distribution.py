@@ -55,38 +55,34 @@ def error_interval(std_error: float, *, cells: int, excess: float = 0.0, level: 
     return std_error * math.sqrt(low / freedom), std_error * math.sqrt(high / freedom)
 
 
-def excess_kurtosis(mechanism: object, target: Target) -> float:
+@singledispatch
+def excess_kurtosis(mechanism: object, target: Target) -> float:  # noqa: ARG001 - the signature of all registered functions
     """Return the excess kurtosis of the estimate of a cell with the target's occupancy; 0 if it is not known.
 
     Devices answer independently, so the fourth cumulant of the estimate is the sum of those of their contributions.
     """
-    return _excess(mechanism, target)
-
-
-@singledispatch
-def _excess(mechanism: object, target: Target) -> float:  # noqa: ARG001 - the signature of all registered functions
     return 0.0
 
 
-@_excess.register
+@excess_kurtosis.register
 def _of_pure(mechanism: PureProtocol, target: Target) -> float:
     return _of_answers(mechanism.true_yes, mechanism.false_yes, target)
 
 
-@_excess.register(BinarySamplingPrivacy)
-@_excess.register(SamplingPrivacy)
+@excess_kurtosis.register(BinarySamplingPrivacy)
+@excess_kurtosis.register(SamplingPrivacy)
 def _of_sampling(mechanism: BinarySamplingPrivacy | SamplingPrivacy, target: Target) -> float:
     if isinstance(mechanism, SamplingPrivacy) and mechanism.refresh:
         return _of_refreshed(mechanism, target)
     return _of_answers(mechanism.sampling, 0.0, target)
 
 
-@_excess.register
+@excess_kurtosis.register
 def _of_cancelling(mechanism: AnonymizedCancelling, target: Target) -> float:
     return _of_answers(mechanism.shift, 0.0, target)
 
 
-@_excess.register
+@excess_kurtosis.register
 def _of_binary_query(mechanism: BinaryQueryMechanism, target: Target) -> float:
     scores = mechanism.linear_estimator.scores.sum(axis=1)
     inside, outside = (
@@ -95,7 +91,7 @@ def _of_binary_query(mechanism: BinaryQueryMechanism, target: Target) -> float:
     return _together(inside, outside, target)
 
 
-@_excess.register
+@excess_kurtosis.register
 def _of_laplace(mechanism: DistributedLaplace, target: Target) -> float:
     return laplace_excess(mechanism.alpha) * mechanism.devices / target.population  # a share n/N has N/n times that
 

@@ -49,35 +49,27 @@ def _warner(target: Target, _: Shape, log_odds: float) -> Candidate:
     return _candidate(Warner, target, truthful=float(expit(log_odds)))
 
 
-def best_coins(target: Target) -> Candidate | None:
-    """Return the best randomized response; its probabilities of Yes are the best for any randomizer of two answers."""
-    return find_best(_coins, COIN, target, _coin_shapes(target))
+def best_coins(target: Target) -> tuple[float | None, float]:
+    """Return π_1 and π_2 of the best randomized response; None and ½ if there is none.
 
-
-def best_second_coin(target: Target) -> float:
-    """Return π_2 of the best randomized response, or ½ if there is none."""
-    found = best_coins(target)
-    return 0.5 if found is None else float(found.parameters["second_coin"])
+    Its probabilities of Yes are the best for any randomizer of two answers.
+    """
+    found = find_best(_coins, COIN, target, _coin_shapes(target))
+    return (None, 0.5) if found is None else (found.dial, float(found.parameters["second_coin"]))
 
 
 def best_first_coin(target: Target) -> float | None:
     """Return π_1 of the best randomized response, or None if there is none."""
-    found = best_coins(target)
-    return None if found is None else found.dial
-
-
-def best_yes_laws(target: Target) -> tuple[float, float]:
-    """Return P(Yes) of a device in the cell and of one elsewhere, for the best randomized response."""
-    return _yes_laws(target, best_first_coin(target) or 0.5)
+    return best_coins(target)[0]
 
 
 def _sampled(target: Target, _: Shape, first: float) -> Candidate:
-    return _candidate(SampledResponse, target, sampling=1.0, first_coin=first, second_coin=best_second_coin(target))
+    return _candidate(SampledResponse, target, sampling=1.0, first_coin=first, second_coin=best_coins(target)[1])
 
 
 def _yes_laws(target: Target, first: float) -> tuple[float, float]:
     """Return P(Yes) of a device in the cell and of one elsewhere, for this first coin and the best second coin."""
-    false_yes = (1.0 - first) * best_second_coin(target)
+    false_yes = (1.0 - first) * best_coins(target)[1]
     return min(first + false_yes, 1.0), false_yes
 
 
@@ -102,18 +94,11 @@ def _anonymized(target: Target, _: Shape, first: float) -> Candidate:
 
 
 BINARY_RANDOMIZERS = (
-    Family("randomized_response", "randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes),
-    Family("warner", "warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", (_warner,)),
-    Family("sampled_response", "sampled_response", COIN, FIRST, (_sampled,), guess=best_first_coin),
-    Family("sampling_and_noise", "sampling_and_noise", COIN, "π_sYes − π_sNo", (_noise,), guess=best_first_coin),
-    Family(
-        "anonymized_local",
-        "anonymized_local",
-        COIN,
-        "the difference of the coins π_1 − π_3",
-        (_anonymized,),
-        guess=best_first_coin,
-    ),
+    Family("randomized_response", COIN, FIRST, (_coins,), starts=_coin_shapes),
+    Family("warner", Dial(1e-6, 40.0), "the log odds of the truth ln(p/(1 − p))", (_warner,)),
+    Family("sampled_response", COIN, FIRST, (_sampled,), guess=best_first_coin),
+    Family("sampling_and_noise", COIN, "π_sYes − π_sNo", (_noise,), guess=best_first_coin),
+    Family("anonymized_local", COIN, "the difference of the coins π_1 − π_3", (_anonymized,), guess=best_first_coin),
 )
 
 BUDGET = Dial(1e-6, 50.0)
@@ -176,22 +161,21 @@ def _own_vector(target: Target) -> str | None:
 
 
 FREQUENCY_ORACLES = (
-    Family("k_randomized_response", "k_randomized_response", BUDGET, EPSILON, (_by_epsilon(KRandomizedResponse),)),
-    Family("sue", "sue", BUDGET, EPSILON, (_by_epsilon(SymmetricUnary),)),
-    Family("oue", "oue", BUDGET, EPSILON, (_by_epsilon(OptimisedUnary),)),
-    Family("the", "the", BUDGET, EPSILON, (_thresholded,), starts=_ends),
-    Family("olh", "olh", BUDGET, EPSILON, (_hashing,), starts=_ends),
-    Family("subset_selection", "subset_selection", BUDGET, EPSILON, (_subset,), starts=_ends),
-    Family("hadamard_response", "hadamard_response", BUDGET, EPSILON, (_by_epsilon(HadamardResponse),)),
+    Family("k_randomized_response", BUDGET, EPSILON, (_by_epsilon(KRandomizedResponse),)),
+    Family("sue", BUDGET, EPSILON, (_by_epsilon(SymmetricUnary),)),
+    Family("oue", BUDGET, EPSILON, (_by_epsilon(OptimisedUnary),)),
+    Family("the", BUDGET, EPSILON, (_thresholded,), starts=_ends),
+    Family("olh", BUDGET, EPSILON, (_hashing,), starts=_ends),
+    Family("subset_selection", BUDGET, EPSILON, (_subset,), starts=_ends),
+    Family("hadamard_response", BUDGET, EPSILON, (_by_epsilon(HadamardResponse),)),
     Family(
-        "longitudinal_unary",
         "longitudinal_unary",
         Dial(1e-6, 45.0),
         "the budget of one report ε₁",
         (_longitudinal("optimised"), _longitudinal("symmetric")),
         starts=_permanent_shapes,
     ),
-    Family("distributed_laplace", "distributed_laplace", Dial(1e-5, 50.0), EPSILON, (_laplace,), reason=_own_vector),
+    Family("distributed_laplace", Dial(1e-5, 50.0), EPSILON, (_laplace,), reason=_own_vector),
 )
 
 SHIFT = Dial(1e-9, 1.0 - 1e-9, "logit")
@@ -248,7 +232,7 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
 
 def _first_attempt_shapes(target: Target) -> list[Shape]:
     """Return shapes to start from: No-holders that never move, and the best randomized response's probabilities."""
-    yes, no = best_yes_laws(target)
+    yes, no = _yes_laws(target, best_first_coin(target) or 0.5)
     return [(0.0, 0.5), (max(0.0, 1.0 + math.log10(no / yes) / 12.0), 0.5)]
 
 
@@ -257,7 +241,7 @@ def _deniable_shapes(target: Target) -> list[Shape]:
 
     In the first, all devices move to ⊥2, some in B and the others in C.
     """
-    _, no = best_yes_laws(target)
+    _, no = _yes_laws(target, best_first_coin(target) or 0.5)
     response = (1.0, no, 1.0, 1.0, 1.0, 1.0, 1.0)
     return [response, (0.7, 0.0, 0.5, 0.5, 0.9, 0.5, 0.0), (0.95, 0.3, 0.8, 0.5, 0.9, 0.5, 0.5)]
 
@@ -272,16 +256,8 @@ def _reveals_moves(target: Target) -> str | None:
 
 
 MULTI_ROUND_ALP = (
+    Family("anonymized_first_attempt", SHIFT, "twice π_Y", (_first_attempt,), starts=_first_attempt_shapes),
     Family(
-        "anonymized_first_attempt",
-        "anonymized_first_attempt",
-        SHIFT,
-        "twice π_Y",
-        (_first_attempt,),
-        starts=_first_attempt_shapes,
-    ),
-    Family(
-        "anonymized_cancelling",
         "anonymized_cancelling",
         SHIFT,
         "the shift π_Y",
@@ -293,7 +269,6 @@ MULTI_ROUND_ALP = (
     ),
     Family(
         "anonymized_deniable",
-        "anonymized_deniable",
         SHIFT,
         "the asymmetry of the moves of Yes-holders",
         (_deniable,),
@@ -301,13 +276,7 @@ MULTI_ROUND_ALP = (
     ),
 )
 
-FAMILIES: tuple[Family, ...] = (
-    *SAMPLING,
-    *BINARY_RANDOMIZERS,
-    *FREQUENCY_ORACLES,
-    *MULTI_ROUND_ALP,
-    *RELEASES,
-)
+FAMILIES: tuple[Family, ...] = (*SAMPLING, *BINARY_RANDOMIZERS, *FREQUENCY_ORACLES, *MULTI_ROUND_ALP, *RELEASES)
 """All families, in the order of a plan."""
 
 
@@ -330,9 +299,8 @@ def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
         return FAMILIES
     chosen: set[str] = set()
     for name in names:
-        found = [family.name for family in FAMILIES if family.name == name]
-        found = found or [family.name for family in FAMILIES if family.kind == name]
-        if not found:
+        of_kind = {family.name for family in FAMILIES if family.kind == name}
+        if name not in family_names() and not of_kind:
             raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name)
-        chosen.update(found)
+        chosen |= {name} if name in family_names() else of_kind
     return tuple(family for family in FAMILIES if family.name in chosen)

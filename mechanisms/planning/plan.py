@@ -1,13 +1,14 @@
 """Planner: searches every family of mechanisms for one target; a plan has parameters, or the reason for none."""
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import tomli_w
 
+from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.candidate import Candidate, ViewBound, cached_bound
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
@@ -190,7 +191,10 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
         If a name is neither a family nor a kind.
     """
     families = families_named(tuple(mechanisms))
-    return Planning(target, tuple(_plan(family, target, claims=claims) for family in families))
+    with warnings.catch_warnings():
+        # A search tries parameters that the papers advise against.
+        warnings.simplefilter("ignore", ParameterWarning)
+        return Planning(target, tuple(_plan(family, target, claims=claims) for family in families))
 
 
 def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
@@ -199,7 +203,6 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     if refusal is not None:
         return Plan(family.name, family.kind, meets=False, reason=refusal)
     found = family.best(target)
-    found = None if found is None else _finished(family, found)
     if found is None:
         reason = family.reason(target) or _why_none(family, target)
         return Plan(family.name, family.kind, meets=False, reason=reason)
@@ -228,23 +231,12 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     )
 
 
-def _finished(family: Family, found: Candidate) -> Candidate | None:
-    """Return the candidate with a mechanism in place of its sketch, or None if that does not meet the target."""
-    if family.finish is None:
-        return found
-    finished = replace(found, mechanism=family.finish(found.target, found.parameters))
-    return finished if finished.excess <= 1e-9 else None
-
-
 def _why_none(family: Family, target: Target) -> str:
     """Return why no value of the dial meets the target, with the error or δ at the end of its range."""
     if target.error is not None:
-        most = family.least_private(target)
-        least = math.inf if most is None else most.std_error
+        least = family.at(target, family.dial.high).std_error
         return f"Even with {family.letter} = {family.dial.high:g} its error is {least:.4g} vehicles."
-    candidate = family.most_private(target)
-    if candidate is None:
-        return "No parameters in the searched range meet it."
+    candidate = family.at(target, family.dial.low)
     for bound in candidate.bounds:
         if bound.kind == "infinite" and target.delta == 0.0:
             return f"No finite ε holds for {bound.view.name}, so δ = 0 is impossible: {bound.own.basis}"
@@ -286,13 +278,9 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
     for view in _views(found):
         bound = cached_bound(found.mechanism, view, devices=target.population)
         delta, delta_kind = bound.delta(epsilon)
-        rows += [_row(bound, bound.epsilon, _at_none(bound), bound.kind), _row(bound, epsilon, delta, delta_kind)]
+        pure = math.nan if bound.kind == "unknown" else 0.0
+        rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]
     return tuple(rows)
-
-
-def _at_none(bound: ViewBound) -> float:
-    """Return 0, the δ of the first claim of a view, or NaN if nothing is known."""
-    return math.nan if bound.kind == "unknown" else 0.0
 
 
 def _views(found: Candidate) -> list[View]:
@@ -315,7 +303,7 @@ def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedCl
         view=view.name,
         queries=view.queries,
         **numbers,
-        epsilon=epsilon if not np.isnan(epsilon) else math.nan,
+        epsilon=epsilon,
         delta=delta,
         kind=kind,
         basis=bound.basis,

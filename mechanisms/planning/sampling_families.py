@@ -1,9 +1,7 @@
 """Planned families that sample devices or add noise: Sampling Privacy, and releases by a trusted server."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +10,14 @@ from mechanisms.central.laplace import LaplaceCounts
 from mechanisms.central.release import CountRelease
 from mechanisms.central.suppression import SampleThenSuppress
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
-from mechanisms.local.common.estimators import refreshed_variance
-from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.planning.candidate import Candidate, unwarned
+from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.error_distribution import laplace_excess, suppressed_excess
 from mechanisms.planning.search import Dial, Family, Shape, find_best
 from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.sampling_privacy import sampling_claim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
@@ -108,15 +103,15 @@ def _certain(target: Target) -> str | None:
 RELEASES = (
     Family(
         "sample_then_suppress",
-        "no_privacy",
         Dial(1e-12, 1.0, "logit"),
         "the sampling probability β",
         (_suppressed,),
         starts=suppression_shapes,
         refusal=_not_suppressible,
         reason=_certain,
+        kind="no_privacy",
     ),
-    Family("laplace_counts", "no_privacy", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted),
+    Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
 )
 
 PROBABILITY = Dial(1e-12, 1.0, "logit")
@@ -125,31 +120,22 @@ LETTER = "the sampling probability π_s"
 LEAST = 1e-6
 
 
-def suppressed_error(target: Target, sampling: float) -> Callable[[], float] | None:
-    """Return a function for the error of a published difference over π_s with suppression; None without suppression."""
+def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
     k = target.k
     if k is None or target.view == "released_counts":
-        return None
-    occupancy = np.array([target.expected], dtype=np.int64)
-    return lambda: float(SampleThenSuppress(k=k, sampling=sampling).std_error(occupancy)[0])
-
-
-def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
-    error = suppressed_error(target, mechanism.sampling)
-    if error is None or target.k is None:
         return Candidate(mechanism, target, parameters)
-    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=target.k)
-    return Candidate(mechanism, target, parameters, error, {"kind": "suppress", "k": target.k}, excess)
+    occupancy, release = np.array([target.expected]), SampleThenSuppress(k=k, sampling=mechanism.sampling)
+    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=k)
+    published = {"kind": "suppress", "k": k}
+    return Candidate(mechanism, target, parameters, lambda: float(release.std_error(occupancy)[0]), published, excess)
 
 
 def _plain(target: Target, shape: Shape, sampling: float) -> Candidate:
     if not shape or sampling == 1.0:
-        with unwarned():
-            return _candidate(SamplingPrivacy(cells=target.cells, sampling=sampling), target, sampling=sampling)
+        return _candidate(SamplingPrivacy(cells=target.cells, sampling=sampling), target, sampling=sampling)
     even = 1.0 / (target.cells + 1)
     zero = (even + shape[0] * (1.0 - LEAST - even)) * (1.0 - sampling)
-    with unwarned():
-        made = SamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
+    made = SamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
     return _candidate(made, target, sampling=sampling, blank_zero=zero)
 
 
@@ -160,8 +146,7 @@ def _plain_shapes(target: Target) -> list[Shape]:
 
 def _binary(target: Target, shape: Shape, sampling: float) -> Candidate:
     zero = (LEAST + shape[0] * (1.0 - 2.0 * LEAST)) * (1.0 - sampling)
-    with unwarned():
-        made = BinarySamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
+    made = BinarySamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
     return Candidate(made, target, {"form": "binary", "sampling": sampling, "blank_zero": zero})
 
 
@@ -174,49 +159,11 @@ def _sampling_suppressed(target: Target, shape: Shape, sampling: float) -> Candi
     return _plain(replace(target, k=suppression_threshold(target, shape)), (), sampling)
 
 
-@dataclass(frozen=True)
-class RefreshedSketch:
-    """Claims and error of Sampling Privacy with refresh, without the tables for its devices, so that a search is fast.
-
-    Parameters
-    ----------
-    blanks : (cells + 1,) float64
-        π_0…π_V.
-    sampling, refresh : float
-        π_s and ρ.
-    """
-
-    blanks: NDArray[np.float64]
-    sampling: float
-    refresh: float
-    rounds: int = 2
-
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return what is proved about a view."""
-        return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)
-
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the standard error of cell 1, (1,)."""
-        received = ResponseCounts.from_truth(int(true_counts.sum()), None, None, rounds=2, truth_round=2)
-        variance = refreshed_variance(
-            sampling=self.sampling, blank=self.blanks[1:2], refresh=self.refresh, received=received
-        )
-        return variance.std_error(true_counts[1:2])
-
-
 def _refreshed(target: Target, shape: Shape, sampling: float) -> Candidate:
     share, refresh = LEAST + shape[0] * (1.0 - 2.0 * LEAST), shape[1]
     zero = share * (1.0 - sampling)
-    blanks = np.full(target.cells + 1, (1.0 - share) * (1.0 - sampling) / target.cells)
-    blanks[0] = zero
-    sketch = RefreshedSketch(blanks, sampling, refresh)
-    return Candidate(sketch, target, {"sampling": sampling, "blank_zero": zero, "refresh": refresh})
-
-
-def _finish_refreshed(target: Target, parameters: Mapping[str, Any]) -> SamplingPrivacy:
-    """Return the mechanism with the parameters of a sketch."""
-    with unwarned():
-        return SamplingPrivacy(cells=target.cells, **parameters)
+    made = SamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero, refresh=refresh)
+    return Candidate(made, target, {"sampling": sampling, "blank_zero": zero, "refresh": refresh})
 
 
 def _not_refreshed(target: Target) -> str | None:
@@ -271,44 +218,35 @@ def _needs_delta(target: Target) -> str | None:
 
 
 SAMPLING = (
-    Family(
-        "sampling_privacy",
-        "sampling_privacy",
-        PROBABILITY,
-        LETTER,
-        (_plain,),
-        starts=_plain_shapes,
-        reason=_needs_delta,
-    ),
+    Family("sampling_privacy", PROBABILITY, LETTER, (_plain,), starts=_plain_shapes, reason=_needs_delta),
     Family(
         "sampling_privacy_refreshed",
-        "sampling_privacy",
         PROBABILITY,
         LETTER,
         (_refreshed,),
         starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
         refusal=_not_refreshed,
-        finish=_finish_refreshed,
+        kind="sampling_privacy",
         pointless=_no_better,
     ),
     Family(
         "sampling_privacy_suppressed",
-        "sampling_privacy",
         PROBABILITY,
         LETTER,
         (_sampling_suppressed,),
         starts=suppression_shapes,
         refusal=_not_suppressed,
         reason=_needs_delta,
+        kind="sampling_privacy",
     ),
     Family(
         "sampling_privacy_binary",
-        "sampling_privacy",
         PROBABILITY,
         LETTER,
         (_binary,),
         starts=_binary_shapes,
         refusal=suppressed_elsewhere,
         reason=_needs_delta,
+        kind="sampling_privacy",
     ),
 )

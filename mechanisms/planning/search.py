@@ -2,10 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 from scipy.stats import qmc
 
 from mechanisms.parameter import ParameterError
-from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate, PlannableMechanism
+from mechanisms.planning.candidate import IMPOSSIBLE, INFINITE, Candidate
 from mechanisms.planning.target import Target
 
 Shape: TypeAlias = tuple[float, ...]
@@ -361,8 +361,6 @@ class Family:
     ----------
     name : str
         Its name in a plan.
-    kind : str
-        Its kind in a scenario file.
     dial : Dial
         Its privacy parameter.
     letter : str
@@ -376,26 +374,29 @@ class Family:
         Returns why the family does not apply to a target, as a sentence; None if it applies.
     reason : callable, optional
         Returns why no parameters meet a target, as a sentence; None for a general reason.
-    finish : callable, optional
-        Makes the mechanism from a target and parameters, if the search uses a sketch of it.
     guess : callable
         Returns the best value of the dial, if the search of another family has found it; else None. It is used if the
         target is met there.
     pointless : callable
         Returns why the candidate found is no better than a simpler mechanism, as a sentence; None if it is better.
+    kind : str, optional
+        Its kind in a scenario file; its name, if not given.
     """
 
     name: str
-    kind: str
     dial: Dial
     letter: str
     makes: Sequence[Make]
     starts: Callable[[Target], Sequence[Shape]] = _no_shapes
     refusal: Callable[[Target], str | None] = _nothing
     reason: Callable[[Target], str | None] = _nothing
-    finish: Callable[[Target, Mapping[str, Any]], PlannableMechanism] | None = None
     guess: Callable[[Target], float | None] = _nothing
     pointless: Callable[[Target, Candidate], str | None] = _nothing
+    kind: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the kind."""
+        object.__setattr__(self, "kind", self.kind or self.name)
 
     def best(self, target: Target) -> Candidate | None:
         """Return the best candidate that meets the target, or None."""
@@ -416,14 +417,7 @@ class Family:
                 found.append(candidate)
         return min(found, key=lambda candidate: candidate.score, default=None)
 
-    def most_private(self, target: Target) -> Candidate | None:
-        """Return the candidate with its dial at the low end: the most private one."""
-        return self._at(target, self.dial.low)
-
-    def least_private(self, target: Target) -> Candidate | None:
-        """Return the candidate with its dial at the high end: the least private one."""
-        return self._at(target, self.dial.high)
-
-    def _at(self, target: Target, value: float) -> Candidate | None:
+    def at(self, target: Target, value: float) -> Candidate:
+        """Return the candidate with its dial at this value, and the first shape that a search starts from."""
         starts = self.starts(target)
         return self.makes[0](target, starts[0] if starts else (), value)

@@ -1,7 +1,6 @@
 """Target of a plan: the size of the city, the view, and the privacy or the error to reach."""
 
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,26 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.mechanism import Counts
-from mechanisms.parameter import ParameterError, check_epsilon, check_integer
+from mechanisms.parameter import ParameterError, check_epsilon, check_integer, to_number
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
 
-VIEWS = (
-    "report",
-    "report_round_1",
-    "report_round_2",
-    "report_round_3",
-    "linked_reports",
-    "released",
-    "released_differences",
-    "released_counts",
-    "shuffled",
-    "shuffled_round_1",
-    "shuffled_round_2",
-    "shuffled_round_3",
-)
+RELEASED = ("released", "released_differences", "released_counts")
+ROUNDS = ("", "_round_1", "_round_2", "_round_3")
+VIEWS = (*(f"report{r}" for r in ROUNDS), "linked_reports", *RELEASED, *(f"shuffled{r}" for r in ROUNDS))
 """Views to plan for. "report" and "shuffled" mean the worst round; "released" means what the mechanism publishes."""
 
-RELEASED = ("released", "released_differences", "released_counts")
 MOST_CELLS, MOST_DEVICES, MOST_QUERIES = 10**6, 10**12, 10**6
 
 
@@ -105,9 +92,9 @@ class Target:
             raise ParameterError("error", f"must not be given together with epsilon ({self.epsilon:g})", self.error)
         if self.epsilon is not None and math.isinf(check_epsilon(self.epsilon)):
             raise ParameterError("epsilon", "must be finite", self.epsilon)
-        if not _is_number(self.delta) or not 0.0 <= self.delta < 1.0:
+        if not 0.0 <= to_number(self.delta) < 1.0:
             raise ParameterError("delta", "must be a probability below 1", self.delta)
-        if self.error is not None and not (_is_number(self.error) and 0.0 < self.error < math.inf):
+        if self.error is not None and not 0.0 < to_number(self.error) < math.inf:
             raise ParameterError("error", "must be a finite number of vehicles above 0", self.error)
 
     def _check_crowd(self) -> None:
@@ -147,7 +134,7 @@ class Target:
             return self
         return replace(self, crowd=most)
 
-    def views(self, *, rounds: int, differences: bool) -> tuple[View, ...]:  # noqa: PLR0911 - a return a kind of view
+    def views(self, *, rounds: int, differences: bool) -> tuple[View, ...]:
         """Return the views of a mechanism that the target refers to; the target must be met for each.
 
         Parameters
@@ -158,25 +145,15 @@ class Target:
             Whether the mechanism publishes differences of two rounds' counts rather than its counts.
         """
         queries = self.queries
-        every = range(1, rounds + 1)
         if self.view == "linked_reports":
             return (LinkedReports(queries),)
-        if self.view == "report":
-            return tuple(Report(round_, queries) for round_ in every)
-        if self.view == "shuffled":
-            return tuple(Shuffled(round_, self.population, queries) for round_ in every)
         if self.view in RELEASED:
             if differences and self.view != "released_counts":
                 crowd = self.crowd if self.k is not None else self.known_crowd
                 return (ReleasedDifferences(crowd, self.k, queries),)
             return (ReleasedCounts(self.known_crowd, queries),)
-        named = re.fullmatch(r"(report|shuffled)_round_(\d)", self.view)
-        round_ = 1 if rounds == 1 or named is None else int(named[2])
-        if named is not None and named[1] == "shuffled":
-            return (Shuffled(round_, self.population, queries),)
-        return (Report(round_, queries),)
-
-
-def _is_number(value: object) -> bool:
-    """Return whether a value is a number and not NaN."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+        kind, _, round_ = self.view.partition("_round_")
+        chosen = range(1, rounds + 1) if rounds == 1 or not round_ else (int(round_),)
+        if kind == "shuffled":
+            return tuple(Shuffled(number, self.population, queries) for number in chosen)
+        return tuple(Report(number, queries) for number in chosen)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainccinv, betaincinv
 
-from mechanisms.parameter import ParameterError, check_epsilon
+from mechanisms.parameter import ParameterError, check_counts, check_epsilon
 from mechanisms.privacy.claim import LARGEST_EPSILON
 
 
@@ -35,12 +35,9 @@ def clopper_pearson(
     """
     if not 0.0 < alpha <= 0.5:
         raise ParameterError("alpha", "must be above 0 and at most 1/2", alpha)
-    hits, of = np.broadcast_arrays(np.asarray(successes), np.asarray(trials))
-    for field, array in (("successes", hits), ("trials", of)):
-        if array.dtype.kind not in "iu":
-            raise ParameterError(field, "must hold integers", str(array.dtype))
-        if array.size and array.min() < 0:
-            raise ParameterError(field, "must not be negative", int(array.min()))
+    hits, of = np.broadcast_arrays(
+        check_counts("successes", successes, signed=False), check_counts("trials", trials, signed=False)
+    )
     if (hits > of).any():
         raise ParameterError("successes", "must not exceed trials", int(hits[hits > of].flat[0]))
     lower = np.where(hits == 0, 0.0, betaincinv(np.maximum(hits, 1), of - hits + 1, alpha))

@@ -46,18 +46,14 @@ def _stirling_error(n: NDArray[np.float64]) -> NDArray[np.float64]:
     direct = gammaln(n + 1.0) - (n + 0.5) * np.log(n) + n - 0.5 * math.log(2.0 * math.pi)
     square = n * n
     series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / 1188 / square) / square) / square) / square) / n
-    error: NDArray[np.float64] = np.where(n < 16.0, direct, series)
-    return error
+    return np.where(n < 16.0, direct, series)
 
 
 def _deviance(x: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return x·ln(x/mean) + mean − x, by ln(1 + (mean − x)/x) where the logarithm would lose its digits."""
     relative = (mean - x) / x
     near = np.abs(relative) < 0.5
-    deviance: NDArray[np.float64] = np.where(
-        near, x * (relative - np.log1p(np.where(near, relative, 0.0))), x * np.log(x / mean) + mean - x
-    )
-    return deviance
+    return np.where(near, x * (relative - np.log1p(np.where(near, relative, 0.0))), x * np.log(x / mean) + mean - x)
 
 
 def mass_above(k: Whole, n: Whole, p: float) -> NDArray[np.float64]:

@@ -172,8 +172,7 @@ class _Curve:
 
     def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of h at each x between its kinks."""
-        slope: NDArray[np.float64] = -self._q_above[np.searchsorted(self.ratios, x, side="right")]
-        return slope
+        return -self._q_above[np.searchsorted(self.ratios, x, side="right")]
 
 
 def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -186,8 +185,7 @@ def _rising(slope: NDArray[np.float64], length: NDArray[np.float64]) -> NDArray[
         return slope
     from scipy.optimize import isotonic_regression  # noqa: PLC0415 - half a second, and hardly ever needed
 
-    rising: NDArray[np.float64] = isotonic_regression(slope, weights=length).x
-    return rising
+    return isotonic_regression(slope, weights=length).x
 
 
 def _distinct(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -201,8 +199,7 @@ def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.f
     before, after = gap[:-1], gap[1:]
     cross = before * after < 0
     share = before[cross] / (before[cross] - after[cross])
-    crossings: NDArray[np.float64] = x[:-1][cross] + share * np.diff(x)[cross]
-    return crossings
+    return x[:-1][cross] + share * np.diff(x)[cross]
 
 
 # Greatest width of the loss grid, absolute and as a share of the largest loss, so that rounding inflates no small loss.

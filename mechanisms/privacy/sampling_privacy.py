@@ -264,7 +264,8 @@ def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], 
         return refreshed_release_claim(view, sampling=sampling, blanks=blanks, refresh=refresh)
     if isinstance(view, ReleasedDifferences):
         return released_differences_claim(view, sampling)
-    return _claim_counts(view, sampling=sampling, blanks=blanks)
+    cells, every = float(blanks[1:].sum()), float(blanks.sum())
+    return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
 
 
 def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
@@ -279,12 +280,6 @@ def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np
         if isinstance(view, Report)
         else shuffled_value_claim(view, sampling=sampling, blanks=blanks, local=report)
     )
-
-
-def _claim_counts(view: ReleasedCounts, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return the claim of the counts of both rounds without refresh."""
-    cells, every = float(blanks[1:].sum()), float(blanks.sum())
-    return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
 
 
 def printed_multi_value_leakage(*, sampling: float, blanks: ArrayLike) -> float:

@@ -142,7 +142,10 @@ class BlanketDelta:
     def _direction(self, one: float, other: float, epsilon: float) -> float:
         """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
         first, masses = window(self.devices - 1, self.unsampled)
-        low, width = self._outcomes(first + 1, first + len(masses), other)
+        # The values of b to sum over, for any of these numbers of draws, are low…low + width − 1.
+        low, _ = window(first + 1, other)
+        high, last_masses = window(first + len(masses), other)
+        width = high + len(last_masses) - low
         runs = max(LARGEST_PAIR_SUM // width, LEAST_RUNS)
         starts = np.arange(0, len(masses), -(-len(masses) // runs))
         draws = np.asarray(first + 1 + starts, dtype=np.float64)
@@ -165,13 +168,6 @@ class BlanketDelta:
         )
         left_out = 10.0 * LEFT_OUT if width <= self.devices or len(masses) < self.devices else 0.0
         return float(np.add.reduceat(masses, starts) @ by_draws) + left_out
-
-    @staticmethod
-    def _outcomes(fewest: int, most: int, probability: float) -> tuple[int, int]:
-        """Return the first value of b to sum over, for any number of draws in a range, and the number of values."""
-        low, _ = window(fewest, probability)
-        high, masses = window(most, probability)
-        return low, high + len(masses) - low
 
 
 def _last_outcome(

@@ -226,7 +226,7 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
     return PrivacyClaim.bound(math.inf, StronglySafeDelta(view.k, sampling, view.queries), f"{basis}{more}.")
 
 
-Form = Literal["worst crowd", "theorem 6", "chosen on the sample"]
+Form = Literal["worst crowd", "chosen on the sample"]
 
 
 def safe_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float) -> float:
@@ -298,7 +298,7 @@ class SafeDelta:
         β, below 1.
     choice_epsilon : float
         ε₁, spent on the choice: a pure ε, so ε₁ and the δ of the counts at ε − ε₁ compose.
-    form : {"worst crowd", "theorem 6", "chosen on the sample"}
+    form : {"worst crowd", "chosen on the sample"}
         The exact worst crowd at ε − ε₁; the paper's d there; or `sampled_choice_delta`.
     options : int
         Number of maps to choose from; with 1 no ε₁ is spent.
@@ -324,8 +324,8 @@ class SafeDelta:
         if self.form == "worst crowd":
             delta = worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
         else:
-            delta = strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest)
-        return min(1.0, self.queries * (self.options if self.form == "chosen on the sample" else 1) * delta)
+            delta = self.options * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest)
+        return min(1.0, self.queries * delta)
 
     @property
     def spent(self) -> float:
@@ -339,7 +339,6 @@ def safe_claim(curve: SafeDelta) -> PrivacyClaim:
     """Return the claim of a curve: its δ, and no finite ε at δ = 0, since all n of a crowd of n ≥ k may be sampled."""
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
-        "theorem 6": "LQS theorem 6, β = π_s, for any crowd",
         "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:

@@ -30,8 +30,9 @@ class BaseView:
 
     @property
     def name(self) -> str:
-        """Name of the view, from its class: ``linked_reports``, ``released_counts`` and so on."""
-        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+        """Name of the view, from its class and its round: ``linked_reports``, ``report_round_1`` and so on."""
+        name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).lower()
+        return f"{name}_round_{self.round}" if isinstance(self, Report | Shuffled) else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,6 @@ class Report(BaseView):
 
     round: int
     queries: int = 1
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``report_round_1``, ``report_round_2`` and so on."""
-        return f"report_round_{self.round}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +127,6 @@ class Shuffled(BaseView):
     round: int
     devices: int
     queries: int = 1
-
-    @property
-    def name(self) -> str:
-        """Name of the view: ``shuffled_round_1``, ``shuffled_round_2`` and so on."""
-        return f"shuffled_round_{self.round}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,7 @@ from mechanisms.local.mechanism import Counts
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.refinement.projections import Properties, RefinedEstimate
 
-COMBINE = Properties(
-    refinement="combine", biased=True, non_negative=False, total=None, ordered=False, never_worse="not promised"
-)
+COMBINE = Properties("combine", non_negative=False, ordered=False)
 
 
 @dataclass(frozen=True, eq=False)

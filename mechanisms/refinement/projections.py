@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from mechanisms.local.mechanism import Estimate
+from mechanisms.local.mechanism import Estimate, check_arrays
 from mechanisms.parameter import ParameterError, check_integer
 
 NeverWorse = Literal["in each cell", "over all cells", "not promised"]
@@ -35,11 +35,11 @@ class Properties:
     """
 
     refinement: str
-    biased: bool
-    non_negative: bool
-    total: Literal["asked", "estimated"] | None
-    ordered: bool
-    never_worse: NeverWorse
+    biased: bool = True
+    non_negative: bool = True
+    total: Literal["asked", "estimated"] | None = None
+    ordered: bool = True
+    never_worse: NeverWorse = "not promised"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,17 +76,7 @@ class RefinedEstimate:
         """Check that the arrays belong together."""
         if self.properties.never_worse not in get_args(NeverWorse):
             raise ParameterError("never_worse", f"must be one of {get_args(NeverWorse)}", self.properties.never_worse)
-        for field in ("count", "std_error", "lower", "upper"):
-            array = getattr(self, field)
-            if not isinstance(array, np.ndarray) or array.dtype != np.float64:
-                raise ParameterError(field, "must be a float64 array", getattr(array, "dtype", type(array).__name__))
-            if array.ndim != 1 or array.shape != self.count.shape:
-                raise ParameterError(field, "must have one value per cell", array.shape)
-        if not np.isfinite(self.count).all():
-            raise ParameterError("count", "must be finite", float(self.count[~np.isfinite(self.count)][0]))
-        if not (self.lower <= self.upper).all():
-            cell = int((~(self.lower <= self.upper)).argmax())
-            raise ParameterError("lower", f"must not exceed upper, at cell {cell + 1}", float(self.lower[cell]))
+        check_arrays(self, refined=True)
 
     def __len__(self) -> int:
         """Return the number of cells."""
@@ -97,14 +87,11 @@ class RefinedEstimate:
         return f"<RefinedEstimate by {self.properties.refinement}: {len(self)} cells, {self.count.sum():.1f} devices>"
 
 
-def unrefined_interval(interval: str) -> str:
-    """Return the name of the interval of a refined estimate that keeps the unrefined interval."""
-    return f"{interval}, unrefined"
-
-
-CLIP = Properties(
-    refinement="clip", biased=True, non_negative=True, total=None, ordered=True, never_worse="in each cell"
-)
+def refined(estimate: Estimate, count: NDArray[np.float64], properties: Properties) -> RefinedEstimate:
+    """Return refined counts with the unrefined interval; their standard error is not known."""
+    unknown = np.full(len(estimate), np.nan)
+    interval = f"{estimate.interval}, unrefined"
+    return RefinedEstimate(count, unknown, estimate.lower, estimate.upper, interval, properties)
 
 
 def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
@@ -131,14 +118,7 @@ def clip(estimate: Estimate, *, asked: int) -> RefinedEstimate:
         Of unknown standard error (at most the unrefined one, as clipping brings no two values further apart).
     """
     asked = check_integer("asked", asked, at_least=0)
-    return RefinedEstimate(
-        np.clip(estimate.count, 0.0, float(asked)),
-        np.full(len(estimate), np.nan),
-        estimate.lower,
-        estimate.upper,
-        unrefined_interval(estimate.interval),
-        CLIP,
-    )
+    return refined(estimate, np.clip(estimate.count, 0.0, float(asked)), Properties("clip", never_worse="in each cell"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,25 +297,9 @@ def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> Re
     RefinedEstimate
         Of unknown standard error.
     """
-    return refined_to_total(
-        estimate,
-        project_onto_simplex(estimate.count, total_of(estimate.count, total, asked=asked)),
-        Properties(
-            refinement="simplex",
-            biased=True,
-            non_negative=True,
-            total=total,
-            ordered=True,
-            never_worse="over all cells" if total == "asked" else "not promised",
-        ),
-    )
-
-
-def refined_to_total(estimate: Estimate, count: NDArray[np.float64], properties: Properties) -> RefinedEstimate:
-    """Return refined counts with the unrefined interval; their standard error is not known."""
-    unknown = np.full(len(estimate), np.nan)
-    interval = unrefined_interval(estimate.interval)
-    return RefinedEstimate(count, unknown, estimate.lower, estimate.upper, interval, properties)
+    count = project_onto_simplex(estimate.count, total_of(estimate.count, total, asked=asked))
+    never_worse: NeverWorse = "over all cells" if total == "asked" else "not promised"
+    return refined(estimate, count, Properties("simplex", total=total, never_worse=never_worse))
 
 
 def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:
@@ -372,7 +336,7 @@ def norm_sub(estimate: Estimate, *, asked: int, total: Total = "estimated") -> R
         Of unknown standard error, with the unrefined interval; the count may lie outside it.
     """
     count = norm_sub_counts(estimate.count, total_of(estimate.count, total, asked=asked))
-    return refined_to_total(estimate, count, _properties("norm_sub", total))
+    return refined(estimate, count, Properties("norm_sub", total=total))
 
 
 def norm_sub_counts(count: NDArray[np.float64], total: float) -> NDArray[np.float64]:
@@ -413,16 +377,5 @@ def norm_mul(estimate: Estimate, *, asked: int, total: Total = "estimated") -> R
     largest = float(clipped.max())
     # Division by the largest first, so that the sum of very small counts is not rounded to 0.
     shares = clipped / largest if largest > 0 else np.ones_like(clipped)
-    count: NDArray[np.float64] = shares * (wanted / float(shares.sum()))
-    return refined_to_total(estimate, count, _properties("norm_mul", total))
-
-
-def _properties(refinement: str, total: Total) -> Properties:
-    return Properties(
-        refinement=refinement,
-        biased=True,
-        non_negative=True,
-        total=total,
-        ordered=True,
-        never_worse="not promised",
-    )
+    count = shares * (wanted / float(shares.sum()))
+    return refined(estimate, count, Properties("norm_mul", total=total))

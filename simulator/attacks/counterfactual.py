@@ -6,18 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.inference import (
-    NoLikelihoodError,
-    OwnReportMasses,
-    OwnValueLaw,
-    best_guess,
-    contribution,
-    crafted_encodings,
-    difference_log_ratio,
-    forged_reports,
-    own_reports_guess_success,
-    posterior,
-)
+from mechanisms.inference.direct_encoding import OwnValueLaw
+from mechanisms.inference.known_others import OwnReportMasses, difference_log_ratio, own_reports_guess_success
+from mechanisms.inference.likelihood import best_guess, posterior
+from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.transcript import IntArray
 from simulator.attacks.observation import OwnReports

@@ -7,16 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.inference import (
-    best_guess,
-    guess_cells,
-    guess_success,
-    log_likelihood,
-    posterior,
-    repeated_log_likelihood,
-    sampled_guess_success,
-    sampled_posterior,
-)
+from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
+from mechanisms.inference.likelihood import best_guess, guess_cells, log_likelihood, posterior, repeated_log_likelihood
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer
 from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechanisms.inference import NoLikelihoodError
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import LocalMechanism, NotEstimableError, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from scenarios import Fault, Scenario, ScenarioError

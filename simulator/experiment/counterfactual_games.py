@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.inference import dropped_others_success, guess_cells, guess_success, released_twice_success
+from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.dropout import dropped_others_success, released_twice_success
+from mechanisms.inference.likelihood import guess_cells
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 from synthetic_campaigns import CELLS, DEPLOYMENTS, EVERYBODY, FAMILY, SAMPLING, attack, campaign, tried
 
-from mechanisms.inference import log_likelihood, posterior
+from mechanisms.inference.likelihood import log_likelihood, posterior
 from mechanisms.local import (
     AnonymizedDeniable,
     BinarySamplingPrivacy,

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binomtest
 from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, observe, tried
 
-from mechanisms.inference import log_likelihood
+from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared

@@ -5,7 +5,7 @@ from binary_query_cases import QUESTIONS
 from ldp_baseline_cases import BASELINES
 from mechanism_cases import MECHANISMS
 
-from mechanisms.inference import posterior, repeated_log_likelihood
+from mechanisms.inference.likelihood import posterior, repeated_log_likelihood
 from mechanisms.local import LocalHashing, SamplingPrivacy
 
 REFRESHED = {

@@ -196,31 +196,6 @@ def test_deniable_as_derived(shift, y, n, onward, inside, outside):
         assert no[1] == pytest.approx(base + shift * no_second)
 
 
-@pytest.mark.parametrize("onward_yes", [0.0, 0.1])
-def test_no_holders_are_solved_first(onward_yes):
-    mechanism = AnonymizedDeniable(cells=200, **{**DENIABLE, "shift": 0.8}, onward_yes=onward_yes)
-    true_counts = np.full(201, 30)
-    rng, devices = np.random.default_rng(73), int(true_counts.sum())
-    asked, seen = [devices] * 3, []
-    for _ in range(20):
-        counts = mechanism.sample_counts(true_counts, rng=rng)
-        seen.append(mechanism.no_holders(counts, counted=asked, asked=asked))
-    others, scale = devices - 30, 0.8 * 0.4 * 0.4
-    weights = mechanism._solve()[1]
-    scores = np.array([[weights[r] * (a[r] == 1) for r in range(3)] for a in mechanism.binary_query.answers]).sum(
-        axis=1
-    )
-    laws = [np.array(law) for law in (mechanism.binary_query.yes, mechanism.binary_query.no)]
-    variance = sum(n * (scores**2 @ law - (scores @ law) ** 2) for n, law in zip((30, others), laws, strict=True))
-    if onward_yes == 0.0:
-        assert variance == pytest.approx(others * (1 - scale) / scale)
-    check_moments(
-        np.concatenate(seen)[:, np.newaxis], np.full(1, others), np.sqrt([variance]), step=np.abs(scores).max() + 1.0
-    )
-    with pytest.raises(ParameterError, match="counted must be above 0 in every round"):
-        mechanism.no_holders(counts, counted=[devices, 0, 5], asked=asked)
-
-
 def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
     """Any answer of a Yes-holder may be a No-holder's; (⊥1, ⊥3, ⊥2) is a No-holder's for certain."""
     assert DENYING.binary_query.only_from_yes == ()

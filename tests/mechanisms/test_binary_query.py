@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mechanisms.local import ParameterError
+from mechanisms.local import ParameterError, SamplingAndNoise
 from mechanisms.local.common.binary_query import BinaryQuery, remainder
 from mechanisms.local.common.binary_query_mechanism import (
     LinearEstimator,
@@ -13,8 +13,8 @@ from mechanisms.local.common.binary_query_mechanism import (
     estimator_of_output,
 )
 from mechanisms.local.common.estimators import estimate_proportion, proportion_variance
-from mechanisms.local.common.packed_bits import AnswerReports, encode_answers, tally_answers
-from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.common.packed_bits import AnswerReports
+from mechanisms.local.common.response_counts import ResponseCounts, check_where
 from mechanisms.local.mechanism import NotEstimableError
 
 
@@ -32,8 +32,8 @@ def test_packing_and_unpacking_are_inverse(n, cells, outputs, seed):
     for where in (None, mask):
         rows = dense if where is None else dense[where]
         expected = (rows[:, :, np.newaxis] == np.arange(outputs)).sum(axis=0)
-        np.testing.assert_array_equal(tally_answers(reports, cells, outputs, where), expected)
-    np.testing.assert_array_equal(encode_answers(reports, cells, outputs).sum(axis=2), np.ones((n, cells)))
+        np.testing.assert_array_equal(reports.count(check_where(where, devices=n)), expected)
+    np.testing.assert_array_equal(reports.one_hot().sum(axis=2), np.ones((n, cells)))
 
 
 def test_answers_about_a_thousand_cells_take_two_bits_each():
@@ -56,7 +56,7 @@ def test_answer_reports_refuse_what_they_are_not():
     with pytest.raises(ParameterError, match=r"^cells must be at least 1"):
         AnswerReports(two, 0)
     with pytest.raises(ParameterError, match=r"^reports must be AnswerReports about 4 cells, 3 outputs"):
-        tally_answers(AnswerReports(two, 3), 4, 3, None)
+        SamplingAndNoise(cells=4, sampling=0.5, sampling_no=0.2).tally(AnswerReports(two, 3))
     with pytest.raises(ValueError, match="read-only"):
         AnswerReports(two, 3).bits[0] = 0
 

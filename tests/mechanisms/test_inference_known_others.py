@@ -11,15 +11,10 @@ from inference_cases import answers_of, uneven_prior
 from mechanism_statistics import FAMILY
 from scipy.stats import binom, chi2, multinomial
 
-from mechanisms.inference import (
-    NoLikelihoodError,
-    OwnReportMasses,
-    difference_log_ratio,
-    dropped_others_success,
-    guess_success,
-    own_reports_guess_success,
-    released_twice_success,
-)
+from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.dropout import dropped_others_success, released_twice_success
+from mechanisms.inference.known_others import OwnReportMasses, difference_log_ratio, own_reports_guess_success
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import released_differences_delta

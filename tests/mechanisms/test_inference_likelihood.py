@@ -11,16 +11,16 @@ from mechanism_statistics import FAMILY
 from scipy.stats import chi2
 
 from mechanisms.algebra import sampling_privacy
-from mechanisms.inference import (
-    NoLikelihoodError,
+from mechanisms.inference.bayes_success import sampled_posterior
+from mechanisms.inference.likelihood import (
     best_guess,
     guess_cells,
     log_likelihood,
     posterior,
     repeated_log_likelihood,
     report_law,
-    sampled_posterior,
 )
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (
     AnswerReports,
     BinarySamplingPrivacy,

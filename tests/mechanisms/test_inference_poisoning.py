@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from inference_cases import ALL, SMALL, answers_of
 
-from mechanisms.inference import (
-    NoLikelihoodError,
-    candidate_reports,
-    contribution,
-    crafted_encodings,
-    forged_reports,
-)
+from mechanisms.inference.poisoning import candidate_reports, contribution, crafted_encodings, forged_reports
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (
     AnswerReports,
     BinarySamplingPrivacy,

@@ -21,14 +21,9 @@ from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
 
 from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
-from mechanisms.inference import (
-    NoLikelihoodError,
-    guess_cells,
-    guess_success,
-    report_law,
-    sampled_guess_success,
-    sampled_posterior,
-)
+from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
+from mechanisms.inference.likelihood import guess_cells, report_law
+from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (
     AnonymizedDeniable,
     BinarySamplingPrivacy,

@@ -105,8 +105,9 @@ def test_a_bit_encoding_states_both_moves(kind, epsilon):
     """Between cells two bits change, to outside one; the claim is the worse, and says both."""
     baseline = kind(cells=3, epsilon=epsilon)
     matrix = unary_matrix(baseline.true_yes, baseline.false_yes, 3)
-    between = math.log1p(baseline.apart / baseline.false_yes) + math.log1p(baseline.apart / baseline.true_no)
-    to_outside = math.log1p(baseline.apart / min(baseline.false_yes, baseline.true_no))
+    bit = baseline.bit
+    between = math.log1p(bit.apart / bit.false_yes) + math.log1p(bit.apart / bit.true_no)
+    to_outside = math.log1p(bit.apart / min(bit.false_yes, bit.true_no))
     assert between == pytest.approx(matrix_epsilon(matrix[1:]), rel=1e-9)
     assert to_outside == pytest.approx(matrix_epsilon(matrix[:2]), rel=1e-9)
     assert to_outside < between

@@ -12,16 +12,8 @@ from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.binary_query import Answers, BinaryQuery, BinaryQueryCoins, batch_of_rows
 from mechanisms.local.common.estimators import estimate_proportion
 from mechanisms.local.common.intervals import QuadraticVariance, invert_tails
-from mechanisms.local.common.packed_bits import (
-    AnswerReports,
-    encode_answers,
-    tally_answers,
-)
-from mechanisms.local.common.response_counts import (
-    ResponseCounts,
-    estimate_between,
-    estimate_nothing,
-)
+from mechanisms.local.common.packed_bits import AnswerReports
+from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
@@ -384,11 +376,19 @@ class BinaryQueryMechanism(BaseMechanism):
 
     def encode(self, reports: AnswerReports) -> Vectors:
         """Return (n, V, outputs) int64: a 1 for the answer given about each cell."""
-        return encode_answers(reports, *self.tally_shape)
+        return self._check_reports(reports).one_hot()
 
     def tally(self, reports: AnswerReports, where: Where | None = None) -> Counts:
         """Return how often each answer was given about each cell, (V, outputs) int64."""
-        return tally_answers(reports, *self.tally_shape, where)
+        mask = check_where(where, devices=len(self._check_reports(reports)))
+        return reports.count(mask)
+
+    def _check_reports(self, reports: AnswerReports) -> AnswerReports:
+        """Reject reports with another number of cells or outputs."""
+        cells, outputs = self.tally_shape
+        if not isinstance(reports, AnswerReports) or (reports.cells, reports.outputs) != (cells, outputs):
+            raise ParameterError("reports", f"must be AnswerReports about {cells} cells, {outputs} outputs", reports)
+        return reports
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""

@@ -34,14 +34,8 @@ def estimate_difference(
     received : ResponseCounts
         Devices asked and counted.
     """
-    if received.silent:
-        return estimate_nothing(received, len(first))
-    if not received.ideal:
-        rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
-        count = (second * rates[1] - first * rates[0]) / sampling
-        variance = difference_variance(sampling=sampling, blank=blank, received=received)
-        ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=1.0, received=received)
-        return estimate_between(count, variance, ends, received)
+    if received.silent or not received.ideal:
+        return _estimate_rounds(first, second, sampling=sampling, blank=blank, kept=1.0, weight=1.0, received=received)
     difference = second - first
     count = difference / sampling
     # The difference of honest counts is in 0…N; forged counts must still give an interval.
@@ -187,8 +181,7 @@ def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -
         ρ.
     """
     again = blank / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blank)
-    kept: NDArray[np.float64] = (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
-    return kept
+    return (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
 
 
 def control_weight(
@@ -210,8 +203,7 @@ def control_weight(
         Devices asked and counted, with `silent` False.
     """
     share = received.counted[0] / max(received.asked) if max(received.asked) else 1.0
-    weight: NDArray[np.float64] = kept_share(blank, sampling=sampling, refresh=refresh) * share
-    return weight
+    return kept_share(blank, sampling=sampling, refresh=refresh) * share
 
 
 def estimate_refreshed(
@@ -247,14 +239,28 @@ def estimate_refreshed(
     Estimate
         With the interval of round two given round one.
     """
+    weight = control_weight(blank, sampling=sampling, refresh=refresh, received=received)
+    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    return _estimate_rounds(first, second, sampling=sampling, blank=blank, kept=kept, weight=weight, received=received)
+
+
+def _estimate_rounds(
+    first: NDArray[np.int64],
+    second: NDArray[np.int64],
+    *,
+    sampling: float,
+    blank: float | NDArray[np.float64],
+    kept: float | NDArray[np.float64],
+    weight: float | NDArray[np.float64],
+    received: ResponseCounts,
+) -> Estimate:
+    """Return (N·C₂/n₂ − λ·N·C₁/n₁ − (1 − λ)·Nπ_v)/π_s, with the interval of Y from C₂ given C₁."""
     if received.silent:
         return estimate_nothing(received, len(first))
     n = received.devices
     rates = [n / counted if counted else 0.0 for counted in received.counted]
-    weight = control_weight(blank, sampling=sampling, refresh=refresh, received=received)
     count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * blank)) / sampling
-    variance = refreshed_variance(sampling=sampling, blank=blank, refresh=refresh, received=received)
-    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    variance = difference_variance(sampling=sampling, blank=blank, received=received, kept=kept, weight=weight)
     ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, received=received)
     return estimate_between(count, variance, ends, received)
 

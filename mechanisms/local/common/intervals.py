@@ -9,7 +9,7 @@ from numpy.polynomial.polynomial import polyval
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, gammaln, ndtri
 
-from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.parameter import ParameterError, check_counts, check_probability
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +73,11 @@ def invert_binomial(
     ParameterError
         If a count is negative or not an integer, or a probability is out of range.
     """
-    seen = np.asarray(successes)
-    if seen.dtype.kind not in "iu":
-        raise ParameterError("successes", "must hold integers", str(seen.dtype))
-    if seen.size and seen.min() < 0:
-        raise ParameterError("successes", "must not be negative", int(seen.min()))
+    seen = check_counts("successes", successes, signed=False)
     probability = check_probability("probability", probability, above_zero=True)
     alpha = _check_level(level)
     # A tally has few different values, however many cells: each is solved once.
-    values, place = np.unique(seen.astype(np.int64, copy=False), return_inverse=True)
+    values, place = np.unique(seen, return_inverse=True)
     place = place.reshape(seen.shape)
     if probability == 1.0:
         return values[place].copy(), values[place].copy()
@@ -96,8 +92,7 @@ def invert_binomial(
     def too_many(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
         # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), decreasing in n; 1 at n = d.
         tail = np.asarray(betaincc(d + 1, np.maximum(n - d, 1), probability))
-        rejected: NDArray[np.bool_] = (n > d) & (tail <= half)
-        return rejected
+        return (n > d) & (tail <= half)
 
     guess = np.maximum(values, (values / probability).astype(np.int64))
     step = np.ceil(np.sqrt(values + 1.0) / probability).astype(np.int64)
@@ -200,8 +195,7 @@ def invert_tails(
         place = away + trials * chance
         inside = betainc(np.maximum(place, TINY), np.maximum(trials - place + 1.0, TINY), chance)
         found: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
-        likely: NDArray[np.float64] = masses @ np.where(variance <= TINY, away <= TINY, found)
-        return likely
+        return masses @ np.where(variance <= TINY, away <= TINY, found)
 
     guess, width = np.floor(centre).astype(np.int64), np.ceil(2.0 * reach).astype(np.int64)
     floor, start = np.full_like(guess, -1), np.maximum(guess - width, 0)
@@ -418,8 +412,7 @@ def hypergeometric(devices: int, marked: IntArray, drawn: int) -> FloatArray:
     """Return P(k of n drawn are marked), (rows, most marked + 1) float64, if Y of the N devices are marked."""
     y, k = marked[:, np.newaxis], np.arange(int(marked.max(initial=0)) + 1)
     total = log_choose(np.array(devices), np.array(drawn))
-    masses: FloatArray = np.exp(log_choose(y, k) + log_choose(devices - y, drawn - k) - total)
-    return masses
+    return np.exp(log_choose(y, k) + log_choose(devices - y, drawn - k) - total)
 
 
 def log_choose(n: IntArray, k: IntArray | int) -> FloatArray:
@@ -435,5 +428,4 @@ def _third(n: int, devices: int, p: FloatArray, q: FloatArray, share: FloatArray
     within = q_spread * (1.0 - 2.0 * q) * (1.0 - share) + p_spread * (1.0 - 2.0 * p) * share
     crossed = 3.0 * (p - q) * (p_spread - q_spread) * split * left / max(devices - 1, 1)
     between = (p - q) ** 3 * split * (1.0 - 2.0 * share) * left * (left - n) / max((devices - 1) * (devices - 2), 1)
-    third: FloatArray = n * (within + crossed + between)
-    return third
+    return n * (within + crossed + between)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.kernel import compiled
-from mechanisms.local.common.response_counts import check_where
 from mechanisms.parameter import ParameterError, check_integer
 
 WORD = 64
@@ -229,6 +228,10 @@ class AnswerReports(PackedReports):
         """Return the numbers of devices and cells."""
         return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
 
+    def one_hot(self) -> NDArray[np.int64]:
+        """Return (n, cells, outputs) int64: a 1 for the answer given about each cell; meant for few devices."""
+        return np.eye(self.outputs, dtype=np.int64)[self.to_dense()]
+
     def count(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return (cells, outputs) int64: how often each answer was given about each cell.
 
@@ -247,21 +250,6 @@ class AnswerReports(PackedReports):
         return counts
 
 
-def encode_answers(reports: AnswerReports, cells: int, outputs: int) -> NDArray[np.int64]:
-    """Return (n, cells, outputs) int64: a 1 for the answer given about each cell."""
-    dense = _check_answers(reports, cells, outputs).to_dense()
-    vectors: NDArray[np.int64] = (dense[:, :, np.newaxis] == np.arange(outputs, dtype=np.uint8)).astype(np.int64)
-    return vectors
-
-
-def tally_answers(
-    reports: AnswerReports, cells: int, outputs: int, where: NDArray[np.bool_] | None
-) -> NDArray[np.int64]:
-    """Return how many of the masked devices gave each answer about each cell, (cells, outputs) int64."""
-    mask = check_where(where, devices=len(_check_answers(reports, cells, outputs)))
-    return reports.count(mask)
-
-
 @compiled
 def set_answers(
     planes: NDArray[np.uint64], truth: NDArray[np.int32], answers: NDArray[np.uint8]
@@ -277,13 +265,6 @@ def set_answers(
                     planes[i, plane, bit >> 6] |= one
                 else:
                     planes[i, plane, bit >> 6] &= ~one
-
-
-def _check_answers(reports: AnswerReports, cells: int, outputs: int) -> AnswerReports:
-    """Reject reports with another number of cells or outputs."""
-    if not isinstance(reports, AnswerReports) or reports.cells != cells or reports.outputs != outputs:
-        raise ParameterError("reports", f"must be AnswerReports about {cells} cells, {outputs} outputs", reports)
-    return reports
 
 
 # Number of random words drawn at once: 2 MB, which stay in the cache until they are used.
