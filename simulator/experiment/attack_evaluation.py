@@ -16,7 +16,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, IntArray
-from simulator.experiment.attack_records import COUNT, CampaignRecord, StoredTranscripts, record_campaigns
+from simulator.experiment.attack_records import CampaignRecord, StoredTranscripts, record_campaigns
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.guess_games import (
     AttackContext,
@@ -25,7 +25,6 @@ from simulator.experiment.guess_games import (
     NotPlayableError,
 )
 from simulator.experiment.releases import CampaignRelease
-from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.sensing.campaign import fleet_order
 from simulator.sensing.query import Query
 from simulator.streams import Streams
@@ -86,15 +85,19 @@ class Finding:
     unit: str | None = None
 
 
+_DTYPES: Mapping[Any, str] = {
+    **dict.fromkeys((str, str | None), "str"),
+    **dict.fromkeys((int, int | None), "Int64"),
+    float | None: "float64",
+}
+ATTACK_COLUMNS = {field.name: _DTYPES[field.type] for field in fields(Finding)}
+"""Columns of `attacks.parquet`, and their dtypes."""
+
+
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     """Return the table of `attacks.parquet`, one row for each finding."""
-    names = [field.name for field in fields(Finding)]
-    return pd.DataFrame(
-        {
-            name: pd.Series([getattr(finding, name) for finding in findings], dtype=ATTACK_COLUMNS[name])
-            for name in names
-        }
-    )
+    columns = ATTACK_COLUMNS.items()
+    return pd.DataFrame({name: pd.Series([getattr(row, name) for row in findings], dtype=of) for name, of in columns})
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,7 +350,7 @@ def check_attacks(
     ScenarioError
         If there is such a coalition; the message lists the parties that exist.
     """
-    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
+    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == "count"]
     faults = []
     for attack in scenario.attacks:
         needed = {party for party in parties_of(attack.coalition) if party == MIXER or party.startswith("server:")}

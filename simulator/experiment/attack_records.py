@@ -12,11 +12,10 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray, Released, StoredEntries
 from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.query import Query
+from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
 
 Cells = npt.NDArray[np.int32]
-COUNT = "count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +121,7 @@ class CampaignRecord:
     @property
     def servers(self) -> int:
         """The number of servers."""
-        return sum(party.startswith("server:") for party in self.parties)
+        return len(self.deployment.servers_of(self.mechanism))
 
     @property
     def publishes_counts(self) -> bool:
@@ -282,52 +281,32 @@ def record_campaigns(
     fleet
         The numbers of all vehicles in random order.
     """
-    kept: dict[tuple[str, str], list[QueryRecord]] = {}
-    for query in queries:
-        if query.statistic != COUNT:
-            continue
-        occupancy = query.truth.copy()
-        occupancy[0] -= outside
-        for answer in query.answers:
-            if answer.mechanism not in mechanisms:
-                continue
-            of_this = kept.setdefault((query.campaign, answer.mechanism), [])
-            if answer.mechanism in query.recorded:
-                found = query.recorded[answer.mechanism]
-                of_this.append(
-                    QueryRecord(
-                        found.recorded,
-                        found.truth,
-                        occupancy,
-                        found.counts,
-                        [account.asked for account in answer.rounds],
-                        [account.counted for account in answer.rounds],
-                        getattr(answer.estimate, "count", None),
-                        query.time_s,
-                    )
-                )
     return {
         (campaign, name): CampaignRecord(
             deployments[campaign],
             mechanisms[name],
-            tuple(records),
-            k=_least(releases[campaign], name),
-            noised=_noised(releases[campaign], name, mechanisms[name]),
+            tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
+            *_replaced(releases[campaign], name, mechanisms[name]),
             fleet=fleet,
         )
-        for (campaign, name), records in kept.items()
+        for (campaign, name), found in answers_of_devices(queries).items()
     }
 
 
-def _least(release: CampaignRelease, mechanism: str) -> int | None:
-    """Return the k below which a release suppresses a mechanism's values; None if it does not suppress."""
-    suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
-    return int(release.section["k"]) if suppresses else None
+def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
+    found, occupancy = query.recorded[answer.mechanism], query.truth.copy()
+    occupancy[0] -= outside
+    values = getattr(answer.estimate, "count", None)
+    counts, time_s = found.counts, query.time_s
+    return QueryRecord(found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s)
 
 
-def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
-    """Return in words the release that replaces a mechanism's counts or differences; empty if there is none."""
+def _replaced(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> tuple[int | None, str]:
+    """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
+
+    The k is None if nothing is suppressed; the words are empty if counts or differences are published.
+    """
     if name not in release.counts:
-        return ""
-    suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
-    return "" if suppressed_differences else release.words
+        return None, ""
+    k = int(release.section["k"]) if release.section["kind"] == "suppress" else None
+    return k, "" if k is not None and isinstance(mechanism, SamplingPrivacy) else release.words

@@ -1,6 +1,6 @@
 """Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -160,6 +160,16 @@ class Answer:
     paired: bool = False
     """Whether only devices whose reports were received in every round were counted."""
 
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Devices asked, by round."""
+        return tuple(account.asked for account in self.rounds)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """Reports counted, by round."""
+        return tuple(account.counted for account in self.rounds)
+
 
 @dataclass(frozen=True, eq=False)
 class Query:
@@ -191,3 +201,16 @@ class Query:
     answers: list[Answer]
     statistic: str = "count"
     recorded: Mapping[str, RecordedReports] = field(default_factory=dict)
+
+
+def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, Answer]]]:
+    """Return the answers of devices to queries of counts, each with its query, by campaign and mechanism.
+
+    Refined estimates are left out: no device was asked for them.
+    """
+    found: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    for query in queries:
+        for answer in query.answers if query.statistic == "count" else ():
+            if answer.rounds:
+                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    return found
