@@ -16,17 +16,9 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, IntArray
-from simulator.experiment.attack_records import CampaignRecord, StoredTranscripts, record_campaigns
+from simulator.experiment.attack_records import CampaignRecord, StoredTranscripts
 from simulator.experiment.build.constructors import constructor_of
-from simulator.experiment.guess_games import (
-    AttackContext,
-    Columns,
-    Member,
-    NotPlayableError,
-)
-from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.campaign import fleet_order
-from simulator.sensing.query import Query
+from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
@@ -190,9 +182,9 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
     only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
-    present = [member for member in members_of(attack) if _is_there(member, record)]
+    absent = _absent(attack, record)
     # A coalition that spans campaigns needs at least one of its parties in each campaign.
-    return bool(present) if getattr(attack, "together", False) else len(present) == len(members_of(attack))
+    return len(absent) < len(attack.coalition) if getattr(attack, "together", False) else not absent
 
 
 def members_of(attack: Any) -> tuple[Member, ...]:
@@ -206,8 +198,10 @@ def members_of(attack: Any) -> tuple[Member, ...]:
     return tuple(members)
 
 
-def _is_there(member: Member, record: CampaignRecord) -> bool:
-    return member.vehicles > 0 or member.party in record.parties
+def _absent(attack: Any, record: CampaignRecord) -> list[str]:
+    """Return the parties of an attack's coalition that a campaign does not have."""
+    members = members_of(attack)
+    return [member.party for member in members if not (member.vehicles or member.party in record.parties)]
 
 
 def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
@@ -216,8 +210,7 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
         return
     if attack.kind == "shares" and record.deployment.kind != "secret_shared":
         yield "its servers hold no shares"
-    absent = [member.party for member in members_of(attack) if not _is_there(member, record)]
-    if absent:
+    if absent := _absent(attack, record):
         yield f"there is no {', '.join(absent)}"
 
 
@@ -366,31 +359,3 @@ def check_attacks(
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
     if faults:
         raise ScenarioError(scenario.name, faults)
-
-
-def attack_campaigns(
-    scenario: Scenario,
-    queries: Sequence[Query],
-    deployments: Mapping[str, Deployment],
-    mechanisms: Mapping[str, LocalMechanism],
-    *,
-    releases: Mapping[str, CampaignRelease],
-    vehicles: int,
-    streams: Streams,
-) -> AttackResults:
-    """Run the attacks of a scenario on its closed queries.
-
-    Raises
-    ------
-    ScenarioError
-        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
-    """
-    records = record_campaigns(
-        queries,
-        deployments,
-        mechanisms,
-        outside=scenario.population.outside,
-        releases=releases,
-        fleet=np.argsort(fleet_order(streams, vehicles)),
-    )
-    return run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)

@@ -259,10 +259,10 @@ def record_campaigns(
     queries: Sequence[Query],
     deployments: Mapping[str, Deployment],
     mechanisms: Mapping[str, LocalMechanism],
+    releases: Mapping[str, CampaignRelease],
     *,
     outside: int,
-    releases: Mapping[str, CampaignRelease],
-    fleet: npt.NDArray[np.int64] | None = None,
+    fleet: IntArray,
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 
@@ -274,10 +274,10 @@ def record_campaigns(
         By campaign.
     mechanisms
         By name.
-    outside
-        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     releases
         By campaign.
+    outside
+        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     fleet
         The numbers of all vehicles in random order.
     """

@@ -132,15 +132,11 @@ def _taken_outside(context: AttackContext, query: QueryRecord, places: IntArray)
 
 def _two_worlds(event: Mask, world: Mask) -> float:
     """Return an ε lower bound from the frequencies of an event in two worlds, with half of the probability of error."""
-    counts = {
-        "hits_p": int(event[world].sum()),
-        "trials_p": int(world.sum()),
-        "hits_q": int(event[~world].sum()),
-        "trials_q": int((~world).sum()),
-    }
-    return (
-        epsilon_lower_bound(**counts, alpha=CLAIMING_TOO_MUCH / 2) if counts["trials_p"] and counts["trials_q"] else 0.0
-    )
+    inside, outside = event[world], event[~world]
+    if not len(inside) or not len(outside):
+        return 0.0
+    hits_p, hits_q, alpha = int(inside.sum()), int(outside.sum()), CLAIMING_TOO_MUCH / 2.0
+    return epsilon_lower_bound(hits_p=hits_p, trials_p=len(inside), hits_q=hits_q, trials_q=len(outside), alpha=alpha)
 
 
 def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:

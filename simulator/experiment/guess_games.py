@@ -252,8 +252,13 @@ class AttackContext:
         """Return a query with the targets only."""
         return next(one for one in self.record.queries if one.number == query)
 
-    def places(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
-        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
+    def places(self, query: int, kind: HandleKind, handles: IntArray | None) -> IntArray:
+        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices.
+
+        Without handles the device is the only target.
+        """
+        if handles is None:
+            return np.zeros(1, dtype=np.int64)
         return places_of(self.stored.devices(query, kind, handles), self.targets(query).recorded.devices)
 
     def _own(self, query: QueryRecord, campaign: CampaignRecord) -> OwnReports | None:
@@ -432,12 +437,9 @@ def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> 
     hits = trials = 0
     for context, found in sampled:
         query = context.targets(found.query)
-        if found.handles is None:
-            places, rows = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        else:
-            places = context.places(found.query, found.handle_kind, found.handles)
-            rows = np.flatnonzero(places >= 0)
-            places = places[rows]
+        places = context.places(found.query, found.handle_kind, found.handles)
+        rows = np.flatnonzero(places >= 0)
+        places = places[rows]
         first, second = (np.asarray(reports[places]) for reports in query.recorded.reports)
         inside = query.truth[places] > 0
         was_sampled = (first == 0) & (second == query.truth[places])

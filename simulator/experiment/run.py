@@ -5,16 +5,14 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import simpy
 
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment import build
-from simulator.experiment.attack_evaluation import (
-    attack_campaigns,
-    most_corrupted,
-    most_targets,
-)
+from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
+from simulator.experiment.attack_records import record_campaigns
 from simulator.experiment.build.servers import build_channel
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
@@ -23,7 +21,7 @@ from simulator.experiment.run_record import FlowCheckRecord
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
-from simulator.sensing.campaign import Campaign, SensingContext, moments_of
+from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
 from simulator.sensing.query import Memories, Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
@@ -43,14 +41,8 @@ class Progress(Protocol):
         """Report that the simulation has reached `time_s`."""
 
 
-class Silent:
+class Silent(Progress):
     """A progress receiver that ignores all reports."""
-
-    def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
-
-    def advance_to(self, time_s: float) -> None:
-        """Report that the simulation has reached `time_s`."""
 
 
 _BEATS = 100
@@ -126,15 +118,11 @@ def run_scenario(
         traffic = traffic.model_copy(update={"beside": [alone]})
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
-        attacked = attack_campaigns(
-            scenario,
-            queries,
-            parts.deployments,
-            parts.mechanisms,
-            releases=parts.releases,
-            vehicles=engine.vehicles,
-            streams=streams,
+        fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
+        records = record_campaigns(
+            queries, parts.deployments, parts.mechanisms, parts.releases, outside=outside, fleet=fleet
         )
+        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         outcome = RunOutcome(
@@ -222,14 +210,5 @@ def _simulate(
 
 def _end_s(parts: RunComponents) -> float:
     """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
-    moments = len(moments_of(parts.mechanisms.values()))
-    return max(
-        parts.scenario.scenario.duration_s,
-        *(
-            schedule.start_s
-            + (schedule.queries - 1) * schedule.every_s
-            + (moments - 1) * schedule.round_gap_s
-            + schedule.deadline_s
-            for schedule in build.build_schedules(parts.scenario).values()
-        ),
-    )
+    moments, schedules = len(moments_of(parts.mechanisms.values())), build.build_schedules(parts.scenario).values()
+    return max(parts.scenario.scenario.duration_s, *(schedule.end_s(moments) for schedule in schedules))

@@ -15,7 +15,7 @@ from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import Draws, Survey
+from simulator.sensing.survey import DRAWS, Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
@@ -158,33 +158,18 @@ class Campaign:
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
         yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
-            answers = {name: survey.close() for name, survey in surveys.items()}
+            closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
             minlength = max(m.cells for m in self.mechanisms.values()) + 1
             counts = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts[0] += asked.outside
-            context.closed(
-                Query(
-                    self.name,
-                    number,
-                    start_s,
-                    truth_s,
-                    counts,
-                    totals,
-                    [
-                        Answer(
-                            name,
-                            estimate,
-                            surveys[name].std_error(counts),
-                            rounds,
-                            name in self.publications,
-                            surveys[name].paired,
-                        )
-                        for name, (estimate, rounds) in answers.items()
-                    ],
-                    recorded={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},
-                )
-            )
+            published, recorded = self.publications, {name: survey.recorded() for name, survey in surveys.items()}
+            answers = [
+                Answer(name, estimate, surveys[name].std_error(counts), rounds, name in published, surveys[name].paired)
+                for name, (estimate, rounds) in closed.items()
+            ]
+            kept = {name: reports for name, reports in recorded.items() if reports is not None}
+            context.closed(Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept))
 
     def _query_speeds(
         self, env: simpy.Environment, number: int, question: SpeedQuestion
@@ -198,7 +183,7 @@ class Campaign:
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
             vehicles = self._select_devices(places)
             cells, speeds = context.cells_of(places)[vehicles], context.engine.speeds()[vehicles]
-        vocabulary = self.mechanisms[question.mechanism]
+        vocabulary, moment_s = self.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
             values, theory, account = survey_speeds(
                 question,
@@ -208,15 +193,11 @@ class Campaign:
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
                 sending=Transmission(
-                    TRUTH_MOMENT,
-                    context.clock.seconds(env.now),
-                    self.schedule.deadline_s,
-                    self.deployment.route(1, vocabulary),
+                    TRUTH_MOMENT, moment_s, self.schedule.deadline_s, self.deployment.route(1, vocabulary)
                 ),
                 noise=context.streams.of("channel", question.mechanism, self.name, number),
                 draws=context.streams.of("release", question.mechanism, self.name, number),
             )
-        moment_s = context.clock.seconds(env.now)
         yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
@@ -244,13 +225,7 @@ class Campaign:
             channel=context.channel,
             deadline_s=self.schedule.deadline_s,
             deployment=self.deployment,
-            draws=Draws(
-                coins=context.streams.of("coins", name, self.name, number),
-                noise=context.streams.of("channel", name, self.name, number),
-                parties=context.streams.of("parties", name, self.name, number),
-                release=context.streams.of("release", name, self.name, number),
-                handles=context.streams.of("handles", name, self.name, number),
-            ),
+            draws=Draws(*(context.streams.of(part, name, self.name, number) for part in DRAWS)),
             remember=lambda batch: context.memories.of(name, devices[batch]),
             publication=self.publications.get(name),
             targets=targets,

@@ -106,6 +106,11 @@ class Schedule:
     round_gap_s: float
     deadline_s: float
 
+    def end_s(self, moments: int) -> float:
+        """Return when the last query is closed, if each asks at this number of moments."""
+        last_s = self.start_s + (self.queries - 1) * self.every_s
+        return last_s + (moments - 1) * self.round_gap_s + self.deadline_s
+
 
 class Memories:
     """Enrols all devices of the run once for each mechanism, when its memory is first requested.

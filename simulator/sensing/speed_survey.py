@@ -98,24 +98,12 @@ def survey_speeds(
     devices = len(cells) + outside
     deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
     servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
-    fate = deliveries.fate
-    counted, late, lost = (
-        int(np.count_nonzero(fate == kind))
-        for kind in (DeliveryStatus.COUNTED, DeliveryStatus.LATE, DeliveryStatus.LOST)
-    )
+    counted, late, lost = np.bincount(deliveries.fate, minlength=len(DeliveryStatus)).tolist()
     copies = channel.copies(counted, rng=noise)
-    sent = (devices + copies) * bytes_up
-    account = RoundAccount(
-        devices,
-        devices,
-        counted,
-        late=late,
-        lost=lost,
-        duplicates=copies,
-        bytes_up=sent,
-        servers=servers.close(counted),
-    )
-    values, theory = _publish(question, cells, speeds, fate[: len(cells)] == DeliveryStatus.COUNTED, draws=draws)
+    messages = {"duplicates": copies, "bytes_up": (devices + copies) * bytes_up}
+    account = RoundAccount(devices, devices, counted, late, lost, **messages, servers=servers.close(counted))
+    received = deliveries.fate[: len(cells)] == DeliveryStatus.COUNTED
+    values, theory = _publish(question, cells, speeds, received, draws=draws)
     return values, theory, account
 
 
@@ -145,16 +133,8 @@ def _publish(
         theory = math.sqrt(question.release.std_error(reported) ** 2 + missed)
         rows.append((cell, truth, published.value, published.std_error, lower, upper, theory))
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
-    values = CellValues(
-        cell=table[0].astype(np.int64),
-        truth=table[1],
-        value=table[2],
-        std_error=table[3],
-        lower=table[4],
-        upper=table[5],
-        interval=question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports",
-    )
-    return values, table[6]
+    interval = question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports"
+    return CellValues(table[0].astype(np.int64), *table[1:6], interval=interval), table[6]
 
 
 def _widened(question: SpeedQuestion, published: ValueEstimate, received: int, rate: float) -> tuple[float, float]:

@@ -159,6 +159,10 @@ def count_by_rounds_present(
 Cells = npt.NDArray[np.int32]
 
 
+DRAWS = ("coins", "channel", "parties", "release", "handles")
+"""Names of the random streams of a survey, in the order of `Draws`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Draws:
     """The generators of a survey, one for each part, so that no part changes the random numbers of another.

@@ -1,7 +1,7 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from simulator.traffic.static import FileFormat, Owners
     from simulator.traffic.trace import Recording
 
+Simulated = TypeVar("Simulated", Fleet, Agents)
+
 
 def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
     """Build the engine that moves all vehicles in arrays, with trips and routes, and compile it.
@@ -42,7 +44,7 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
     InputError
         If the file of trips cannot be used.
     """
-    fleet = Fleet(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+    fleet = _simulated(Fleet, scenario, city.roads, streams=streams, stopwatch=stopwatch)
     with stopwatch.phase("compile"):
         fleet.compile()
     return fleet
@@ -50,11 +52,13 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
 
 def build_agents(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
     """Build the engine that runs one process a vehicle; errors as for `build_fleet`."""
-    return Agents(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+    return _simulated(Agents, scenario, city.roads, streams=streams, stopwatch=stopwatch)
 
 
-def _simulated(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch) -> dict[str, Any]:
-    """Return the parameters of an engine that simulates vehicles."""
+def _simulated(
+    class_: type[Simulated], scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch
+) -> Simulated:
+    """Return an engine that simulates vehicles, with its trips and routes."""
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
     paths = ShortestPaths(links, through=roads.through)
     with stopwatch.phase("demand"):
@@ -77,15 +81,7 @@ def _simulated(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    return {
-        "links": links,
-        "physics": physics,
-        "trips": trips,
-        "routes": routes,
-        "clock": clock,
-        "reactive": reactive,
-        "notes": planned.notes,
-    }
+    return class_(links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes)
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:
