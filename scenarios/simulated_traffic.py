@@ -145,6 +145,11 @@ class DrivenTraffic(TrafficSection):
     stuck_s: NotNegative = 30.0
     """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
 
+    @property
+    def trip_files(self) -> tuple[str, ...]:
+        """The files of trips, if trips are read from files."""
+        return (self.trips,) if isinstance(self.trips, str) else self.trips or ()
+
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between demand, vehicles and departures."""

@@ -41,8 +41,14 @@ class Progress(Protocol):
         """Report that the simulation has reached `time_s`."""
 
 
-class Silent(Progress):
+class Silent:
     """A progress receiver that ignores all reports."""
+
+    def phase(self, name: str, *, until_s: float | None = None) -> None:
+        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
+
+    def advance_to(self, time_s: float) -> None:
+        """Report that the simulation has reached `time_s`."""
 
 
 _BEATS = 100

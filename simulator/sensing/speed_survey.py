@@ -134,7 +134,8 @@ def _publish(
         rows.append((cell, truth, published.value, published.std_error, lower, upper, theory))
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
     interval = question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports"
-    return CellValues(table[0].astype(np.int64), *table[1:6], interval=interval), table[6]
+    cell = table[0].astype(np.int64)
+    return CellValues(cell, table[1], table[2], table[3], table[4], table[5], interval), table[6]
 
 
 def _widened(question: SpeedQuestion, published: ValueEstimate, received: int, rate: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from scenarios.kinds import names_of
 from scenarios.roads import RoadSection
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import constructor_of, faults_of_files
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
@@ -51,14 +51,10 @@ def build_city(scenario: Scenario) -> City:
     ScenarioError
         If the files hold no usable network, or the cells cannot be laid over it.
     """
-    try:
+    with faults_of_files(scenario, "roads"):
         roads, notes = build_roads(scenario.roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
-    try:
+    with faults_of_files(scenario, "traffic"):
         recorded = read_recorded(scenario.traffic, roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     if recorded is not None:
         notes += recorded.notes()
     if roads is None and recorded is None:
@@ -67,12 +63,9 @@ def build_city(scenario: Scenario) -> City:
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
-        cells, cell_notes = build_cells(scenario.cells, ground)
-    except InputError as error:
-        faults = [Fault("cells", fault) for fault in error.faults]
-        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
-    city = City(ground, cells, (*notes, *cell_notes))
-    try:
+        with faults_of_files(scenario, "cells"):
+            cells, cell_notes = build_cells(scenario.cells, ground)
+        city = City(ground, cells, (*notes, *cell_notes))
         check_memory(scenario, city)
     except ScenarioError as error:
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None
@@ -117,21 +110,20 @@ def _doubted(roads: RoadNetwork, section: Any) -> Built:
     return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
 
 
+def _options(section: RoadSection, *left_out: str) -> dict[str, Any]:
+    """Return the keys of a section that its reader has as parameters of the same name."""
+    return {name: value for name, value in section if name not in {"source", *left_out}}
+
+
 def gmns_roads(section: Any) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
     from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
     roads, report = read_gmns(
         scenarios.locate_folder(section.path),
-        crs=section.crs,
-        project_to=section.project_to,
         length_m=None if section.length_unit is None else in_metres(section.length_unit),
         speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        modes=section.modes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
+        **_options(section, "path", "length_unit", "speed_unit"),
     )
     return roads, report.notes()
 
@@ -148,14 +140,9 @@ def sumo_roads(section: Any) -> Built:
     """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
     from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
 
-    anchor = section.anchor
-    roads, report = read_sumo_net(
-        scenarios.locate(section.path),
-        vehicle_class=section.vehicle_class,
-        anchor=None if anchor is None else (anchor.lon, anchor.lat),
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
-    )
+    anchor = None if section.anchor is None else (section.anchor.lon, section.anchor.lat)
+    file, options = scenarios.locate(section.path), _options(section, "path", "anchor")
+    roads, report = read_sumo_net(file, anchor=anchor, **options)
     return roads, report.notes()
 
 
@@ -185,34 +172,18 @@ def none_roads(section: Any) -> Built:  # noqa: ARG001 - every source's function
 def grid_roads(section: Any) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
+    anchor = (section.anchor.lon, section.anchor.lat)
     crossings = section.rows * section.columns
     if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
         raise InputError([f"rows × columns: {problem}"])
-    roads = build_grid(
-        rows=section.rows,
-        columns=section.columns,
-        spacing_x_m=spacing_x_m,
-        spacing_y_m=spacing_y_m,
-        speed_mps=section.speed_mps,
-        lanes=section.lanes,
-        avenue_speed_mps=section.avenue_speed_mps,
-        avenue_lanes=section.avenue_lanes,
-        one_way=section.one_way,
-        capacity_vph=section.capacity_vph,
-        anchor=(section.anchor.lon, section.anchor.lat),
-    )
+    options = _options(section, "spacing_m", "spacing_x_m", "spacing_y_m", "anchor")
+    roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
     return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
 
 def tables_roads(section: Any) -> Built:
     """Read a table of nodes and a table of edges."""
-    roads, report = read_tables(
-        nodes=scenarios.locate(section.nodes),
-        edges=scenarios.locate(section.edges),
-        columns=section.columns.mapping(),
-        crs=section.crs,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-    )
+    nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
+    options = _options(section, "nodes", "edges", "columns")
+    roads, report = read_tables(nodes=nodes, edges=edges, columns=section.columns.mapping(), **options)
     return roads, report.notes()

@@ -1,13 +1,16 @@
-"""Resolves dotted names: constructors of built-in kinds, and classes of users' mechanisms, which it verifies."""
+"""Calls of concrete parts: constructors of built-in kinds, users' classes, which it verifies, and faults of files."""
 
 import hashlib
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import find_kind, resolve
+from simulator.files.errors import InputError
 
 REQUIRED = (
     "rounds",
@@ -72,6 +75,15 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
         raise KeyError(f"there is no {role} of kind {name}")
     constructor: Callable[..., Any] = resolve(kind.constructor)
     return constructor
+
+
+@contextmanager
+def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
+    """Report the faults of files that a section names as faults of the scenario, under the section's key."""
+    try:
+        yield
+    except InputError as error:
+        raise ScenarioError(scenario.name, [Fault(key, fault) for fault in error.faults]) from error
 
 
 def reader_of(engine: str) -> Callable[..., Any] | None:

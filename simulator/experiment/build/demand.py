@@ -1,6 +1,5 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
+from scenarios.simulated_traffic import DrivenTraffic
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import constructor_of, faults_of_files
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
@@ -48,24 +48,16 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     InputError
         If a file cannot be used.
     """
-    section = scenario.traffic
-    plan = constructor_of("demand", section.demand)
-    demand: Demand = plan(
-        section, roads, paths, clock=clock, duration_s=scenario.scenario.duration_s, rng=streams.of("demand")
-    )
+    plan = constructor_of("demand", scenario.traffic.demand)
+    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=streams.of("demand"))
     return demand
 
 
 def draw_demand(
-    section: Any,
-    roads: RoadNetwork,
-    paths: ShortestPaths,
-    *,
-    clock: Clock,
-    duration_s: float,
-    rng: np.random.Generator,
+    scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Draw trips between nodes, or between the zones of a table."""
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
     if section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
@@ -88,16 +80,11 @@ def draw_demand(
 
 
 def read_demand(
-    section: Any,
-    roads: RoadNetwork,
-    paths: ShortestPaths,
-    *,
-    clock: Clock,
-    duration_s: float,
-    rng: np.random.Generator,
+    scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Read trips or routes from files."""
-    files = [scenarios.locate(file) for file in _listed(section.trips)]
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    files = [scenarios.locate(file) for file in section.trip_files]
     if all(is_sumo_routes(file) for file in files):
         read = read_sumo_routes(
             files,
@@ -132,10 +119,8 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
         return None
     roads, clock = city.roads, Clock(section.step_s)
     paths = ShortestPaths(roads.links, through=roads.through)
-    try:
+    with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     check_memory(scenario, city, vehicles=len(planned.trips))
     check_corrupted(scenario, vehicles=len(planned.trips))
     return planned
@@ -162,10 +147,6 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
     ]
     if faults:
         raise ScenarioError(scenario.name, faults)
-
-
-def _listed(trips: str | Sequence[str]) -> Sequence[str]:
-    return [trips] if isinstance(trips, str) else trips
 
 
 def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
@@ -216,21 +197,15 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     if flows is None or roads is None:
         return None, []
     section = scenario.traffic
-    trips = section.trips if getattr(section, "demand", None) == "trips" else None
-    if isinstance(trips, tuple) and len(trips) == 1:
-        trips = trips[0]
-    if not isinstance(trips, str) or is_sumo_routes(scenarios.locate(trips)):
+    files = section.trip_files if isinstance(section, DrivenTraffic) else ()
+    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
         return None, ["roads.flows: not used: published flows can be compared only with a run of their own trips"]
-    try:
-        file = scenarios.locate(flows)
+    file, (trips,) = scenarios.locate(flows), files
+    with faults_of_files(scenario, "roads"):
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
-    try:
+    with faults_of_files(scenario, "traffic"):
         pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
