@@ -5,14 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.central import CountRelease
 from mechanisms.local import Counts, Estimate
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_nothing
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+from simulator.arrays import FloatArray, IntArray
 
 
 class Publication(Protocol):
@@ -155,7 +152,7 @@ class CellValues:
         How the interval was computed, in a few words.
     """
 
-    cell: npt.NDArray[np.int64]
+    cell: IntArray
     truth: FloatArray
     value: FloatArray
     std_error: FloatArray

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from mechanisms.local import Counts, DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.aggregator import Mask, Sums
+from simulator.aggregation.aggregator import Sums
 from simulator.aggregation.transcript import ShareVectors
+from simulator.arrays import Mask
 
 WHOLE = 2**64
 """The modulus of a deployment: sums wrap around as 64-bit words do."""
@@ -269,14 +270,14 @@ class EncodingRule:
         ones = np.unique(rows.sum(axis=1))
         return cls(math.prod(mechanism.tally_shape[:-1]), int(ones[0]) if len(ones) == 1 else None)
 
-    def holds(self, vectors: Vectors) -> npt.NDArray[np.bool_]:
+    def holds(self, vectors: Vectors) -> Mask:
         """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
-        bits: npt.NDArray[np.bool_] = ((vectors == 0) | (vectors == 1)).reshape(len(vectors), -1).all(axis=1)
+        bits: Mask = ((vectors == 0) | (vectors == 1)).reshape(len(vectors), -1).all(axis=1)
         if self.ones is None:
             return bits
         rows = vectors.reshape(len(vectors), self.questions, -1)
         # Sums of rows with other entries than 0 and 1 may wrap around; `bits` already excludes these.
-        whole: npt.NDArray[np.bool_] = (rows.sum(axis=2) == self.ones).all(axis=1)
+        whole: Mask = (rows.sum(axis=2) == self.ones).all(axis=1)
         return bits & whole
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from mechanisms.local import Reports
 from mechanisms.parameter import ParameterError
+from simulator.arrays import FloatArray, IntArray, Mask
 
 HandleKind = Literal["device", "query", "none"]
 """Handle that identifies entries: the device's number, the same in every query and at every party; a one-time
@@ -17,8 +18,6 @@ independent of the devices."""
 ContentKind = Literal["reports", "shares", "sealed"]
 """Content of an entry: a plain report, a share of one, or an encrypted message that the party cannot read."""
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -114,7 +113,7 @@ class Released:
     counted: tuple[int, ...]
     counts: IntArray | None = None
     differences: IntArray | None = None
-    suppressed: npt.NDArray[np.bool_] | None = None
+    suppressed: Mask | None = None
     values: FloatArray | None = None
 
 

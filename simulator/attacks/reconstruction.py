@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.inference import (
     best_guess,
@@ -19,7 +18,8 @@ from mechanisms.inference import (
 )
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
+from simulator.aggregation.transcript import HandleKind
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import Linked, Observation, link, link_rounds_of, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
@@ -50,7 +50,7 @@ class Prior:
     exact: bool = False
 
     @classmethod
-    def from_counts(cls, counts: Mapping[int, npt.NDArray[np.int64]], *, exact: bool = False) -> "Prior":
+    def from_counts(cls, counts: Mapping[int, IntArray], *, exact: bool = False) -> "Prior":
         """Return the prior given by the share of devices in each cell.
 
         Parameters
@@ -84,7 +84,7 @@ class Prior:
         """Return the generator that breaks ties if the prior is uniform; otherwise None, for ties broken by order."""
         return rng if self.even else None
 
-    def guess(self, query: int, n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+    def guess(self, query: int, n: int, *, rng: np.random.Generator) -> Cells:
         """Return the best guesses for n devices of which nothing was observed, (n,) int32."""
         return best_guess(np.tile(self.of(query), (n, 1)), rng=self.tie_rng(rng))
 
@@ -131,7 +131,7 @@ class Guesses:
     query: int
     handle_kind: HandleKind
     handles: IntArray | None
-    cells: npt.NDArray[np.int32]
+    cells: Cells
     theory: float | None
 
     def __post_init__(self) -> None:
@@ -365,7 +365,7 @@ class SamplingGuesses:
     query: int
     handle_kind: HandleKind
     handles: IntArray | None
-    probability: npt.NDArray[np.float64]
+    probability: FloatArray
     theory: float
 
 

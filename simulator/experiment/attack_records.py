@@ -5,17 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
-
-Cells = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)

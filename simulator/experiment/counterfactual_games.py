@@ -10,17 +10,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.inference import dropped_others_success, guess_cells, guess_success, released_twice_success
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
-from simulator.aggregation.transcript import FloatArray, IntArray
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
 from simulator.attacks.observation import Observation, patterns, read_round
 from simulator.attacks.reconstruction import Prior
-from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, places_of
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
 from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
     AttackContext,
@@ -31,8 +30,6 @@ from simulator.experiment.guess_games import (
     score_guesses,
     score_hits,
 )
-
-Mask = npt.NDArray[np.bool_]
 
 MOST_WORDS = 2**22
 SOME_REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"

@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
@@ -12,6 +11,7 @@ from scenarios import Scenario
 from scenarios.channel import Channel
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
+from simulator.arrays import FloatArray
 from simulator.experiment.run_record import (
     LossRecord,
     MechanismRecord,
@@ -63,7 +63,7 @@ def _truth(mechanism: LocalMechanism, occupancy: int, asked: int) -> Counts:
     return truth
 
 
-def _first(errors: npt.NDArray[np.float64]) -> float | None:
+def _first(errors: FloatArray) -> float | None:
     """Return the error in cell 1; None if it is unknown."""
     error = float(errors[0])
     return error if math.isfinite(error) else None
@@ -170,7 +170,7 @@ def _share(accounts: Sequence[RoundAccount]) -> float:
     return received / asked if asked else 0.0
 
 
-def _unpaired(mechanism: LocalMechanism, truth: Counts, received: Sequence[float]) -> npt.NDArray[np.float64]:
+def _unpaired(mechanism: LocalMechanism, truth: Counts, received: Sequence[float]) -> FloatArray:
     asked = int(truth.sum())
     counted = [max(1, round(share * asked)) for share in received]
     return mechanism.std_error(truth, asked=[asked] * mechanism.rounds, counted=counted)

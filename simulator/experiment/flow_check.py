@@ -4,15 +4,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from simulator.arrays import FloatArray
 from simulator.experiment.run_record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.fleet import Fleet
-
-FloatArray = npt.NDArray[np.float64]
 
 GAP = 1e-5
 MOST_STEPS, LEAST_STEPS = 500, 50

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import NoMemory
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
+from simulator.aggregation.transcript import HandleKind
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import VEHICLES, Observation, OwnReports
 from simulator.attacks.reconstruction import (
     ROUND_ATTACKS,
@@ -20,7 +20,7 @@ from simulator.attacks.reconstruction import (
     SamplingGuesses,
     sampling_guesses,
 )
-from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, StoredTranscripts, places_of
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
 
 Columns = dict[str, Any]
 """Columns of a row of `attacks.parquet`, as in `Finding`."""
@@ -46,8 +46,8 @@ class Guessed:
         The best guess without the observation; None if several are equally good.
     """
 
-    guesses: npt.NDArray[np.int32]
-    truth: npt.NDArray[np.int32]
+    guesses: Cells
+    truth: Cells
     prior: float
     theory: float | None
     usual: int | None = None

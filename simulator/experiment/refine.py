@@ -6,20 +6,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, NoMemory, ParameterError, QuadraticVariance
 from mechanisms.refinement import Combination, Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.pairing import paired_std_error
+from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
 from simulator.sensing.query import Answer, Query
 from simulator.streams import Streams
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -313,7 +311,7 @@ def _refined(refining: Refining, query: Query) -> RefinedEstimate:
     return estimate
 
 
-def _mean(error: FloatArray, where: npt.NDArray[np.bool_]) -> float | None:
+def _mean(error: FloatArray, where: Mask) -> float | None:
     return float(error[where].mean()) if where.any() else None
 
 

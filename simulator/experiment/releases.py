@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.central import (
     CountRelease,
@@ -25,6 +24,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from scenarios.release import Released
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
+from simulator.arrays import FloatArray
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.experiment.run_record import OccupancyTheory, ReleaseRecord
@@ -194,7 +194,7 @@ def build_none(
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
 
 
-def _centres(city: City) -> npt.NDArray[np.float64]:
+def _centres(city: City) -> FloatArray:
     """Return the centre of every cell, (cells, 2) float64 metres."""
     middles = city.cells.polygons().geometry.centroid
     return np.column_stack([middles.x, middles.y])

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 
+from simulator.arrays import Cells
 from simulator.cells import LinkCells, NameCells, Partition
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
@@ -101,7 +101,7 @@ class City:
             raise ValueError("this city has no roads")
         return self.ground.roads
 
-    def cells_of(self, places: VehicleStates) -> npt.NDArray[np.int32]:
+    def cells_of(self, places: VehicleStates) -> Cells:
         """Return each vehicle's cell, (departed,) int32; 0 is outside every cell.
 
         It is determined by the most precise information available: the vehicle's site, its link if cells are links, or
@@ -128,7 +128,7 @@ class City:
         return self.ground.recorded if isinstance(self.ground.recorded, Owners) else None
 
     @cached_property
-    def _cell_of_site(self) -> npt.NDArray[np.int32]:
+    def _cell_of_site(self) -> Cells:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
         owners = self._owners
         if owners is None:

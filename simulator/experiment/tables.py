@@ -11,9 +11,9 @@ import pandas as pd
 
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
+from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Answer, Query
 
-FloatArray = npt.NDArray[np.float64]
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
 
 
@@ -32,8 +32,8 @@ class Rows(NamedTuple):
         float64, the theoretical standard error for the truth.
     """
 
-    cell: npt.NDArray[np.int64]
-    truth: npt.NDArray[np.int64] | FloatArray
+    cell: IntArray
+    truth: IntArray | FloatArray
     estimate: FloatArray
     std_error: FloatArray
     lower: FloatArray

@@ -4,13 +4,13 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
 from mechanisms.local import LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
+from simulator.arrays import Cells, IntArray
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
@@ -31,7 +31,7 @@ def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
     return range(min(asked), max(asked) + 1)
 
 
-def fleet_order(streams: Streams, vehicles: int) -> npt.NDArray[np.int64]:
+def fleet_order(streams: Streams, vehicles: int) -> IntArray:
     """Return each vehicle's rank in a random order of the fleet, (vehicles,) int64: targets first, corrupted last."""
     return streams.of("targets").permutation(vehicles)
 
@@ -65,7 +65,7 @@ class SensingContext:
 
     engine: Engine
     clock: Clock
-    cells_of: Callable[[VehicleStates], npt.NDArray[np.int32]]
+    cells_of: Callable[[VehicleStates], Cells]
     population: QueriedPopulation
     channel: Channel
     memories: Memories
@@ -204,7 +204,7 @@ class Campaign:
         answer = Answer(question.mechanism, values, theory, [account], published=True)
         context.closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
-    def _select_devices(self, places: VehicleStates) -> npt.NDArray[np.int64]:
+    def _select_devices(self, places: VehicleStates) -> IntArray:
         """Return the participating vehicles that are asked: on the road, waiting, and parked if parked ones answer."""
         willing = self.context.population.takes_part[: len(places)] & (places.state != State.ABSENT)
         if not self.context.population.parked_answer:
@@ -212,7 +212,7 @@ class Campaign:
         return np.flatnonzero(willing)
 
     def _survey(
-        self, name: str, vehicles: npt.NDArray[np.int64], asked: QueriedDevices, number: int, targets: Targets | None
+        self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
     ) -> Survey:
         context = self.context
         outside = context.population.outside if context.population.answers == "reports" else 0
@@ -231,7 +231,7 @@ class Campaign:
             targets=targets,
         )
 
-    def _select_targets(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
+    def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""
         if self.targets == 0:
             return None

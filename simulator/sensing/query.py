@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
 from simulator.traffic.engine import Totals
@@ -53,7 +53,7 @@ class Respondents:
         The number of outside devices present; always the first ones.
     """
 
-    vehicles: npt.NDArray[np.bool_]
+    vehicles: Mask
     outside: int
 
     @property
@@ -78,7 +78,7 @@ class QueriedPopulation:
         Whether devices are simulated one by one or by counts.
     """
 
-    takes_part: npt.NDArray[np.bool_]
+    takes_part: Mask
     outside: int = 0
     parked_answer: bool = False
     answers: Answers = "auto"
@@ -132,7 +132,7 @@ class Memories:
         self._mechanisms, self._devices, self._streams = mechanisms, devices, streams
         self._kept: dict[str, Any] = {}
 
-    def of(self, name: str, devices: npt.NDArray[np.int64]) -> Any:  # a mechanism's memory is its own
+    def of(self, name: str, devices: IntArray) -> Any:  # a mechanism's memory is its own
         """Return the memory of these devices for mechanism `name`.
 
         Parameters
@@ -156,7 +156,7 @@ class Answer:
 
     mechanism: str
     estimate: Estimate | RefinedEstimate | CellValues
-    std_error: npt.NDArray[np.float64]
+    std_error: FloatArray
     """(cells,) float64, or one per published row of speeds: the theoretical standard error, from the truth and the
     reports that the channel delivered."""
     rounds: list[RoundAccount]
@@ -201,7 +201,7 @@ class Query:
     number: int
     asked_s: float
     time_s: float
-    truth: npt.NDArray[np.int64]
+    truth: IntArray
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"

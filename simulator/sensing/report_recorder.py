@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import NETWORK
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Deliveries
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +56,7 @@ class RecordedReports:
     """
 
     recorded: RecordedMessages
-    truth: npt.NDArray[np.int32]
+    truth: Cells
     counts: IntArray
 
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
@@ -13,10 +12,10 @@ from mechanisms.local import invert_binomial
 from mechanisms.local.common.intervals import LEVEL
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.arrays import Cells, FloatArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 
 SpeedStatistic = Literal["mean_speed", "median_speed"]
-FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
 """Bytes of a speed, which is sent in addition to the cell: a float32."""
@@ -60,7 +59,7 @@ class SpeedQuestion:
 def survey_speeds(
     question: SpeedQuestion,
     *,
-    cells: npt.NDArray[np.int32],
+    cells: Cells,
     speeds: FloatArray,
     outside: int,
     bytes_up: int,
@@ -109,9 +108,9 @@ def survey_speeds(
 
 def _publish(
     question: SpeedQuestion,
-    cells: npt.NDArray[np.int32],
+    cells: Cells,
     speeds: FloatArray,
-    received: npt.NDArray[np.bool_],
+    received: Mask,
     *,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray]:

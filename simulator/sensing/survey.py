@@ -9,18 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 from simulator.sensing.query import Answers, QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
-
-IntArray = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +124,7 @@ class Histories:
 
 
 def count_by_rounds_present(
-    truth: npt.NDArray[np.int32] | None, presents: Sequence[Respondents], *, outside: bool, cells: int
+    truth: Cells | None, presents: Sequence[Respondents], *, outside: bool, cells: int
 ) -> Iterator[tuple[int, IntArray]]:
     """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
 
@@ -154,9 +151,6 @@ def count_by_rounds_present(
         counts[0] += crowd[last - 1] - crowd[last]
         if counts.any():
             yield last, counts
-
-
-Cells = npt.NDArray[np.int32]
 
 
 DRAWS = ("coins", "channel", "parties", "release", "handles")
@@ -342,7 +336,7 @@ class Survey:
             server.counts, counted=server.counted, asked=server.asked, rng=self._draws.release
         )
 
-    def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
+    def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error given the truth and the reports delivered; call it after `close`.
 
         Rounds are assumed to lose devices independently of each other. If losses come in bursts (`Channel.burst_s`), or
