@@ -100,8 +100,7 @@ def last_round_s(times: ValidFields) -> float:
 
 def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("statistic") == "count":
-        for key in ("lower_mps", "upper_mps", "min_vehicles"):
-            if known.has(key):
-                yield known.violation(key, 'needs statistic = "mean_speed" or "median_speed"')
+        keys = ("lower_mps", "upper_mps", "min_vehicles")
+        yield from known.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
         yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])}")

@@ -157,9 +157,7 @@ class LocationCells(_Places):
         if known["file"] is not None and known["columns"] is None:
             yield RuleViolation(("columns",), "is required with file: it names the columns")
         if known["file"] is None:
-            for key in ("columns", "separator", "where", "crs"):
-                if known.has(key):
-                    yield known.violation(key, "needs file")
+            yield from known.needless(("columns", "separator", "where", "crs"), "needs file")
             if known.get("header") is False:
                 yield RuleViolation(("header",), "needs file", value=False)
         elif known["top"] is not None:

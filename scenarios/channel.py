@@ -132,9 +132,9 @@ class Channel(Section):
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
-_CANNOT_PAIR = {
-    "per_round": "its servers would have to compare which devices answered in each round, and so link the answers",
-    "shuffled": "its server has nothing that distinguishes one report from another",
+_CANNOT_PAIR = {  # by capability of the deployment
+    "per round": "its servers would have to compare which devices answered in each round, and so link the answers",
+    "mixer": "its server has nothing that distinguishes one report from another",
 }
 
 
@@ -171,8 +171,9 @@ class Aggregation(Section):
         kind = known["kind"]
         if known.has("servers"):
             yield from _servers(kind, known["servers"])
-        if known.get("paired") and kind in _CANNOT_PAIR:
-            yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {_CANNOT_PAIR[kind]}', value=True)
+        for capability, why in _CANNOT_PAIR.items():
+            if known.get("paired") and is_capable("deployment", kind, capability):
+                yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
         if known.get("paired") and is_capable("deployment", kind, "shares") and known.get("handles") == "device":
             words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
             yield RuleViolation(("handles",), words, "device")

@@ -118,9 +118,7 @@ class StaticTraffic(PlaceTable, TrafficSection):
                 yield known.violation("window", "needs columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
-            for key in ("start", "dwell_s"):
-                if known.has(key):
-                    yield known.violation(key, "needs columns.time")
+            yield from known.needless(("start", "dwell_s"), "needs columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
                 yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")

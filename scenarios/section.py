@@ -75,6 +75,10 @@ class ValidFields(dict[str, Any]):
         """Return the violation of a rule by the value of one of these fields."""
         return RuleViolation((name,), rule, self.get(name))
 
+    def needless(self, names: Iterable[str], rule: str) -> Iterator[RuleViolation]:
+        """Yield the violation of a rule by each of these fields that was given."""
+        return (self.violation(name, rule) for name in names if self.has(name))
+
     def sections(self, name: str) -> list["ValidFields"]:
         """Return the valid fields of each section in the field `name`, of which some may be invalid."""
         value = self.get(name)

@@ -190,9 +190,8 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
 
 def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
-    for key in ("reroute_every_s", "reroute_share"):
-        if known.get("routing") == "free_flow" and known.has(key):
-            yield known.violation(key, 'needs routing = "reactive"')
+    if known.get("routing") == "free_flow":
+        yield from known.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
         words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
         yield known.violation("reroute_every_s", words)

@@ -1,5 +1,6 @@
 """Attacks that guess a device's cell from reports: of one round, linked rounds, shares, or several queries."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -96,14 +97,14 @@ class Prior:
         """Return the probability that `guess` is right: the largest of the prior."""
         return float(self.of(query).max())
 
-    def trusted(self, theory: float | None, query: int) -> float | None:
-        """Return an expected success computed for this prior, or None if devices are not distributed like the prior.
+    def trusted(self, theory: float | None, query: int) -> float:
+        """Return an expected success computed for this prior; NaN if devices are not distributed like the prior.
 
         Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
         as every guess is then drawn.
         """
-        if self.even and theory is not None and theory > self.success(query) * (1.0 + ROUNDING):
-            return None
+        if theory is None or (self.even and theory > self.success(query) * (1.0 + ROUNDING)):
+            return math.nan
         return theory
 
 
@@ -120,7 +121,7 @@ class Guesses:
     cells
         (n,) int32, 0 (outside) … V; (1,) if it is one guess for any device.
     theory
-        The expected success before the reports are seen; None if it is not known.
+        The expected success before the reports are seen; NaN if it is not known.
 
     Raises
     ------
@@ -132,7 +133,7 @@ class Guesses:
     handle_kind: HandleKind
     handles: IntArray | None
     cells: Cells
-    theory: float | None
+    theory: float
 
     def __post_init__(self) -> None:
         """Check that there is one guess for each handle."""
@@ -257,9 +258,8 @@ def _guess_any_device(
         for start in range(0, len(times), step):
             logs = log_likelihood(observation.mechanism, [reports[start : start + step]], (round_,))
             after = after + times[start : start + step] @ posterior(logs, q)
-        return [
-            Guesses(query, "none", None, best_guess((after / after.sum())[np.newaxis], rng=prior.tie_rng(rng)), None)
-        ]
+        cell = best_guess((after / after.sum())[np.newaxis], rng=prior.tie_rng(rng))
+        return [Guesses(query, "none", None, cell, math.nan)]
     return []
 
 
@@ -339,7 +339,7 @@ class LongitudinalAttack:
         for rounds, queries in alike.items():
             reports = [[group.reports[query, round_] for round_ in rounds] for query in queries]
             logs = logs + repeated_log_likelihood(mechanism, reports, rounds)
-        q, theory = prior.of(self.last), None
+        q, theory = prior.of(self.last), math.nan
         if len(alike) == 1:
             theory = prior.trusted(guess_success(mechanism, rounds, q, len(queries)), self.last)
         cells = best_guess(posterior(logs, q), rng=prior.tie_rng(rng))

@@ -192,10 +192,9 @@ def members_of(attack: Any) -> tuple[Member, ...]:
     """Return the members of an attack's coalition, each with the queries during which it is one."""
     members = []
     for given in attack.coalition:
-        windows = (attack, given)
-        starts = [query for one in windows if (query := getattr(one, "from_query", None)) is not None]
-        ends = [query for one in windows if (query := getattr(one, "to_query", None)) is not None]
-        members.append(Member(getattr(given, "party", given), max(starts, default=1), min(ends, default=math.inf)))
+        first = max(getattr(one, "from_query", None) or 1 for one in (attack, given))
+        last = min(getattr(one, "to_query", None) or math.inf for one in (attack, given))
+        members.append(Member(getattr(given, "party", given), first, last))
     return tuple(members)
 
 

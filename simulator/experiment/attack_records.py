@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
@@ -239,18 +240,12 @@ class StoredTranscripts:
         if kind == "device":
             return handles
         recorded = self._queries[query].recorded
-        order = np.argsort(recorded.pseudonyms)
-        return recorded.devices[order[np.searchsorted(recorded.pseudonyms, handles, sorter=order)]]
+        return recorded.devices[places_of(handles, recorded.pseudonyms)]
 
 
 def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
     """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
-    listed = np.asarray(among, dtype=np.int64)
-    if not len(listed):
-        return np.full(len(devices), -1, dtype=np.int64)
-    order = np.argsort(listed)
-    found = order[np.minimum(np.searchsorted(listed, devices, sorter=order), len(listed) - 1)]
-    return np.where(listed[found] == devices, found, -1).astype(np.int64)
+    return pd.Index(np.asarray(among, dtype=np.int64)).get_indexer(pd.Index(devices)).astype(np.int64)
 
 
 def record_campaigns(

@@ -73,7 +73,7 @@ class RunComponents:
         mechanisms = build_mechanisms(scenario, city.cells.count)
         check_schedules(scenario, mechanisms)
         check_memory(scenario, city, mechanisms)
-        refinements = plan_refinements(scenario, mechanisms, streams=streams)
+        refinements = plan_refinements(scenario, mechanisms)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)
         check_attacks(scenario, deployments, mechanisms)

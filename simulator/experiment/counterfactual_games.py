@@ -26,10 +26,10 @@ from simulator.experiment.guess_games import (
     Columns,
     Guessed,
     NotPlayableError,
-    keeps,
     score_guesses,
     score_hits,
 )
+from simulator.sensing.query import keeps_randomness
 
 MOST_WORDS = 2**22
 SOME_REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
@@ -187,7 +187,7 @@ def play_drop_out(contexts: Sequence[AttackContext], dropped: str, *, rng: np.ra
             if not record.noised:
                 twice.append(case.twice(mechanism))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
-        score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
+        score = score_guesses(parts, rng=rng, kept=keeps_randomness(contexts[0].record.mechanism))
         if score is not None:
             yield {**score, **columns}
 
@@ -242,7 +242,7 @@ class _DropOut:
 
             guesses[hidden] = self.in_chunks(hidden, guess)
             success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
-            theory[hidden] = self.expected(success)
+            theory[hidden] = self.prior.trusted(success, query.number)
         elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
             hidden, sampling = np.flatnonzero(complete & ~read.all(axis=0)), mechanism
 
@@ -280,7 +280,8 @@ class _DropOut:
 
         guesses[hidden] = self.in_chunks(hidden, guess)
         if k is None or (differences >= k).all():
-            theory[hidden] = self.expected(released_twice_success(mechanism, self.prior.of(query.number)))
+            success = released_twice_success(mechanism, self.prior.of(query.number))
+            theory[hidden] = self.prior.trusted(success, query.number)
         elif (differences + 1 >= k).any():
             theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
@@ -307,7 +308,7 @@ class _DropOut:
             if rounds:
                 reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
                 guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
-                theory[rows] = self.expected(guess_success(mechanism, rounds, q))
+                theory[rows] = prior.trusted(guess_success(mechanism, rounds, q), query.number)
         return guesses, theory
 
     def in_chunks(self, rows: IntArray, guess: Callable[[list[IntArray]], Cells]) -> Cells:
@@ -319,11 +320,6 @@ class _DropOut:
             some = rows[start : start + step]
             found.append(guess([mechanism.encode(reports[some]) for reports in self.query.recorded.reports]))
         return np.concatenate(found)
-
-    def expected(self, success: float | None) -> float:
-        """Return an expected success that holds for the targets; NaN if it is not known."""
-        found = self.prior.trusted(success, self.query.number)
-        return math.nan if found is None else found
 
 
 def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
@@ -389,11 +385,11 @@ def play_poisoning(
             after = remake(record, query, rows, forgery, rng=rng)
             shifts.append(float(after[cell - 1] - before[cell - 1]))
             inside = int(np.count_nonzero(query.truth[rows] == cell))
-            expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else None)
-        known = [one for one in expected if one is not None]
+            expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else math.nan)
+        theory = float(np.mean(expected))
         yield {
             "trials": len(shifts),
-            "theory": float(np.mean(known)) if len(known) == len(expected) else None,
+            "theory": None if math.isnan(theory) else theory,
             "metric": metric,
             "value": float(np.mean(shifts)),
             "unit": "vehicles",

@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
-from mechanisms.local import LocalMechanism, NoMemory
+from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
@@ -20,7 +18,7 @@ from mechanisms.privacy import (
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.run_record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
-from simulator.sensing.query import Query, answers_of_devices
+from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
 FEW_SERVERS = 4
 EPSILON = 1.0
@@ -171,7 +169,7 @@ def deployment_views(
         counted = _counted(name, campaign, queries)
         if counted is None:
             continue
-        if repeats > 1 and not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory):
+        if repeats > 1 and keeps_randomness(mechanism):
             # Kept randomness hides a device only among devices that are in every query; their number is not known.
             counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
         seen = [

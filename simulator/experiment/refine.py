@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local import Counts, Estimate, LocalMechanism, NoMemory, ParameterError, QuadraticVariance
+from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, QuadraticVariance
 from mechanisms.refinement import Combination, Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
@@ -16,8 +16,7 @@ from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
-from simulator.sensing.query import Answer, Query
-from simulator.streams import Streams
+from simulator.sensing.query import Answer, Query, keeps_randomness
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], *, streams: Streams) -> Plan:
+def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> Plan:
     """Determine the mechanisms that each refinement applies to, before the simulation.
 
     Raises
@@ -72,7 +71,7 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
         parameters = section.model_dump(exclude={"name", "kind", "mechanisms"})
         for name in section.mechanisms or private:
             combines = is_capable("refinement", section.kind, "queries")
-            reason = _not_combinable(mechanisms[name], name, streams) if combines else None
+            reason = _not_combinable(mechanisms[name]) if combines else None
             if reason is None:
                 refinings.append(Refining(name, section.name, section.kind, parameters))
             elif section.mechanisms:
@@ -84,9 +83,9 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
     return Plan(tuple(refinings), tuple(notes))
 
 
-def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> str | None:
+def _not_combinable(mechanism: LocalMechanism) -> str | None:
     """Return why a mechanism's queries may not be combined; None if they may."""
-    if not isinstance(mechanism.enrol(1, rng=streams.of("refinement", name)), NoMemory):
+    if keeps_randomness(mechanism):
         return (
             "its devices reuse their random draws in every query, so its errors are correlated and do not average out"
         )

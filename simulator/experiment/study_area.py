@@ -37,10 +37,6 @@ class Ground:
     roads: RoadNetwork | None
     recorded: RecordedTraffic | None
 
-    def __post_init__(self) -> None:
-        if self.roads is None and self.recorded is None:
-            raise ValueError("a city needs roads or a recording, received neither")
-
     @property
     def _extent(self) -> RoadNetwork | RecordedTraffic:
         extent = self.roads or self.recorded

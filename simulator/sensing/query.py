@@ -112,6 +112,11 @@ class Schedule:
         return last_s + (moments - 1) * self.round_gap_s + self.deadline_s
 
 
+def keeps_randomness(mechanism: LocalMechanism) -> bool:
+    """Return whether devices keep randomness from query to query, so that their reports are not independent."""
+    return not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory)
+
+
 class Memories:
     """Enrols all devices of the run once for each mechanism, when its memory is first requested.
 

@@ -182,6 +182,7 @@ class Draws:
     handles: np.random.Generator
 
 
+@dataclass(eq=False)
 class Survey:
     """Asks the rounds of one mechanism in one query and closes with an estimate.
 
@@ -211,24 +212,20 @@ class Survey:
         The vehicles whose reports are recorded for transcripts; by default none.
     """
 
-    def __init__(
-        self,
-        mechanism: LocalMechanism,
-        *,
-        asked: QueriedDevices,
-        answers: Answers,
-        channel: Channel,
-        deadline_s: float,
-        deployment: Deployment,
-        draws: Draws,
-        remember: Callable[[slice], Any],
-        publication: Publication | None = None,
-        targets: Targets | None = None,
-    ) -> None:
-        self.mechanism = mechanism
-        self._asked, self._answers, self._remember = asked, answers, remember
-        self._channel, self._deadline_s, self._deployment = channel, deadline_s, deployment
-        self._draws, self._publication = draws, publication
+    mechanism: LocalMechanism
+    asked: QueriedDevices
+    answers: Answers
+    channel: Channel
+    deadline_s: float
+    deployment: Deployment
+    draws: Draws
+    remember: Callable[[slice], Any]
+    publication: Publication | None = None
+    targets: Targets | None = None
+
+    def __post_init__(self) -> None:
+        """Toss the coins of a mechanism of several rounds."""
+        mechanism, asked, answers = self.mechanism, self.asked, self.answers
         self._reporting_vehicles = 0 if answers == "counts" else asked.vehicles
         self._reporting_outside = asked.outside if answers == "reports" else 0
         self._reporting = self._reporting_vehicles + self._reporting_outside
@@ -236,10 +233,10 @@ class Survey:
             slice(start, min(start + mechanism.batch, self._reporting))
             for start in range(0, self._reporting, mechanism.batch)
         ]
-        self._server = deployment.aggregator(mechanism, devices=self._reporting, rng=draws.parties)
+        self._server = self.deployment.aggregator(mechanism, devices=self._reporting, rng=self.draws.parties)
         self._recorder = None
-        if targets is not None and self._reporting_vehicles:
-            self._recorder = Recorder(targets, self._batches, rng=draws.handles)
+        if self.targets is not None and self._reporting_vehicles:
+            self._recorder = Recorder(self.targets, self._batches, rng=self.draws.handles)
         # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
         # rounds, they must be kept from the first round to the last.
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
@@ -251,7 +248,7 @@ class Survey:
         self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
-        return self.mechanism.toss(self._remember(batch), rng=self._draws.coins)
+        return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
 
     def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
         """Ask a round.
@@ -274,7 +271,7 @@ class Survey:
             self._truth = truth
         known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
         since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
-        sending = Transmission(moment, at_s, self._deadline_s, self._deployment.route(round_, self.mechanism), since_s)
+        sending = Transmission(moment, at_s, self.deadline_s, self.deployment.route(round_, self.mechanism), since_s)
         self._sendings.append(sending)
         self._servers.append(ServerAccounts(sending.route))
         self._presents.append(present)
@@ -287,7 +284,7 @@ class Survey:
                 np.arange(self._reporting_outside) < present.outside,
             ]
         )
-        deliveries = self._channel.deliver(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
+        deliveries = self.channel.deliver(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
         self._down = deliveries.link_down
         deliveries = deliveries.of(answering)
         received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
@@ -311,14 +308,14 @@ class Survey:
         """
         self._tossed = []
         self._answer_by_counts()
-        cost = self._deployment.cost(self.mechanism)
+        cost = self.deployment.cost(self.mechanism)
         for row, present in enumerate(self._presents):
             servers = self._servers[row]
             first = [path[0] for path in self._sendings[row].route]
-            copies = {party: self._channel.copies(servers.arrived(party), rng=self._draws.noise) for party in first}
+            copies = {party: self.channel.copies(servers.arrived(party), rng=self.draws.noise) for party in first}
             self._server.close_round(
                 row + 1,
-                asked=self._asked.devices,
+                asked=self.asked.devices,
                 answered=present.devices,
                 late=int(self._late[row]),
                 lost=int(self._lost[row]),
@@ -330,10 +327,10 @@ class Survey:
 
     def _publish(self) -> Estimate:
         server = self._server
-        if self._publication is None:
+        if self.publication is None:
             return server.estimate()
-        return self._publication.publish(
-            server.counts, counted=server.counted, asked=server.asked, rng=self._draws.release
+        return self.publication.publish(
+            server.counts, counted=server.counted, asked=server.asked, rng=self.draws.release
         )
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
@@ -344,9 +341,9 @@ class Survey:
         truth), the same devices are missing in several rounds; the error of such mechanisms is then smaller than the
         value returned.
         """
-        if self._publication is None:
+        if self.publication is None:
             return self._server.std_error(true_counts)
-        return self._publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
+        return self.publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
 
     @property
     def paired(self) -> bool:
@@ -362,17 +359,17 @@ class Survey:
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        histories = Histories(self._channel, self._sendings, servers=self._servers, rng=self._draws.noise)
+        histories = Histories(self.channel, self._sendings, servers=self._servers, rng=self.draws.noise)
         groups = count_by_rounds_present(
-            self._truth if self._answers == "counts" else None,
+            self._truth if self.answers == "counts" else None,
             self._presents,
-            outside=self._answers != "reports",
+            outside=self.answers != "reports",
             cells=self.mechanism.cells,
         )
         for last, counts in groups:
             for group in histories.divide(counts, rounds_present=last):
                 if group.received.any():
-                    sums = self.mechanism.sample_counts(group.counts, rng=self._draws.coins)
+                    sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
         self._late += histories.late
         self._lost += histories.lost
