@@ -64,10 +64,10 @@ def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: 
     asked, rounds = int(true_counts.sum()), mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
         return mechanism.std_error(true_counts, asked=[asked] * rounds, counted=[paired] * rounds)
-    truth = true_counts[1:].astype(np.float64)
-    own = mechanism.std_error(true_counts) ** 2
-    variance: FloatArray = own * (asked / paired) + _thinning(truth, paired=paired, asked=asked)
-    return np.sqrt(variance)
+    own, truth = mechanism.std_error(true_counts) ** 2, true_counts[1:].astype(np.float64)
+    # The variance of N/n times a hypergeometric count, (N/n)·Y(1 − Y/N)·(N − n)/(N − 1).
+    thinning = asked / paired * (asked - paired) / max(asked - 1, 1) * truth * (1.0 - truth / asked)
+    return np.sqrt(own * (asked / paired) + thinning)
 
 
 def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> QuadraticVariance:
@@ -102,10 +102,3 @@ def _single_variances(mechanism: LocalMechanism) -> tuple[FloatArray, FloatArray
     alone[0], each[1:] = 1, 1
     elsewhere = mechanism.std_error(alone) ** 2
     return elsewhere, mechanism.std_error(each) ** 2 - (mechanism.cells - 1) * elsewhere
-
-
-def _thinning(truth: FloatArray, *, paired: int, asked: int) -> FloatArray:
-    """Return (N/n)·Y(1 − Y/N)·(N − n)/(N − 1): the variance of N/n times a hypergeometric count."""
-    factor = asked / paired * (asked - paired) / max(asked - 1, 1)
-    spread: FloatArray = factor * truth * (1.0 - truth / asked)
-    return spread

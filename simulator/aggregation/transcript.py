@@ -1,5 +1,6 @@
 """Transcripts: what each party of a deployment stored of a query, and the coalitions of parties that pool them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -159,17 +160,16 @@ class Coalition:
             raise ParameterError("coalition", "must have a member", names)
         if len(set(names)) < len(names):
             raise ParameterError("coalition", "must name each party once", names)
-        numbers: dict[str, list[int]] = {"server": [], "vehicles": []}
         for name in names:
-            if name in {MIXER, NETWORK}:
-                continue
-            kind, _, number = name.partition(":")
-            if kind not in numbers or not (number.isascii() and number.isdigit()) or int(number) < 1:
+            if not re.fullmatch("mixer|network|(server|vehicles):0*[1-9][0-9]*", name):
                 raise ParameterError("coalition", f"must consist of {WORDS}", name)
-            numbers[kind].append(int(number))
-        if len(numbers["vehicles"]) > 1 or len(set(numbers["server"])) < len(numbers["server"]):
+        servers, vehicles = (
+            [int(name.removeprefix(kind)) for name in names if name.startswith(kind)]
+            for kind in ("server:", "vehicles:")
+        )
+        if len(vehicles) > 1 or len(set(servers)) < len(servers):
             raise ParameterError("coalition", "must name each party once", names)
-        return cls(frozenset(numbers["server"]), MIXER in names, NETWORK in names, sum(numbers["vehicles"]))
+        return cls(frozenset(servers), MIXER in names, NETWORK in names, sum(vehicles))
 
     def check_within(self, parties: Iterable[str]) -> "Coalition":
         """Return the coalition if each of its servers and its mixer is one of a deployment's parties.

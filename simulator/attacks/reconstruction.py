@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -143,26 +143,6 @@ class Guesses:
             raise ValueError(f"there must be one guess a device, received {len(self.cells)}")
 
 
-class Attack(Protocol):
-    """An attack that guesses cells from what a coalition observed and its prior; it has no access to the truth."""
-
-    def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses about the devices of which a report is read, and none about other devices.
-
-        Parameters
-        ----------
-        observation, prior
-            What the coalition observed, and its prior.
-        rng
-            Breaks ties under a uniform prior.
-
-        Raises
-        ------
-        NoLikelihoodError
-            If no likelihood is known for the mechanism's reports.
-        """
-
-
 @dataclass(frozen=True)
 class RoundAttack:
     """Guess every device's cell from the readable reports of some rounds of each query.
@@ -188,7 +168,20 @@ class RoundAttack:
     partial: bool = False
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses, as `Attack` defines them."""
+        """Return the guesses about the devices of which a report is read, and none about other devices.
+
+        Parameters
+        ----------
+        observation, prior
+            What the coalition observed, and its prior.
+        rng
+            Breaks ties under a uniform prior.
+
+        Raises
+        ------
+        NoLikelihoodError
+            If no likelihood is known for the mechanism's reports.
+        """
         last = observation.mechanism.rounds
         rounds = range(1, last + 1) if self.only_round is None else (min(self.only_round, last),)
         found: list[Guesses] = []
@@ -301,7 +294,7 @@ class LongitudinalAttack:
     last: int
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses for the query `last`, as `Attack` defines them."""
+        """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
         rounds = range(1, observation.mechanism.rounds + 1)
         every = {
             (query, round_): read_round(observation, query, round_)

@@ -10,6 +10,7 @@ from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import find_kind, resolve
+from scenarios.section import Section
 from simulator.files.errors import InputError
 
 REQUIRED = (
@@ -75,6 +76,11 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
         raise KeyError(f"there is no {role} of kind {name}")
     constructor: Callable[..., Any] = resolve(kind.constructor)
     return constructor
+
+
+def same_keys(section: Section, *names: str) -> dict[str, Any]:
+    """Return the values of a section's keys that are parameters of the same name."""
+    return {name: getattr(section, name) for name in names}
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
 from scenarios.simulated_traffic import DrivenTraffic
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import constructor_of, faults_of_files
+from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
@@ -91,11 +91,9 @@ def read_demand(
             roads,
             clock=clock,
             duration_s=duration_s,
-            begin_s=section.begin_s,
-            share=section.share,
-            vehicles=section.vehicles,
             paths=paths,
             rng=rng,
+            **same_keys(section, "begin_s", "share", "vehicles"),
         )
         return Demand(read.trips, read.routes, tuple(read.notes))
     if len(files) > 1:
@@ -169,12 +167,9 @@ def _taking(section: Any, duration_s: float) -> SamplingOptions:
     departures, inside = _departures(section, duration_s)
     return SamplingOptions(
         duration_s=duration_s,
-        begin_s=section.begin_s,
-        share=section.share,
-        vehicles=section.vehicles,
         departures=departures,
         inside=inside,
-        undrivable=section.undrivable,
+        **same_keys(section, "begin_s", "share", "vehicles", "undrivable"),
     )
 
 

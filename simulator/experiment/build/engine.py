@@ -8,7 +8,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import constructor_of, reader_of
+from simulator.experiment.build.constructors import constructor_of, reader_of, same_keys
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import sumo_faults
 from simulator.experiment.study_area import City
@@ -142,14 +142,8 @@ def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a secti
     reading = OwnerOptions(
         columns=section.columns.mapping(),
         format=file_format(section),
-        crs=section.crs,
-        window=section.window,
-        duplicates=section.duplicates,
-        fractions=section.fractions,
-        one_per=section.one_per,
-        start=section.start,
         time_unit_s=in_seconds(section.time_unit),
-        dwell_s=section.dwell_s,
+        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
     )
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
@@ -200,13 +194,9 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> "Recording":
 
     trace = read_trace(
         [_located(reference) for reference in section.trace],
-        format=section.format,
         columns=section.columns.mapping(),
-        crs=section.crs,
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
-        order=section.order,
-        one_vehicle_a_file=section.one_vehicle_a_file,
-        time_format=section.time_format,
+        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
     )
     matching = None
     if section.match != "none":

@@ -9,6 +9,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
+from simulator.experiment.build.constructors import same_keys
 from simulator.experiment.build.servers import build_schedules
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
@@ -76,7 +77,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     section: Any = scenario.traffic  # a union discriminated by its engine
     options = {
         "seed": section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS)),
-        **{name: getattr(section, name) for name in ("step_s", "mesoscopic", "teleport_s")},
+        **same_keys(section, "step_s", "mesoscopic", "teleport_s"),
     }
     if section.config is not None:
         return SumoInputs.from_config(scenarios.locate(section.config), begin_s=section.begin_s, **options)
