@@ -6,18 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import PARTY_PATTERN, Count, Name
 from scenarios.kinds import is_capable
-from scenarios.section import (
-    PARTY_PATTERN,
-    ByKind,
-    Count,
-    Name,
-    NamedByKind,
-    Section,
-    ValidFields,
-    broken_names,
-    broken_repeats,
-)
+from scenarios.section import ByKind, NamedByKind, Section, ValidFields, broken_names, broken_repeats
 
 TARGETS = 2_000
 MAGNITUDE = 1_000

@@ -7,19 +7,9 @@ from pydantic import Field
 
 from scenarios.channel import Aggregation
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
-from scenarios.section import (
-    Count,
-    Name,
-    NotNegative,
-    Positive,
-    Section,
-    ValidFields,
-    exceeds,
-    known_of,
-    number,
-    without_default,
-)
+from scenarios.section import Section, ValidFields, known_of
 
 ROUND_GAP_S = 30.0
 MIN_VEHICLES = 2

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import ColumnNames, MetricCrs, broken_coordinates, broken_crs
-from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
+from scenarios.section import ByKind, Place, Section, ValidFields
 
 HIGHEST = 40
 

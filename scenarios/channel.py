@@ -6,19 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
-from scenarios.section import (
-    SERVER_PATTERN,
-    ByKind,
-    NotNegative,
-    OneOf,
-    Positive,
-    Probability,
-    Section,
-    ValidFields,
-    number,
-    without_default,
-)
+from scenarios.section import ByKind, OneOf, Section, ValidFields
 
 
 class ConstantLatency(Section):

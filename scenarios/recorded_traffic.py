@@ -8,9 +8,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numbers
 from scenarios.errors import RuleViolation
+from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, broken_crs, coordinates_of
-from scenarios.section import NotNegative, Positive, ValidFields, rule, text_or_number
+from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 

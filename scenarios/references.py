@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.errors import Fault, ScenarioError
+from scenarios.field_types import rule
 from scenarios.manifest import data_set, samples_path
-from scenarios.section import rule
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
 UNTRUSTED_VARIABLE = "CROWDVEIL_UNTRUSTED"

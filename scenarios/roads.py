@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
-from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
+from scenarios.section import ByKind, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:

@@ -5,14 +5,12 @@ rules between fields for those that are valid, so that a fault in one field does
 """
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -27,34 +25,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import PATTERNS, Name, number, without_default
 from scenarios.kinds import find_kind, kinds_of, names_of, resolve
-
-NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-SERVER_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer)$"
-PARTY_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer|network|vehicles:[1-9][0-9]{0,8})$"
-PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
-
-_PATTERNS = {
-    NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
-    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
-    PARTY_PATTERN: 'must name a party: "server:1" and so on, "mixer", "network", or "vehicles:100" and so on',
-    PLUG_IN_PATTERN: "a plug-in is named as package.module:Class",
-}
-
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-"""Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-PositiveProbability = Annotated[float, Field(gt=0, le=1)]
-WholeNumber = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]
-"""A whole number, which may be written as 1e9."""
-Whole = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 class ValidFields(dict[str, Any]):
@@ -283,11 +255,6 @@ def known_of(section: BaseModel) -> ValidFields:
     return ValidFields({**vars(section), **(section.model_extra or {})})
 
 
-def rule(words: str) -> PydanticCustomError:
-    """Return the error of one field that breaks the rule in `words`."""
-    return PydanticCustomError("rule", "{rule}", {"rule": words})
-
-
 _PLAIN = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
@@ -308,7 +275,7 @@ _WITH_CONTEXT: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "less_than": lambda context: f"must be below {number(context['lt'])}",
     "less_than_equal": lambda context: f"must be at most {number(context['le'])}",
     "too_short": lambda context: f"must have at least {context['min_length']} item",
-    "string_pattern_mismatch": lambda context: _PATTERNS[context["pattern"]],
+    "string_pattern_mismatch": lambda context: PATTERNS[context["pattern"]],
     "rule": lambda context: str(context["rule"]),
 }
 
@@ -349,32 +316,6 @@ def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
         names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
-
-
-def text_or_number(words: str) -> Callable[[Any], Any]:
-    """Return a validator of values that are text or a number, but not a boolean; `words` state the rule."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-            return value
-        raise rule(words)
-
-    return check
-
-
-def without_default(schema: dict[str, Any]) -> None:
-    """Remove the default from a field's JSON Schema, because it depends on another key."""
-    del schema["default"]
-
-
-def exceeds(left: float, right: float) -> bool:
-    """Return whether `left` is above `right` by more than a rounding error; for times or sums of probabilities."""
-    return left > right and not math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
-
-
-def number(value: float) -> str:
-    """Return a number as text for a message: shortest form, no trailing ``.0``."""
-    return f"{value:.12g}"
 
 
 class Place(Section):

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
 from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames
-from scenarios.section import ByKind, NotNegative, OneOf, Positive, Probability, Section, ValidFields, WholeNumber
+from scenarios.section import ByKind, OneOf, Section, ValidFields
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""

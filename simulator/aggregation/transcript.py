@@ -163,10 +163,8 @@ class Coalition:
         for name in names:
             if not re.fullmatch("mixer|network|(server|vehicles):0*[1-9][0-9]*", name):
                 raise ParameterError("coalition", f"must consist of {WORDS}", name)
-        servers, vehicles = (
-            [int(name.removeprefix(kind)) for name in names if name.startswith(kind)]
-            for kind in ("server:", "vehicles:")
-        )
+        servers = [int(name.removeprefix("server:")) for name in names if name.startswith("server:")]
+        vehicles = [int(name.removeprefix("vehicles:")) for name in names if name.startswith("vehicles:")]
         if len(vehicles) > 1 or len(set(servers)) < len(servers):
             raise ParameterError("coalition", "must name each party once", names)
         return cls(frozenset(servers), MIXER in names, NETWORK in names, sum(vehicles))

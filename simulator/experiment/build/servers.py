@@ -6,8 +6,8 @@ from inspect import signature
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.channel import Aggregation
+from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
-from scenarios.section import exceeds, number
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.shares import EncodingRule
 from simulator.aggregation.transcript import NETWORK
