@@ -19,6 +19,12 @@ VEHICLES = "vehicles:"
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
 
+def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault if the last query comes before the first one."""
+    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
+        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
+
+
 class MemberSection(Section):
     """A party that is a member of the coalition during some queries only."""
 
@@ -29,16 +35,7 @@ class MemberSection(Section):
     to_query: Count | None = None
     """Last such query. Default: the campaign's last."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a party that leaves before it joins."""
-        yield from broken_window(known)
-
-
-def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault if the last query comes before the first one."""
-    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
+    rules = (broken_window,)
 
 
 def _member_tag(value: Any) -> str:

@@ -99,10 +99,7 @@ class PlaceColumns(ColumnNames):
     y: Column | None = None
     """Northing, metres in `crs`."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless exactly one pair of coordinates is named."""
-        yield from broken_coordinates(known)
+    rules = (broken_coordinates,)
 
 
 class _Places(PlaceTable, Levels):
@@ -118,10 +115,7 @@ class _Places(PlaceTable, Levels):
     """A vehicle known by coordinates is at the nearest place within this distance, metres, and at none if all places
     are further away."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        yield from broken_crs(known)
+    rules = (broken_crs,)
 
 
 class StationCells(_Places):

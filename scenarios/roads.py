@@ -312,10 +312,7 @@ class Columns(ColumnNames):
     class_: str | None = Field(default=None, alias="class")
     """Class of road, kept unchanged."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless exactly one pair of coordinates is named."""
-        yield from broken_coordinates(known)
+    rules = (broken_coordinates,)
 
 
 class Tables(RoadSection):
@@ -337,10 +334,7 @@ class Tables(RoadSection):
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave an edge whose row gives no capacity."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        yield from broken_crs(known)
+    rules = (broken_crs,)
 
 
 Roads = Annotated[RoadSection, ByKind("roads", "source")]

@@ -7,7 +7,8 @@ rules between fields for those that are valid, so that a fault in one field does
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
@@ -25,7 +26,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PATTERNS, Name, number, without_default
+from scenarios.field_types import PATTERNS, Name, without_default
 from scenarios.kinds import find_kind, kinds_of, names_of, resolve
 
 
@@ -81,10 +82,14 @@ class Section(BaseModel):
         """Fill in defaults that depend on other keys, so that a dumped scenario contains them."""
         return given
 
+    rules: ClassVar[tuple[Callable[[ValidFields], Iterator[RuleViolation]], ...]] = ()
+    """Functions that yield broken rules between the fields of the section."""
+
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:  # noqa: ARG003 - for subclasses
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield each broken rule between the fields of the section; paths are relative to it."""
-        yield from ()
+        for rule in cls.rules:
+            yield from rule(known)
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -172,6 +177,7 @@ def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
     )
 
 
+@dataclass(frozen=True)
 class ByKind:
     """Annotation of a field: its table is read by the model of its kind, which is imported when it is first needed.
 
@@ -189,16 +195,11 @@ class ByKind:
         The model of a kind with a colon, which names a user's class, as ``module:Class``; None if there are none.
     """
 
-    def __init__(
-        self,
-        role: str,
-        key: str = "kind",
-        *,
-        default: str | None = None,
-        shape: str = "must be a table",
-        plug_in: str | None = None,
-    ) -> None:
-        self.role, self.key, self.default, self.shape, self.plug_in = role, key, default, shape, plug_in
+    role: str
+    key: str = "kind"
+    default: str | None = None
+    shape: str = "must be a table"
+    plug_in: str | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validate by a function, so that no model is built before it is needed."""
@@ -219,16 +220,18 @@ class ByKind:
         elif isinstance(value, Section):
             name = getattr(value, self.key, None)
         else:
-            report_inside(ValidFields())
-            raise error_of([RuleViolation((), self.shape, value)])
+            raise self._refused((), self.shape, value)
         kind = find_kind(self.role, name)
         dotted = self.plug_in if kind is None and isinstance(name, str) and ":" in name else kind and kind.model
         if dotted is None:
-            report_inside(ValidFields())
             missing = "" if self.key in value else "is required, and "
-            raise error_of([RuleViolation((self.key,), missing + self._choices(name), name)])
+            raise self._refused((self.key,), missing + self._choices(name), name)
         model: type[Section] = resolve(dotted)
         return model.model_validate(value, context=info.context)
+
+    def _refused(self, at: tuple[str, ...], rule: str, value: Any) -> ValidationError:
+        report_inside(ValidFields())
+        return error_of([RuleViolation(at, rule, value)])
 
     def _choices(self, received: Any) -> str:
         names = names_of(self.role)
@@ -237,11 +240,12 @@ class ByKind:
         return f"must be one of {listed}{or_else}{suggestion(received, names)}"
 
 
+@dataclass(frozen=True)
 class OneOf:
     """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
 
-    def __init__(self, role: str, model: str | None = None) -> None:
-        self.role, self.model = role, model
+    role: str
+    model: str | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validate as a literal of the names."""
@@ -255,7 +259,7 @@ def known_of(section: BaseModel) -> ValidFields:
     return ValidFields({**vars(section), **(section.model_extra or {})})
 
 
-_PLAIN = {
+_RULES = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "int_parsing_size": "must be a smaller whole number",
@@ -267,27 +271,25 @@ _PLAIN = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
+    "greater_than": "must be above {gt:.12g}",
+    "greater_than_equal": "must be at least {ge:.12g}",
+    "less_than": "must be below {lt:.12g}",
+    "less_than_equal": "must be at most {le:.12g}",
+    "too_short": "must have at least {min_length} item",
+    "rule": "{rule}",
 }
-
-_WITH_CONTEXT: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than": lambda context: f"must be above {number(context['gt'])}",
-    "greater_than_equal": lambda context: f"must be at least {number(context['ge'])}",
-    "less_than": lambda context: f"must be below {number(context['lt'])}",
-    "less_than_equal": lambda context: f"must be at most {number(context['le'])}",
-    "too_short": lambda context: f"must have at least {context['min_length']} item",
-    "string_pattern_mismatch": lambda context: PATTERNS[context["pattern"]],
-    "rule": lambda context: str(context["rule"]),
-}
+"""The rule that is broken, by the type of pydantic's error, with the names of the error's context in braces."""
 
 
 def _words(kind: str, error: ErrorDetails) -> str:
     """Return the rule that a field breaks, in plain words."""
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    if kind in _WITH_CONTEXT:
-        return _WITH_CONTEXT[kind](error["ctx"])
+    context = error.get("ctx", {})
+    if kind in _RULES:
+        return _RULES[kind].format(**context)
+    if kind == "string_pattern_mismatch":
+        return PATTERNS[context["pattern"]]
     if kind == "literal_error":
-        expected: str = error["ctx"]["expected"]
+        expected: str = context["expected"]
         listed = expected.replace("'", '"')
         choices = expected.split("'")[1::2]
         return f"must be {listed}{suggestion(error['input'], choices)}"
