@@ -103,7 +103,7 @@ def geoparquet_roads(section: Any) -> Built:
     """Read a folder of GeoParquet."""
     from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
 
-    return _doubted(read_geoparquet(scenarios.locate_folder(section.path)), section)
+    return _doubted(read_geoparquet(scenarios.locate(section.path, "folder")), section)
 
 
 def _doubted(roads: RoadNetwork, section: Any) -> Built:
@@ -120,7 +120,7 @@ def gmns_roads(section: Any) -> Built:
     from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
     roads, report = read_gmns(
-        scenarios.locate_folder(section.path),
+        scenarios.locate(section.path, "folder"),
         length_m=None if section.length_unit is None else in_metres(section.length_unit),
         speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
         **_options(section, "path", "length_unit", "speed_unit"),

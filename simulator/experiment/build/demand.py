@@ -8,8 +8,8 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
+from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
-from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
@@ -188,40 +188,25 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     ScenarioError
         If a file cannot be used or does not fit the network.
     """
-    flows = getattr(scenario.roads, "flows", None)
-    if flows is None or roads is None:
+    section, traffic = scenario.roads, scenario.traffic
+    if not isinstance(section, TntpRoads) or section.flows is None or roads is None:
         return None, []
-    section = scenario.traffic
-    files = section.trip_files if isinstance(section, DrivenTraffic) else ()
+    files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
     if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
         return None, ["roads.flows: not used: published flows can be compared only with a run of their own trips"]
-    file, (trips,) = scenarios.locate(flows), files
     with faults_of_files(scenario, "roads"):
+        file = scenarios.locate(section.flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
-        bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
+        bpr = Bpr.from_network(roads, hours=section.capacity_hours)
     with faults_of_files(scenario, "traffic"):
-        pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
+        pairs, lost = _pairs(files[0], traffic.trip_columns.mapping(), roads)
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
         notes.append(f"{flows_of} that the network does not contain")
     if lost > 0:
         notes.append(f"left out of the comparison: {counted(lost, 'trip')} of the file that cannot be driven")
-    return (
-        FlowCheck(
-            file=flows,
-            trips_file=trips,
-            hours=scenario.roads.capacity_hours,
-            time_unit_s=in_seconds(scenario.roads.time_unit),
-            roads=roads,
-            bpr=bpr,
-            pairs=pairs,
-            published=published,
-            routing=section.routing,
-            notes=tuple(notes),
-        ),
-        [],
-    )
+    return FlowCheck(section, traffic, roads, bpr, pairs, published, tuple(notes)), []
 
 
 def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdPairs, float]:

@@ -1,6 +1,5 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import scenarios
@@ -193,7 +192,7 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> "Recording":
     from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
 
     trace = read_trace(
-        [_located(reference) for reference in section.trace],
+        [scenarios.locate(reference, "folder", "file") for reference in section.trace],
         columns=section.columns.mapping(),
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
         **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
@@ -219,13 +218,6 @@ def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
         gap_s=section.gap_s,
         hold_s=section.hold_s,
     )
-
-
-def _located(reference: str) -> Path:
-    try:
-        return scenarios.locate_folder(reference)
-    except ScenarioError:
-        return scenarios.locate(reference)
 
 
 def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> RecordedTraffic | None:
