@@ -5,7 +5,7 @@ change. A coalition has all that its members received, in addition to what is pu
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -235,22 +235,17 @@ class _DropOut:
         guesses, theory = self.from_reports(known)
         if record.publishes_counts and first_round > 1:
             hidden, first = np.flatnonzero(complete & ~known[0]), query.counts[0] - tally
-
-            def guess(own: list[IntArray]) -> Cells:
+            for rows, own in self.own_encodings(hidden):
                 given = (first, own[1], self.prior, query.number)
-                return others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
-
-            guesses[hidden] = self.in_chunks(hidden, guess)
+                guesses[rows] = others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
             success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
             theory[hidden] = self.prior.trusted(success, query.number)
         elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
-            hidden, sampling = np.flatnonzero(complete & ~read.all(axis=0)), mechanism
-
-            def guess_shown(own: list[IntArray]) -> Cells:
+            hidden = np.flatnonzero(complete & ~read.all(axis=0))
+            for rows, own in self.own_encodings(hidden):
                 shown = np.maximum((own[1] - own[0])[:, 1:], 0)
-                return released_twice(sampling, shown, self.prior, query.number, positive=True, rng=self.rng)
-
-            guesses[hidden], theory[hidden] = self.in_chunks(hidden, guess_shown), math.nan
+                guesses[rows] = released_twice(mechanism, shown, self.prior, query.number, positive=True, rng=self.rng)
+            theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
 
     def target(self) -> Guessed:
@@ -272,13 +267,10 @@ class _DropOut:
         differences = (query.counts[1] - query.counts[0])[1:]
         guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
         hidden = np.flatnonzero(self.complete & ~some)
-
-        def guess(own: list[IntArray]) -> Cells:
+        for rows, own in self.own_encodings(hidden):
             mine = (own[1] - own[0])[:, 1:]
             visible = None if k is None else np.maximum(differences, differences - mine) >= k
-            return released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
-
-        guesses[hidden] = self.in_chunks(hidden, guess)
+            guesses[rows] = released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
         if k is None or (differences >= k).all():
             success = released_twice_success(mechanism, self.prior.of(query.number))
             theory[hidden] = self.prior.trusted(success, query.number)
@@ -311,15 +303,13 @@ class _DropOut:
                 theory[rows] = prior.trusted(guess_success(mechanism, rounds, q), query.number)
         return guesses, theory
 
-    def in_chunks(self, rows: IntArray, guess: Callable[[list[IntArray]], Cells]) -> Cells:
-        """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
+    def own_encodings(self, rows: IntArray) -> Iterator[tuple[IntArray, list[IntArray]]]:
+        """Yield some of these targets and the encodings of their own reports, by round, until all were yielded."""
         mechanism = self.context.record.mechanism
         step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
-        found = [np.empty(0, dtype=np.int32)]
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            found.append(guess([mechanism.encode(reports[some]) for reports in self.query.recorded.reports]))
-        return np.concatenate(found)
+            yield some, [mechanism.encode(reports[some]) for reports in self.query.recorded.reports]
 
 
 def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
