@@ -178,8 +178,7 @@ def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
             words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
             yield RuleViolation(("servers",), words, servers)
     elif is_capable("deployment", kind, "per round"):
-        yield RuleViolation(
-            ("servers",), 'needs kind = "secret_shared": per_round has a server for each round', servers
-        )
+        words = 'needs kind = "secret_shared": per_round has a server for each round'
+        yield RuleViolation(("servers",), words, servers)
     elif servers != 1:
         yield RuleViolation(("servers",), f'needs kind = "secret_shared": {kind} has one server', servers)

@@ -211,12 +211,6 @@ class Grid(RoadSection):
         both = self.spacing_m or 0.0
         return both, both
 
-    @property
-    def avenues(self) -> tuple[float, int]:
-        """Speed (metres per second) and lanes of avenues; those of streets if omitted."""
-        speed = self.speed_mps if self.avenue_speed_mps is None else self.avenue_speed_mps
-        return speed, self.lanes if self.avenue_lanes is None else self.avenue_lanes
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between size, spacing and directions."""
@@ -225,12 +219,9 @@ class Grid(RoadSection):
             if rows * columns < 2:
                 yield RuleViolation(("rows",), "rows times columns must be at least 2, or there is no road", rows)
             elif known.get("one_way") and min(rows, columns) < 2:
-                yield RuleViolation(
-                    ("one_way",),
-                    f"one-way avenues need at least 2 rows and 2 columns (here {rows} and {columns}): "
-                    "no vehicle could come back on the only one",
-                    value=True,
-                )
+                size = f"at least 2 rows and 2 columns (here {rows} and {columns})"
+                words = f"one-way avenues need {size}: no vehicle could come back on the only one"
+                yield known.violation("one_way", words)
         yield from _spacing(known)
 
 

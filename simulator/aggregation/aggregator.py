@@ -145,9 +145,9 @@ class Aggregator:
             If servers read plain reports, which cannot be arbitrary vectors.
         """
         # A server that finds a report invalid informs the others, and none of them counts that device.
-        valid = (
-            received if self.rule is None else received & np.stack([self.rule.holds(written) for written in vectors])
-        )
+        valid = received
+        if self.rule is not None:
+            valid = received & np.stack([self.rule.holds(written) for written in vectors])
         counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
         for row, where in enumerate(counted):
             self.sums.add_vectors(row + 1, vectors[row][where])

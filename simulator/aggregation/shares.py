@@ -257,12 +257,9 @@ class EncodingRule:
         probes = min(PROBES, max(FEWEST_PROBES, PROBE_WORDS // math.prod(mechanism.tally_shape)))
         truth = (np.arange(probes) % (mechanism.cells + 1)).astype(np.int32)
         coins = mechanism.toss(mechanism.enrol(probes, rng=rng), rng=rng)
-        rows = np.concatenate(
-            [
-                mechanism.encode(mechanism.answer(round_, truth, coins)).reshape(-1, mechanism.tally_shape[-1])
-                for round_ in range(1, mechanism.rounds + 1)
-            ]
-        )
+        rounds = range(1, mechanism.rounds + 1)
+        encodings = [mechanism.encode(mechanism.answer(round_, truth, coins)) for round_ in rounds]
+        rows = np.concatenate(encodings).reshape(-1, mechanism.tally_shape[-1])
         # Noise added to a vector is unbounded, even if the sampled entries happen to be only 0 and 1.
         if isinstance(mechanism, DistributedLaplace) or not ((rows == 0) | (rows == 1)).all():
             kind = type(mechanism).__name__

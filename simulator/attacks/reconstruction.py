@@ -296,12 +296,8 @@ class LongitudinalAttack:
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
         """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
         rounds = range(1, observation.mechanism.rounds + 1)
-        every = {
-            (query, round_): read_round(observation, query, round_)
-            for query in sorted(self.queries)
-            for round_ in rounds
-        }
-        read = {key: one for key, one in every.items() if one is not None}
+        keys = [(query, round_) for query in sorted(self.queries) for round_ in rounds]
+        read = {key: one for key in keys if (one := read_round(observation, *key)) is not None}
         followed = {key: one for key, one in read.items() if one.handle_kind == "device"}
         if followed:
             groups = list(link(followed))

@@ -218,28 +218,25 @@ def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> Counted
 def _describe(
     name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
 ) -> MechanismDeployment:
-    devices, learns = max(1, counted.fewest[0]), []
-    for coalition in coalitions(deployment, mechanism):
-        view = deployment.view(coalition, mechanism, devices=devices)
-        learns.append(_view(coalition, deployment.learns(coalition, mechanism), mechanism, view, counted))
     return MechanismDeployment(
         mechanism=name,
         parties=list(deployment.parties(mechanism)),
         cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=learns,
+        learns=[_view(one, deployment, mechanism, counted) for one in coalitions(deployment, mechanism)],
     )
 
 
 def _view(
-    coalition: Coalition, words: str, mechanism: LocalMechanism, view: View | None, counted: CountedReports
+    coalition: Coalition, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
 ) -> ViewRecord:
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
+    view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(mechanism, view)
     delta = claim.delta(EPSILON)
     return ViewRecord(
         coalition=list(coalition),
-        words=words,
+        words=deployment.learns(coalition, mechanism),
         view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,

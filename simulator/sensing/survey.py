@@ -39,6 +39,7 @@ class History:
     was_down: bool | None = None
 
 
+@dataclass(eq=False)
 class Histories:
     """Divides devices that are not simulated one by one into groups by the delivery of their reports.
 
@@ -58,16 +59,14 @@ class Histories:
         The channel's generator.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        sendings: Sequence[Transmission],
-        *,
-        servers: Sequence[ServerAccounts],
-        rng: np.random.Generator,
-    ) -> None:
-        self._channel, self._sendings, self._servers, self._rng = channel, sendings, servers, rng
-        self.late, self.lost = np.zeros((2, len(sendings)), dtype=np.int64)
+    channel: Channel
+    sendings: Sequence[Transmission]
+    servers: Sequence[ServerAccounts]
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Count no report yet."""
+        self.late, self.lost = np.zeros((2, len(self.sendings)), dtype=np.int64)
 
     def divide(self, counts: IntArray, *, rounds_present: int) -> list[History]:
         """Return the groups of the devices that answered the first `rounds_present` rounds and then left.
@@ -79,7 +78,7 @@ class Histories:
         rounds_present
             The number of rounds answered, from 1.
         """
-        groups = [History(counts, np.zeros(len(self._sendings), dtype=bool))]
+        groups = [History(counts, np.zeros(len(self.sendings), dtype=bool))]
         for row in range(rounds_present):
             groups = [part for group in groups for part in self._split(group, row)]
         return groups
@@ -89,18 +88,18 @@ class Histories:
 
         Messages are drawn one after another; after each, a report is in time, late or lost.
         """
-        sending, servers = self._sendings[row], self._servers[row]
+        sending, servers = self.sendings[row], self.servers[row]
         with_it = group.received.copy()
         with_it[row] = True
         in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
         for message, path in enumerate(sending.route):
-            law = self._channel.law(sending, message, was_down=group.was_down)
+            law = self.channel.law(sending, message, was_down=group.was_down)
             if law.in_time == 1.0:
                 servers.add_message(path, in_time=int((in_time + late + lost).sum()))
                 continue
-            ends = [self._rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
+            ends = [self.rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
             total = sum(end.sum(axis=1) for end in ends)
-            if message == 0 and self._channel.burst_s:  # the link is down for all of the report's messages
+            if message == 0 and self.channel.burst_s:  # the link is down for all of the report's messages
                 down = ends[0][2]
                 ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
             servers.add_message(

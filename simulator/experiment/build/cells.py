@@ -184,13 +184,7 @@ def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
     return np.isin(texts, wanted)
 
 
-def _greatest(
-    roads: RoadNetwork,
-    road: IntArray,
-    wanted: Mask,
-    chosen: IntArray,
-    top: int,
-) -> IntArray:
+def _greatest(roads: RoadNetwork, road: IntArray, wanted: Mask, chosen: IntArray, top: int) -> IntArray:
     """Return the roads of the greatest capacity, ascending; ties go to the longest road, then to the first."""
     links = roads.links
     size = int(road.max()) + 1

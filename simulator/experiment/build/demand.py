@@ -134,15 +134,9 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
     ScenarioError
         If there is such a coalition; the message states the number of vehicles.
     """
-    faults = [
-        Fault(
-            f"attacks.{attack.name}.coalition",
-            f"there are only {vehicles:,} vehicles",
-            list(parties_of(attack.coalition)),
-        )
-        for attack in scenario.attacks
-        if corrupted_in(attack.coalition) > vehicles
-    ]
+    words = f"there are only {vehicles:,} vehicles"
+    above = [attack for attack in scenario.attacks if corrupted_in(attack.coalition) > vehicles]
+    faults = [Fault(f"attacks.{one.name}.coalition", words, list(parties_of(one.coalition))) for one in above]
     if faults:
         raise ScenarioError(scenario.name, faults)
 

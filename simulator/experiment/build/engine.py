@@ -167,15 +167,9 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     owners = city.ground.recorded
     if not isinstance(owners, Owners):
         raise TypeError(f"a city of static traffic holds owners, got {owners!r}")
-    faults = [
-        Fault(
-            f"campaigns.{campaign.name}.statistic",
-            'must be "count" with engine = "static": data owners do not move, so they have no speed',
-            campaign.statistic,
-        )
-        for campaign in scenario.campaigns
-        if campaign.statistic != "count"
-    ]
+    words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
+    speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
+    faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
     if faults:
         raise ScenarioError(scenario.name, faults)
     return Static(owners, clock=Clock(scenario.traffic.step_s))

@@ -50,12 +50,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         deployments[campaign.name] = deployment
         if section.robust and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
-    known = {
-        party
-        for deployment in deployments.values()
-        for mechanism in mechanisms.values()
-        for party in deployment.parties(mechanism)
-    }
+    known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
     for index, outage in enumerate(scenario.channel.outages):
         if outage.server not in known:
             words = f"there is none; there are {_listed(known - {NETWORK})}"
