@@ -160,7 +160,7 @@ class Aggregation(Section):
             return
         kind = known["kind"]
         if known.has("servers"):
-            yield from _servers(kind, known["servers"])
+            yield from _servers(known)
         for capability, why in _CANNOT_PAIR.items():
             if known.get("paired") and is_capable("deployment", kind, capability):
                 yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
@@ -172,13 +172,13 @@ class Aggregation(Section):
             yield RuleViolation(("handles",), words, "query")
 
 
-def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
+def _servers(known: ValidFields) -> Iterator[RuleViolation]:
+    kind, servers = known["kind"], known["servers"]
     if is_capable("deployment", kind, "shares"):
         if servers < FEWEST_SHARES:
             words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
-            yield RuleViolation(("servers",), words, servers)
+            yield known.violation("servers", words)
     elif is_capable("deployment", kind, "per round"):
-        words = 'needs kind = "secret_shared": per_round has a server for each round'
-        yield RuleViolation(("servers",), words, servers)
+        yield known.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
     elif servers != 1:
-        yield RuleViolation(("servers",), f'needs kind = "secret_shared": {kind} has one server', servers)
+        yield known.violation("servers", f'needs kind = "secret_shared": {kind} has one server')

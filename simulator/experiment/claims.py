@@ -133,8 +133,7 @@ def tabulate_claims(
             for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, section.crowds):
                 rows += _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    whole = dict.fromkeys(PARAMETERS, "Int64")
-    return table.astype({**whole, "epsilon": "float64", "delta": "float64"})
+    return table.astype({**dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
 def weakened_claims(

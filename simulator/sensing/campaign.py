@@ -241,9 +241,8 @@ class Campaign:
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return the devices of `present` that remain after churn; a device that left does not return in this query."""
-        if self.context.channel.churn == 0.0:
+        churn = self.context.channel.churn
+        if churn == 0.0:
             return present
-        stays = rng.random(len(present.vehicles)) >= self.context.channel.churn
-        return Respondents(
-            present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self.context.channel.churn))
-        )
+        stays = rng.random(len(present.vehicles)) >= churn
+        return Respondents(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - churn)))

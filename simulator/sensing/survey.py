@@ -276,13 +276,9 @@ class Survey:
         self._presents.append(present)
         if not self._reporting:
             return
+        outside = np.arange(self._reporting_outside) < present.outside
         cells = np.concatenate([known[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
-        answering = np.concatenate(
-            [
-                present.vehicles[: self._reporting_vehicles],
-                np.arange(self._reporting_outside) < present.outside,
-            ]
-        )
+        answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
         deliveries = self.channel.deliver(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
         self._down = deliveries.link_down
         deliveries = deliveries.of(answering)
@@ -351,10 +347,9 @@ class Survey:
 
     def recorded(self) -> RecordedReports | None:
         """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
-        recorded = None if self._recorder is None else self._recorder.recorded()
-        if recorded is None or self._recorder is None:
+        if self._recorder is None:
             return None
-        return RecordedReports(recorded, self._truth[self._recorder.places], self._server.counts)
+        return RecordedReports(self._recorder.recorded(), self._truth[self._recorder.places], self._server.counts)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""

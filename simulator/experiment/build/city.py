@@ -10,7 +10,7 @@ from scenarios.kinds import names_of
 from scenarios.roads import RoadSection
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.constructors import constructor_of, faults_of_files
+from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
@@ -110,20 +110,16 @@ def _doubted(roads: RoadNetwork, section: Any) -> Built:
     return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
 
 
-def _options(section: RoadSection, *left_out: str) -> dict[str, Any]:
-    """Return the keys of a section that its reader has as parameters of the same name."""
-    return {name: value for name, value in section if name not in {"source", *left_out}}
-
-
 def gmns_roads(section: Any) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
     from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
+    keys = ("crs", "project_to", "modes", "default_speed_mps", "default_lanes", "capacity_vph", "keep")
     roads, report = read_gmns(
         scenarios.locate(section.path, "folder"),
         length_m=None if section.length_unit is None else in_metres(section.length_unit),
         speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        **_options(section, "path", "length_unit", "speed_unit"),
+        **same_keys(section, *keys),
     )
     return roads, report.notes()
 
@@ -141,8 +137,8 @@ def sumo_roads(section: Any) -> Built:
     from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
 
     anchor = None if section.anchor is None else (section.anchor.lon, section.anchor.lat)
-    file, options = scenarios.locate(section.path), _options(section, "path", "anchor")
-    roads, report = read_sumo_net(file, anchor=anchor, **options)
+    options = same_keys(section, "vehicle_class", "capacity_vph", "keep")
+    roads, report = read_sumo_net(scenarios.locate(section.path), anchor=anchor, **options)
     return roads, report.notes()
 
 
@@ -155,11 +151,8 @@ def tntp_roads(section: Any) -> Built:
         nodes=scenarios.locate(section.nodes),
         length_m=in_metres(section.length_unit),
         time_s=in_seconds(section.time_unit),
-        crs=section.crs,
-        project_to=section.project_to,
-        capacity_hours=section.capacity_hours,
         lane_capacity_vph=section.capacity_vph,
-        default_speed_mps=section.default_speed_mps,
+        **same_keys(section, "crs", "project_to", "capacity_hours", "default_speed_mps"),
     )
     return roads, report.notes()
 
@@ -176,7 +169,8 @@ def grid_roads(section: Any) -> Built:
     crossings = section.rows * section.columns
     if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
         raise InputError([f"rows × columns: {problem}"])
-    options = _options(section, "spacing_m", "spacing_x_m", "spacing_y_m", "anchor")
+    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way")
+    options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
     roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
     return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
@@ -184,6 +178,6 @@ def grid_roads(section: Any) -> Built:
 def tables_roads(section: Any) -> Built:
     """Read a table of nodes and a table of edges."""
     nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
-    options = _options(section, "nodes", "edges", "columns")
+    options = same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph")
     roads, report = read_tables(nodes=nodes, edges=edges, columns=section.columns.mapping(), **options)
     return roads, report.notes()

@@ -13,23 +13,11 @@ from scenarios.kinds import find_kind, resolve
 from scenarios.section import Section
 from simulator.files.errors import InputError
 
-REQUIRED = (
-    "rounds",
-    "truth_round",
-    "tally_shape",
-    "enrol",
-    "toss",
-    "answer",
-    "encode",
-    "tally",
-    "estimate",
-    "sample_counts",
-    "claim",
-)
-"""Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
+METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
+"""Methods of every mechanism, which its class has before an instance is made."""
 
-METHODS = REQUIRED[REQUIRED.index("enrol") :]
-"""Attributes in `REQUIRED` that the class itself has, before an instance is made."""
+REQUIRED = ("rounds", "truth_round", "tally_shape", *METHODS)
+"""Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
 
 
 class NotAMechanismError(TypeError):

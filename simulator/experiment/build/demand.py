@@ -64,19 +64,17 @@ def draw_demand(
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
         return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
     departures, _ = _departures(section, duration_s)
-    return Demand(
-        draw_trips(
-            section.vehicles,
-            links=roads.links,
-            paths=paths,
-            demand=section.demand,
-            gravity_scale_s=section.gravity_scale_s,
-            departures=departures,
-            duration_s=duration_s,
-            clock=clock,
-            rng=rng,
-        )
+    trips = draw_trips(
+        section.vehicles,
+        links=roads.links,
+        paths=paths,
+        departures=departures,
+        duration_s=duration_s,
+        clock=clock,
+        rng=rng,
+        **same_keys(section, "demand", "gravity_scale_s"),
     )
+    return Demand(trips)
 
 
 def read_demand(

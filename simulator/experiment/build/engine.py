@@ -209,8 +209,7 @@ def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
         roads=city.ground.roads,
         clock=Clock(section.step_s),
         duration_s=scenario.scenario.duration_s,
-        gap_s=section.gap_s,
-        hold_s=section.hold_s,
+        **same_keys(section, "gap_s", "hold_s"),
     )
 
 
@@ -235,8 +234,7 @@ def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | N
     return Sampler(
         engine,
         clock=Clock(scenario.traffic.step_s),
-        every_s=section.every_s,
-        from_s=section.from_s,
+        **same_keys(section, "every_s", "from_s"),
         to_s=scenario.scenario.duration_s if section.to_s is None else section.to_s,
         crs=city.ground.crs,
         roads=city.ground.roads,

@@ -90,12 +90,8 @@ def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> 
     """Build the population; whether each of `vehicles` takes part is drawn once."""
     section = scenario.population
     takes_part = streams.of("participation").random(vehicles) < section.participation
-    return QueriedPopulation(
-        takes_part,
-        outside=section.outside,
-        parked_answer=scenario.traffic.parked == "answer",
-        answers=section.answers,
-    )
+    parked = scenario.traffic.parked == "answer"
+    return QueriedPopulation(takes_part, parked_answer=parked, **same_keys(section, "outside", "answers"))
 
 
 def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
