@@ -350,11 +350,6 @@ class Prio3Histogram:
         return XOF_SEED_NBYTES * self.servers
 
     @property
-    def report_nbytes(self) -> int:
-        """Bytes that a device sends, the public share counted once."""
-        return self.leader_share_nbytes + (self.servers - 1) * self.helper_share_nbytes + self.public_share_nbytes
-
-    @property
     def verifier_share_nbytes(self) -> int:
         """Bytes that each server sends the others per report: 1 + arity + 1 elements, and its part of randomness."""
         return FIELD_NBYTES * (self._arity + 2) + XOF_SEED_NBYTES

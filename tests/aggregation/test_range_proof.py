@@ -133,7 +133,6 @@ def test_sizes_are_those_of_the_published_test_vectors(length, chunk, servers, l
     assert sizes.helper_share_nbytes == helper
     assert sizes.public_share_nbytes == public
     assert sizes.verifier_share_nbytes == verifier
-    assert sizes.report_nbytes == leader + (servers - 1) * helper + public
     assert Prio3Histogram(100, 2).chunk_length == 10
 
 
