@@ -7,7 +7,8 @@ import simpy
 from timing import spread
 
 import scenarios
-from simulator.experiment.build import build_city, build_engine
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.engine import build_engine
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents

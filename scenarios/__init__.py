@@ -3,7 +3,7 @@
 from scenarios.errors import Fault, ScenarioError
 from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template
 from scenarios.overrides import Overrides
-from scenarios.references import files_of, locate, locate_folder
+from scenarios.references import files_of, locate
 from scenarios.scenario import Scenario, schema
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "files_of",
     "load",
     "locate",
-    "locate_folder",
     "schema",
     "shipped",
     "source_text",

@@ -6,18 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import PARTY_PATTERN, Count, Name
 from scenarios.kinds import is_capable
-from scenarios.section import (
-    PARTY_PATTERN,
-    ByKind,
-    Count,
-    Name,
-    NamedByKind,
-    Section,
-    ValidFields,
-    broken_names,
-    broken_repeats,
-)
+from scenarios.section import ByKind, NamedByKind, Section, ValidFields, broken_names, broken_repeats
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -26,6 +17,12 @@ LARGEST_MAGNITUDE = 10**9
 VEHICLES = "vehicles:"
 
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
+
+
+def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault if the last query comes before the first one."""
+    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
+        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
 
 
 class MemberSection(Section):
@@ -38,16 +35,7 @@ class MemberSection(Section):
     to_query: Count | None = None
     """Last such query. Default: the campaign's last."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a party that leaves before it joins."""
-        yield from broken_window(known)
-
-
-def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
-    """Yield a fault if the last query comes before the first one."""
-    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
+    rules = (broken_window,)
 
 
 def _member_tag(value: Any) -> str:
@@ -204,12 +192,12 @@ def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleVi
         words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
         yield RuleViolation(("coalition",), words, list(coalition))
     named = attack.get("campaigns")
+    speeds = {campaign.get("name") for campaign in campaigns if campaign.get("statistic", "count") != "count"}
+    for place, name in enumerate(named or ()):
+        if name in speeds:
+            words = 'must be a campaign with statistic = "count": attacks use reports of places'
+            yield RuleViolation(("campaigns", place), words, name)
     meant = [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
-    for place, name in enumerate(attack.get("campaigns") or ()):
-        for campaign in meant:
-            if campaign.get("name") == name and campaign.get("statistic", "count") != "count":
-                words = 'must be a campaign with statistic = "count": attacks use reports of places'
-                yield RuleViolation(("campaigns", place), words, name)
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
         return
@@ -234,24 +222,18 @@ def _parties(
         words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'
         yield RuleViolation(("kind",), words, "shares")
         return
-    lacking = [
-        (name, deployment, [place for place, member in enumerate(coalition) if not _has(deployment, member)])
-        for name, deployment in deployments
-    ]
+    members = list(enumerate(coalition))
+    lacking = [{place for place, one in members if not _has(deployment, one)} for _, deployment in deployments]
     if attack.get("together"):
-        nowhere = set.intersection(*(set(missing) for _, _, missing in lacking))
-        lacking = [(name, deployment, sorted(nowhere)) for name, deployment, _ in lacking]
-    elif attack.get("campaigns") is None and any(not missing for _, _, missing in lacking):
+        lacking = [set.intersection(*lacking)] * len(lacking)
+    elif attack.get("campaigns") is None and not all(lacking):
         return
-    reported = set()
-    for name, deployment, missing in lacking:
-        for place in missing:
-            if place not in reported:
-                reported.add(place)
-                words = (
-                    f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
-                )
-                yield RuleViolation(("coalition", place), words, coalition[place])
+    reported: set[int] = set()
+    for (name, deployment), missing in zip(deployments, lacking, strict=True):
+        words = f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
+        for place in sorted(missing - reported):
+            yield RuleViolation(("coalition", place), words, coalition[place])
+        reported |= missing
 
 
 def _servers(deployment: ValidFields) -> int:
@@ -285,16 +267,13 @@ def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[
     if starts is not None and starts > most:
         yield RuleViolation(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
     if attack.get("together"):
-        total = sum(campaign["queries"] for campaign in campaigns)
-        for place, times in enumerate(attack.get("asked") or ()):
-            if times > total:
-                yield RuleViolation(
-                    ("asked", place), f"must be at most {total}, the queries of all campaigns together", times
-                )
-        return
-    enough = max if attack.get("campaigns") is None else min
-    limit = enough(campaign["queries"] for campaign in campaigns)
+        limit = sum(campaign["queries"] for campaign in campaigns)
+        words = f"must be at most {limit}, the queries of all campaigns together"
+    else:
+        enough = max if attack.get("campaigns") is None else min
+        limit = enough(campaign["queries"] for campaign in campaigns)
+        name = next(campaign["name"] for campaign in campaigns if campaign["queries"] == limit)
+        words = f"must be at most campaigns.{name}.queries = {limit}"
     for place, times in enumerate(attack.get("asked") or ()):
         if times > limit:
-            name = next(campaign["name"] for campaign in campaigns if campaign["queries"] == limit)
-            yield RuleViolation(("asked", place), f"must be at most campaigns.{name}.queries = {limit}", times)
+            yield RuleViolation(("asked", place), words, times)

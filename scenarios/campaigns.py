@@ -7,19 +7,9 @@ from pydantic import Field
 
 from scenarios.channel import Aggregation
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
-from scenarios.section import (
-    Count,
-    Name,
-    NotNegative,
-    Positive,
-    Section,
-    ValidFields,
-    exceeds,
-    known_of,
-    number,
-    without_default,
-)
+from scenarios.section import Section, ValidFields, known_of
 
 ROUND_GAP_S = 30.0
 MIN_VEHICLES = 2
@@ -100,8 +90,7 @@ def last_round_s(times: ValidFields) -> float:
 
 def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("statistic") == "count":
-        for key in ("lower_mps", "upper_mps", "min_vehicles"):
-            if known.has(key):
-                yield known.violation(key, 'needs statistic = "mean_speed" or "median_speed"')
+        keys = ("lower_mps", "upper_mps", "min_vehicles")
+        yield from known.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
         yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])}")

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import ColumnNames, MetricCrs, broken_coordinates, broken_crs
-from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
+from scenarios.section import ByKind, Place, Section, ValidFields
 
 HIGHEST = 40
 
@@ -98,10 +99,7 @@ class PlaceColumns(ColumnNames):
     y: Column | None = None
     """Northing, metres in `crs`."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless exactly one pair of coordinates is named."""
-        yield from broken_coordinates(known)
+    rules = (broken_coordinates,)
 
 
 class _Places(PlaceTable, Levels):
@@ -117,10 +115,7 @@ class _Places(PlaceTable, Levels):
     """A vehicle known by coordinates is at the nearest place within this distance, metres, and at none if all places
     are further away."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        yield from broken_crs(known)
+    rules = (broken_crs,)
 
 
 class StationCells(_Places):
@@ -157,9 +152,7 @@ class LocationCells(_Places):
         if known["file"] is not None and known["columns"] is None:
             yield RuleViolation(("columns",), "is required with file: it names the columns")
         if known["file"] is None:
-            for key in ("columns", "separator", "where", "crs"):
-                if known.has(key):
-                    yield known.violation(key, "needs file")
+            yield from known.needless(("columns", "separator", "where", "crs"), "needs file")
             if known.get("header") is False:
                 yield RuleViolation(("header",), "needs file", value=False)
         elif known["top"] is not None:

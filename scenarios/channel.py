@@ -6,19 +6,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
-from scenarios.section import (
-    SERVER_PATTERN,
-    ByKind,
-    NotNegative,
-    OneOf,
-    Positive,
-    Probability,
-    Section,
-    ValidFields,
-    number,
-    without_default,
-)
+from scenarios.section import ByKind, OneOf, Section, ValidFields
 
 
 class ConstantLatency(Section):
@@ -132,9 +122,9 @@ class Channel(Section):
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
-_CANNOT_PAIR = {
-    "per_round": "its servers would have to compare which devices answered in each round, and so link the answers",
-    "shuffled": "its server has nothing that distinguishes one report from another",
+_CANNOT_PAIR = {  # by capability of the deployment
+    "per round": "its servers would have to compare which devices answered in each round, and so link the answers",
+    "mixer": "its server has nothing that distinguishes one report from another",
 }
 
 
@@ -170,9 +160,10 @@ class Aggregation(Section):
             return
         kind = known["kind"]
         if known.has("servers"):
-            yield from _servers(kind, known["servers"])
-        if known.get("paired") and kind in _CANNOT_PAIR:
-            yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {_CANNOT_PAIR[kind]}', value=True)
+            yield from _servers(known)
+        for capability, why in _CANNOT_PAIR.items():
+            if known.get("paired") and is_capable("deployment", kind, capability):
+                yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
         if known.get("paired") and is_capable("deployment", kind, "shares") and known.get("handles") == "device":
             words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
             yield RuleViolation(("handles",), words, "device")
@@ -181,14 +172,13 @@ class Aggregation(Section):
             yield RuleViolation(("handles",), words, "query")
 
 
-def _servers(kind: str, servers: int) -> Iterator[RuleViolation]:
+def _servers(known: ValidFields) -> Iterator[RuleViolation]:
+    kind, servers = known["kind"], known["servers"]
     if is_capable("deployment", kind, "shares"):
         if servers < FEWEST_SHARES:
             words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
-            yield RuleViolation(("servers",), words, servers)
+            yield known.violation("servers", words)
     elif is_capable("deployment", kind, "per round"):
-        yield RuleViolation(
-            ("servers",), 'needs kind = "secret_shared": per_round has a server for each round', servers
-        )
+        yield known.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
     elif servers != 1:
-        yield RuleViolation(("servers",), f'needs kind = "secret_shared": {kind} has one server', servers)
+        yield known.violation("servers", f'needs kind = "secret_shared": {kind} has one server')

@@ -7,19 +7,18 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from scenarios.errors import RuleViolation
-from scenarios.section import (
+from scenarios.field_types import (
     Count,
     Name,
     NotNegative,
     Positive,
     PositiveProbability,
-    Section,
-    ValidFields,
     Whole,
     WholeNumber,
     number,
     rule,
 )
+from scenarios.section import Section, ValidFields
 
 
 class Heading(Section):

@@ -72,8 +72,8 @@ def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
     return _kind(f"release:{class_}", name, title, f"simulator.experiment.releases:build_{name}", *capabilities)
 
 
-def _refinement(name: str, title: str, class_: str, constructor: str) -> Kind:
-    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{constructor}")
+def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
+    return _kind(f"refinements:{class_}", name, title, f"mechanisms.refinement:{name}", *capabilities)
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
@@ -165,12 +165,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _release("laplace", "Laplace noise", "Laplace", "count", "mean_speed"),
         _release("smooth_median", "median with smooth sensitivity", "SmoothMedian", "median_speed"),
     ),
+    # "queries": it uses the estimates of several queries.
     "refinement": (
-        _refinement("clip", "clipped counts", "Clip", "clip"),
-        _refinement("norm_sub", "Norm-Sub", "NormSub", "norm_sub"),
-        _refinement("norm_mul", "Norm-Mul", "NormMul", "norm_mul"),
-        _refinement("simplex", "projection on the simplex", "Simplex", "simplex"),
-        _refinement("combine", "average over queries", "Combine", "combine"),
+        _refinement("clip", "clipped counts", "Clip"),
+        _refinement("norm_sub", "Norm-Sub", "NormSub"),
+        _refinement("norm_mul", "Norm-Mul", "NormMul"),
+        _refinement("simplex", "projection on the simplex", "Simplex"),
+        _refinement("combine", "average over queries", "Combine", "queries"),
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (

@@ -38,12 +38,7 @@ def data_set(folder: str) -> DataSet | None:
     tables = tomllib.loads(manifest_path().read_text(encoding="utf-8")).get("dataset", [])
     for table in tables:
         if table["folder"] == folder:
-            return DataSet(
-                folder=folder,
-                title=table["title"],
-                owner_page=table["owner_page"],
-                licence=table["licence"],
-                obtain=" ".join(table["obtain"].split()),
-                files=tuple(file["name"] for file in table.get("files", ())),
-            )
+            obtain = " ".join(table["obtain"].split())
+            files = tuple(file["name"] for file in table.get("files", ()))
+            return DataSet(folder, table["title"], table["owner_page"], table["licence"], obtain, files)
     return None

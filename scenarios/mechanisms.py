@@ -7,20 +7,18 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.references import trusted_only
-from scenarios.section import (
+from scenarios.field_types import (
     PLUG_IN_PATTERN,
-    ByKind,
     Count,
     Name,
-    NamedByKind,
     Positive,
     PositiveProbability,
     Probability,
-    ValidFields,
     number,
     without_default,
 )
+from scenarios.references import trusted_only
+from scenarios.section import ByKind, NamedByKind, ValidFields
 
 SUM_TOLERANCE = 1e-9
 

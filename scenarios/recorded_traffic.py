@@ -8,9 +8,10 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numbers
 from scenarios.errors import RuleViolation
+from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, broken_crs, coordinates_of
-from scenarios.section import NotNegative, Positive, ValidFields, rule, text_or_number
+from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
 
@@ -118,20 +119,15 @@ class StaticTraffic(PlaceTable, TrafficSection):
                 yield known.violation("window", "needs columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
-            for key in ("start", "dwell_s"):
-                if known.has(key):
-                    yield known.violation(key, "needs columns.time")
+            yield from known.needless(("start", "dwell_s"), "needs columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
-                yield RuleViolation(("one_per",), "needs columns.owner, the column of their identifiers", "owner")
+                yield known.violation("one_per", "needs columns.owner, the column of their identifiers")
             if columns.count is not None:
-                yield RuleViolation(
-                    ("one_per",), "needs rows of one owner each, but with columns.count a row has several", "owner"
-                )
+                words = "needs rows of one owner each, but with columns.count a row has several"
+                yield known.violation("one_per", words)
         if columns.count is None and known.get("duplicates") == "greatest":
-            yield RuleViolation(
-                ("duplicates",), "must not be greatest without columns.count: each row is one", "greatest"
-            )
+            yield known.violation("duplicates", "must not be greatest without columns.count: each row is one")
 
 
 MATCH_M = 50.0
@@ -226,9 +222,7 @@ class TraceTraffic(TrafficSection):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for conflicts between positions and `crs`, and for keys that the kind of matching excludes."""
         columns = known.get("columns")
-        if columns is not None and (
-            columns.x is not None or columns.lon is not None
-        ):  # others are found by their names
+        if columns is not None and (columns.x, columns.lon) != (None, None):  # others are found by their names
             yield from broken_crs(known)
         if known.has("time_format", "time_unit"):
             yield known.violation("time_unit", "is of numbers, and must be left out with time_format")

@@ -1,7 +1,7 @@
 """What a scenario may use: permissions, and files relative to its folder, absolute, or ``data:FOLDER/FILE``."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.errors import Fault, ScenarioError
+from scenarios.field_types import rule
 from scenarios.manifest import data_set, samples_path
-from scenarios.section import rule
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
 UNTRUSTED_VARIABLE = "CROWDVEIL_UNTRUSTED"
@@ -102,15 +102,15 @@ class _NoSuchFileError(Exception):
         super().__init__(f"{words}. {origin}" if origin else words)
 
 
-def locate(reference: str, what: Kind = "file") -> Path:
+def locate(reference: str, *kinds: Kind) -> Path:
     """Return the file, or the folder, that a reference points to.
 
     Parameters
     ----------
     reference
         A path, or ``data:FOLDER/FILE`` under the folder that ``CROWDVEIL_DATA`` names.
-    what
-        "file" or "folder".
+    kinds
+        "file" or "folder", or both in the order in which they are tried. Default: "file".
 
     Returns
     -------
@@ -123,14 +123,9 @@ def locate(reference: str, what: Kind = "file") -> Path:
         If there is no such file; for a ``data:`` reference the message states where to get it.
     """
     try:
-        return _find(reference, Path(), what=what)
+        return _find(reference, Path(), kinds or ("file",))
     except _NoSuchFileError as error:
         raise ScenarioError(reference, [Fault("", str(error), reference)]) from None
-
-
-def locate_folder(reference: str) -> Path:
-    """Return the folder that a reference points to; like `locate`, for folders."""
-    return locate(reference, "folder")
 
 
 def files_of(value: Any) -> Iterator[tuple[str, Path]]:
@@ -147,12 +142,11 @@ def files_of(value: Any) -> Iterator[tuple[str, Path]]:
         The reference and the file. A reference is an absolute path, or ``data:FOLDER/FILE`` unchanged.
     """
     if isinstance(value, Reference):
-        try:
-            path = locate_folder(value)
-        except ScenarioError:
-            yield value, locate(value)
-        else:
+        path = locate(value, "folder", "file")
+        if path.is_dir():
             yield from ((f"{value}/{inside.name}", inside) for inside in sorted(path.iterdir()) if inside.is_file())
+        else:
+            yield value, path
     elif isinstance(value, BaseModel):
         for _, held in value:
             yield from files_of(held)
@@ -210,7 +204,19 @@ def file_names(sections: Iterable[Any], folder: Path) -> dict[str, str]:
     return {**folders, **names}
 
 
-def _find(reference: str, folder: Path, *, what: Kind = "file", untrusted: bool = False) -> Path:
+def _find(reference: str, folder: Path, kinds: Sequence[Kind], *, untrusted: bool = False) -> Path:
+    """Return the file or folder that a reference points to, of the first kind that exists."""
+    for what in kinds:
+        try:
+            return _find_kind(reference, folder, what, untrusted=untrusted)
+        except _NoSuchFileError as error:
+            missing = error
+            if error.words == _REFUSED:
+                break
+    raise missing
+
+
+def _find_kind(reference: str, folder: Path, what: Kind, *, untrusted: bool) -> Path:
     if reference.startswith(DATA_PREFIX):
         path = _find_data(reference.removeprefix(DATA_PREFIX), what)
     else:
@@ -268,21 +274,15 @@ def _existing(*kinds: Kind) -> AfterValidator:
 
 def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
     context = info.context or {}
-    untrusted = permissions_of(info).untrusted
-    for what in kinds:
-        try:
-            path = _find(reference, context.get("folder", Path()), what=what, untrusted=untrusted)
-        except _NoSuchFileError as error:
-            missing = error
-            if error.words == _REFUSED:
-                break
-        else:
-            return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
-    # Of several missing files of one data set, only the first message states where to get it.
-    explained: set[str] = context.get("explained", set())
-    words = missing.words if missing.origin in explained else str(missing)
-    explained.add(missing.origin)
-    raise rule(words)
+    try:
+        path = _find(reference, context.get("folder", Path()), kinds, untrusted=permissions_of(info).untrusted)
+    except _NoSuchFileError as missing:
+        # Of several missing files of one data set, only the first message states where to get it.
+        explained: set[str] = context.get("explained", set())
+        words = missing.words if missing.origin in explained else str(missing)
+        explained.add(missing.origin)
+        raise rule(words) from None
+    return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
 
 
 FileReference = Annotated[str, _existing("file")]

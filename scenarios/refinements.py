@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scenarios.errors import RuleViolation
-from scenarios.section import ByKind, Name, NamedByKind, ValidFields, broken_repeats
+from scenarios.field_types import Name
+from scenarios.section import ByKind, NamedByKind, ValidFields, broken_repeats
 
 
 class RefinementSection(NamedByKind):

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Name, Positive, PositiveProbability, number
 from scenarios.kinds import is_capable, names_of
-from scenarios.section import ByKind, Name, Positive, PositiveProbability, Section, ValidFields, number
+from scenarios.section import ByKind, Section, ValidFields
 
 MOST_LEVELS = 16
 MOST_K = 100_000

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
-from scenarios.section import ByKind, Count, Place, Positive, Section, ValidFields, rule
+from scenarios.section import ByKind, Place, Section, ValidFields
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
@@ -210,12 +211,6 @@ class Grid(RoadSection):
         both = self.spacing_m or 0.0
         return both, both
 
-    @property
-    def avenues(self) -> tuple[float, int]:
-        """Speed (metres per second) and lanes of avenues; those of streets if omitted."""
-        speed = self.speed_mps if self.avenue_speed_mps is None else self.avenue_speed_mps
-        return speed, self.lanes if self.avenue_lanes is None else self.avenue_lanes
-
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between size, spacing and directions."""
@@ -224,12 +219,9 @@ class Grid(RoadSection):
             if rows * columns < 2:
                 yield RuleViolation(("rows",), "rows times columns must be at least 2, or there is no road", rows)
             elif known.get("one_way") and min(rows, columns) < 2:
-                yield RuleViolation(
-                    ("one_way",),
-                    f"one-way avenues need at least 2 rows and 2 columns (here {rows} and {columns}): "
-                    "no vehicle could come back on the only one",
-                    value=True,
-                )
+                size = f"at least 2 rows and 2 columns (here {rows} and {columns})"
+                words = f"one-way avenues need {size}: no vehicle could come back on the only one"
+                yield known.violation("one_way", words)
         yield from _spacing(known)
 
 
@@ -311,10 +303,7 @@ class Columns(ColumnNames):
     class_: str | None = Field(default=None, alias="class")
     """Class of road, kept unchanged."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless exactly one pair of coordinates is named."""
-        yield from broken_coordinates(known)
+    rules = (broken_coordinates,)
 
 
 class Tables(RoadSection):
@@ -336,10 +325,7 @@ class Tables(RoadSection):
     capacity_vph: Positive = CAPACITY_VPH
     """Vehicles per hour and lane that can leave an edge whose row gives no capacity."""
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-        yield from broken_crs(known)
+    rules = (broken_crs,)
 
 
 Roads = Annotated[RoadSection, ByKind("roads", "source")]

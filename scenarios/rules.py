@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from scenarios.campaigns import last_round_s
 from scenarios.errors import RuleViolation
+from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
 from scenarios.release import broken_release, released_by
-from scenarios.section import ValidFields, broken_names, exceeds, number
+from scenarios.section import ValidFields, broken_names
 
 MOST_TICKS = 2**31 - 1
 """Maximum number of steps of a run: steps are numbered in 32 bits."""

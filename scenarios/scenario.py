@@ -15,6 +15,7 @@ from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
 from scenarios.channel import Aggregation, Channel
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
+from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population
 from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
 from scenarios.overrides import plain
@@ -23,7 +24,7 @@ from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, Released, released_by
 from scenarios.roads import Roads
 from scenarios.rules import broken_between_sections
-from scenarios.section import Section, ValidFields, known_of, number
+from scenarios.section import Section, known_of
 from scenarios.simulated_traffic import Traffic
 
 _LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
@@ -242,10 +243,7 @@ class Scenario(Section):
         why = "its clusters follow the devices and show where the outermost are (LQS 3.1)"
         return [f"release: recode, in campaigns {', '.join(recoded)}, is documented as vulnerable: {why}"]
 
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield each broken rule between sections."""
-        yield from broken_between_sections(known)
+    rules = (broken_between_sections,)
 
 
 def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> RuleViolation:

@@ -5,14 +5,13 @@ rules between fields for those that are valid, so that a fault in one field does
 """
 
 import difflib
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Annotated, Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
@@ -27,34 +26,8 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import PATTERNS, Name, without_default
 from scenarios.kinds import find_kind, kinds_of, names_of, resolve
-
-NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-SERVER_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer)$"
-PARTY_PATTERN = r"^(server:[1-9][0-9]{0,8}|mixer|network|vehicles:[1-9][0-9]{0,8})$"
-PLUG_IN_PATTERN = r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*$"
-
-_PATTERNS = {
-    NAME_PATTERN: "must be of letters, digits, '.', '_' and '-' alone, at least one",
-    SERVER_PATTERN: 'must name a server: "server:1" and so on, or "mixer"',
-    PARTY_PATTERN: 'must name a party: "server:1" and so on, "mixer", "network", or "vehicles:100" and so on',
-    PLUG_IN_PATTERN: "a plug-in is named as package.module:Class",
-}
-
-Name = Annotated[str, Field(pattern=NAME_PATTERN)]
-"""Letters, digits, ``.``, ``_`` and ``-``: it goes into file names and key paths."""
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-PositiveProbability = Annotated[float, Field(gt=0, le=1)]
-WholeNumber = Annotated[int, BeforeValidator(lambda value: int(value) if _is_whole(value) else value)]
-"""A whole number, which may be written as 1e9."""
-Whole = Annotated[int, Field(ge=0)]
-Count = Annotated[int, Field(ge=1)]
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 class ValidFields(dict[str, Any]):
@@ -74,6 +47,10 @@ class ValidFields(dict[str, Any]):
     def violation(self, name: str, rule: str) -> RuleViolation:
         """Return the violation of a rule by the value of one of these fields."""
         return RuleViolation((name,), rule, self.get(name))
+
+    def needless(self, names: Iterable[str], rule: str) -> Iterator[RuleViolation]:
+        """Yield the violation of a rule by each of these fields that was given."""
+        return (self.violation(name, rule) for name in names if self.has(name))
 
     def sections(self, name: str) -> list["ValidFields"]:
         """Return the valid fields of each section in the field `name`, of which some may be invalid."""
@@ -105,10 +82,14 @@ class Section(BaseModel):
         """Fill in defaults that depend on other keys, so that a dumped scenario contains them."""
         return given
 
+    rules: ClassVar[tuple[Callable[[ValidFields], Iterator[RuleViolation]], ...]] = ()
+    """Functions that yield broken rules between the fields of the section."""
+
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:  # noqa: ARG003 - for subclasses
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield each broken rule between the fields of the section; paths are relative to it."""
-        yield from ()
+        for rule in cls.rules:
+            yield from rule(known)
 
     @field_validator("*", mode="wrap")
     @classmethod
@@ -196,6 +177,7 @@ def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
     )
 
 
+@dataclass(frozen=True)
 class ByKind:
     """Annotation of a field: its table is read by the model of its kind, which is imported when it is first needed.
 
@@ -213,16 +195,11 @@ class ByKind:
         The model of a kind with a colon, which names a user's class, as ``module:Class``; None if there are none.
     """
 
-    def __init__(
-        self,
-        role: str,
-        key: str = "kind",
-        *,
-        default: str | None = None,
-        shape: str = "must be a table",
-        plug_in: str | None = None,
-    ) -> None:
-        self.role, self.key, self.default, self.shape, self.plug_in = role, key, default, shape, plug_in
+    role: str
+    key: str = "kind"
+    default: str | None = None
+    shape: str = "must be a table"
+    plug_in: str | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validate by a function, so that no model is built before it is needed."""
@@ -243,16 +220,18 @@ class ByKind:
         elif isinstance(value, Section):
             name = getattr(value, self.key, None)
         else:
-            report_inside(ValidFields())
-            raise error_of([RuleViolation((), self.shape, value)])
+            raise self._refused((), self.shape, value)
         kind = find_kind(self.role, name)
         dotted = self.plug_in if kind is None and isinstance(name, str) and ":" in name else kind and kind.model
         if dotted is None:
-            report_inside(ValidFields())
             missing = "" if self.key in value else "is required, and "
-            raise error_of([RuleViolation((self.key,), missing + self._choices(name), name)])
+            raise self._refused((self.key,), missing + self._choices(name), name)
         model: type[Section] = resolve(dotted)
         return model.model_validate(value, context=info.context)
+
+    def _refused(self, at: tuple[str, ...], rule: str, value: Any) -> ValidationError:
+        report_inside(ValidFields())
+        return error_of([RuleViolation(at, rule, value)])
 
     def _choices(self, received: Any) -> str:
         names = names_of(self.role)
@@ -261,11 +240,12 @@ class ByKind:
         return f"must be one of {listed}{or_else}{suggestion(received, names)}"
 
 
+@dataclass(frozen=True)
 class OneOf:
     """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
 
-    def __init__(self, role: str, model: str | None = None) -> None:
-        self.role, self.model = role, model
+    role: str
+    model: str | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """Validate as a literal of the names."""
@@ -279,12 +259,7 @@ def known_of(section: BaseModel) -> ValidFields:
     return ValidFields({**vars(section), **(section.model_extra or {})})
 
 
-def rule(words: str) -> PydanticCustomError:
-    """Return the error of one field that breaks the rule in `words`."""
-    return PydanticCustomError("rule", "{rule}", {"rule": words})
-
-
-_PLAIN = {
+_RULES = {
     "int_type": "must be a whole number",
     "int_from_float": "must be a whole number",
     "int_parsing_size": "must be a smaller whole number",
@@ -296,27 +271,25 @@ _PLAIN = {
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
+    "greater_than": "must be above {gt:.12g}",
+    "greater_than_equal": "must be at least {ge:.12g}",
+    "less_than": "must be below {lt:.12g}",
+    "less_than_equal": "must be at most {le:.12g}",
+    "too_short": "must have at least {min_length} item",
+    "rule": "{rule}",
 }
-
-_WITH_CONTEXT: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "greater_than": lambda context: f"must be above {number(context['gt'])}",
-    "greater_than_equal": lambda context: f"must be at least {number(context['ge'])}",
-    "less_than": lambda context: f"must be below {number(context['lt'])}",
-    "less_than_equal": lambda context: f"must be at most {number(context['le'])}",
-    "too_short": lambda context: f"must have at least {context['min_length']} item",
-    "string_pattern_mismatch": lambda context: _PATTERNS[context["pattern"]],
-    "rule": lambda context: str(context["rule"]),
-}
+"""The rule that is broken, by the type of pydantic's error, with the names of the error's context in braces."""
 
 
 def _words(kind: str, error: ErrorDetails) -> str:
     """Return the rule that a field breaks, in plain words."""
-    if kind in _PLAIN:
-        return _PLAIN[kind]
-    if kind in _WITH_CONTEXT:
-        return _WITH_CONTEXT[kind](error["ctx"])
+    context = error.get("ctx", {})
+    if kind in _RULES:
+        return _RULES[kind].format(**context)
+    if kind == "string_pattern_mismatch":
+        return PATTERNS[context["pattern"]]
     if kind == "literal_error":
-        expected: str = error["ctx"]["expected"]
+        expected: str = context["expected"]
         listed = expected.replace("'", '"')
         choices = expected.split("'")[1::2]
         return f"must be {listed}{suggestion(error['input'], choices)}"
@@ -345,32 +318,6 @@ def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
         names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
-
-
-def text_or_number(words: str) -> Callable[[Any], Any]:
-    """Return a validator of values that are text or a number, but not a boolean; `words` state the rule."""
-
-    def check(value: Any) -> Any:
-        if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
-            return value
-        raise rule(words)
-
-    return check
-
-
-def without_default(schema: dict[str, Any]) -> None:
-    """Remove the default from a field's JSON Schema, because it depends on another key."""
-    del schema["default"]
-
-
-def exceeds(left: float, right: float) -> bool:
-    """Return whether `left` is above `right` by more than a rounding error; for times or sums of probabilities."""
-    return left > right and not math.isclose(left, right, rel_tol=1e-12, abs_tol=1e-12)
-
-
-def number(value: float) -> str:
-    """Return a number as text for a message: shortest form, no trailing ``.0``."""
-    return f"{value:.12g}"
 
 
 class Place(Section):

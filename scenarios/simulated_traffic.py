@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
+from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
 from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames
-from scenarios.section import ByKind, NotNegative, OneOf, Positive, Probability, Section, ValidFields, WholeNumber
+from scenarios.section import ByKind, OneOf, Section, ValidFields
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -145,6 +146,11 @@ class DrivenTraffic(TrafficSection):
     stuck_s: NotNegative = 30.0
     """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
 
+    @property
+    def trip_files(self) -> tuple[str, ...]:
+        """The files of trips, if trips are read from files."""
+        return (self.trips,) if isinstance(self.trips, str) else self.trips or ()
+
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between demand, vehicles and departures."""
@@ -185,9 +191,8 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
 
 def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
-    for key in ("reroute_every_s", "reroute_share"):
-        if known.get("routing") == "free_flow" and known.has(key):
-            yield known.violation(key, 'needs routing = "reactive"')
+    if known.get("routing") == "free_flow":
+        yield from known.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
         words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
         yield known.violation("reroute_every_s", words)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from scenarios.section import rule, text_or_number
+from scenarios.field_types import rule, text_or_number
 
 METRES: Mapping[str, float] = {
     **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),

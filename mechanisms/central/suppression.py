@@ -167,13 +167,15 @@ class SampleThenSuppress:
         """Sample the devices held, (cells,) int64, and publish the cells with at least k in the sample."""
         return self.publish_sampled(rng.binomial(check_held(counts), self.sampling))
 
-    def publish_sampled(self, sampled: NDArray[np.int64]) -> Estimate:
+    def publish_sampled(self, sampled: NDArray[np.int64], *, rng: np.random.Generator | None = None) -> Estimate:  # noqa: ARG002 - releases with noise draw it
         """Publish the cells with at least k of the devices that are already sampled; nothing is drawn.
 
         Parameters
         ----------
         sampled : (cells,) int64
             D, devices sampled in each cell; a negative one, which no honest round gives, is suppressed.
+        rng : numpy.random.Generator, optional
+            Not used: releases with noise draw it.
         """
         array = np.asarray(sampled)
         table = suppress(check_counts("sampled", array, (array.size,)), self.k)

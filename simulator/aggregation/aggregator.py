@@ -1,17 +1,14 @@
 """Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.pairing import estimate_paired, paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
-from simulator.aggregation.transcript import IntArray
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from simulator.arrays import FloatArray, IntArray, Mask
 
 
 class Sums:
@@ -148,9 +145,9 @@ class Aggregator:
             If servers read plain reports, which cannot be arbitrary vectors.
         """
         # A server that finds a report invalid informs the others, and none of them counts that device.
-        valid = (
-            received if self.rule is None else received & np.stack([self.rule.holds(written) for written in vectors])
-        )
+        valid = received
+        if self.rule is not None:
+            valid = received & np.stack([self.rule.holds(written) for written in vectors])
         counted = np.broadcast_to(valid.all(axis=0), valid.shape) if self.paired else valid
         for row, where in enumerate(counted):
             self.sums.add_vectors(row + 1, vectors[row][where])
@@ -231,7 +228,7 @@ class Aggregator:
             return estimate_paired(self.mechanism, self.counts, paired=self.counted[0], asked=asked)
         return self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
 
-    def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
+    def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
         if self.paired:
             return paired_std_error(self.mechanism, true_counts, paired=self.counted[0])

@@ -1,11 +1,11 @@
 """Pairing: estimates from the reports of those devices only that were received in every round."""
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, QuadraticVariance
 from mechanisms.local.common.intervals import CountLaw, invert_tails
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_between
+from simulator.arrays import FloatArray
 
 
 def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, asked: int) -> Estimate:
@@ -49,7 +49,7 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     return estimate_between(count, variance, ends, received)
 
 
-def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: int) -> npt.NDArray[np.float64]:
+def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: int) -> FloatArray:
     """Return the theoretical standard error of `estimate_paired` for a given truth, (cells,) float64.
 
     Parameters
@@ -64,10 +64,10 @@ def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: 
     asked, rounds = int(true_counts.sum()), mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
         return mechanism.std_error(true_counts, asked=[asked] * rounds, counted=[paired] * rounds)
-    truth = true_counts[1:].astype(np.float64)
-    own = mechanism.std_error(true_counts) ** 2
-    variance: npt.NDArray[np.float64] = own * (asked / paired) + _thinning(truth, paired=paired, asked=asked)
-    return np.sqrt(variance)
+    own, truth = mechanism.std_error(true_counts) ** 2, true_counts[1:].astype(np.float64)
+    # The variance of N/n times a hypergeometric count, (N/n)·Y(1 − Y/N)·(N − n)/(N − 1).
+    thinning = asked / paired * (asked - paired) / max(asked - 1, 1) * truth * (1.0 - truth / asked)
+    return np.sqrt(own * (asked / paired) + thinning)
 
 
 def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> QuadraticVariance:
@@ -96,16 +96,9 @@ def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> Qu
     )
 
 
-def _single_variances(mechanism: LocalMechanism) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _single_variances(mechanism: LocalMechanism) -> tuple[FloatArray, FloatArray]:
     """Return the variance that one device outside a cell, and one in it, adds to the estimate, (cells,) each."""
     alone, each = np.zeros((2, mechanism.cells + 1), dtype=np.int64)
     alone[0], each[1:] = 1, 1
     elsewhere = mechanism.std_error(alone) ** 2
     return elsewhere, mechanism.std_error(each) ** 2 - (mechanism.cells - 1) * elsewhere
-
-
-def _thinning(truth: npt.NDArray[np.float64], *, paired: int, asked: int) -> npt.NDArray[np.float64]:
-    """Return (N/n)·Y(1 − Y/N)·(N − n)/(N − 1): the variance of N/n times a hypergeometric count."""
-    factor = asked / paired * (asked - paired) / max(asked - 1, 1)
-    spread: npt.NDArray[np.float64] = factor * truth * (1.0 - truth / asked)
-    return spread

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from mechanisms.central import CountRelease
+from mechanisms.central import CountRelease, Generalised, LaplaceCounts, SampleThenSuppress
+from mechanisms.central.generalisation import GeneralisedSample
 from mechanisms.local import Counts, Estimate
 from mechanisms.local.common.response_counts import ResponseCounts, estimate_nothing
+from simulator.arrays import FloatArray, IntArray
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
+ReleaseOfSample: TypeAlias = SampleThenSuppress | LaplaceCounts | Generalised | GeneralisedSample
 
 
 class Publication(Protocol):
@@ -49,15 +49,11 @@ class SampledCounts:
         Probability that a device is sampled.
     release_at
         Function from the fraction of sampled devices that were received to the release for it: its `sampling` is the
-        product of the two.
-    publish
-        Function that publishes the (cells,) int64 counts of devices sampled and received, by a release that
-        `release_at` returned.
+        product of the two, and its `publish_sampled` publishes the (cells,) counts of devices sampled and received.
     """
 
     sampling: float
-    release_at: Callable[[float], CountRelease]
-    publish: Callable[[Any, IntArray, np.random.Generator], Estimate]
+    release_at: Callable[[float], ReleaseOfSample]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +86,7 @@ class PublishedCounts:
         if received.ideal:
             return self.release.publish(held, rng=rng)
         sampled, release = self._thinned(received)
-        return sampled.publish(release, rng.binomial(held, sampled.sampling), rng)
+        return release.publish_sampled(rng.binomial(held, sampled.sampling), rng=rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
         """Return the theoretical root mean square error, (cells,)."""
@@ -102,7 +98,7 @@ class PublishedCounts:
         _, release = self._thinned(received)
         return release.std_error(true_counts[1:])
 
-    def _thinned(self, received: ResponseCounts) -> tuple[SampledCounts, CountRelease]:
+    def _thinned(self, received: ResponseCounts) -> tuple[SampledCounts, ReleaseOfSample]:
         if self.sampled is None:
             raise ValueError(f"{self.release!r} publishes only what was received in full")
         return self.sampled, self.sampled.release_at(received.counted[0] / received.devices)
@@ -130,7 +126,7 @@ class PublishedDifferences:
         received = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
         if not received.ideal:
             raise ValueError("differences are the sampled devices' counts only where every report is received")
-        return self.sampled.publish(self.sampled.release_at(1.0), counts[1, 1:] - counts[0, 1:], rng)
+        return self.sampled.release_at(1.0).publish_sampled(counts[1, 1:] - counts[0, 1:], rng=rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
         """Return the theoretical root mean square error, (cells,)."""
@@ -155,7 +151,7 @@ class CellValues:
         How the interval was computed, in a few words.
     """
 
-    cell: npt.NDArray[np.int64]
+    cell: IntArray
     truth: FloatArray
     value: FloatArray
     std_error: FloatArray

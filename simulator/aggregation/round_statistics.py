@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism
+from simulator.arrays import FloatArray, Mask
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,7 @@ class ServerAccounts:
                 self._messages[party][column] += messages
             left = arrived
 
-    def add_reports(
-        self, sent: int, arrived_s: Mapping[str, npt.NDArray[np.float64]], in_time: Sequence[npt.NDArray[np.bool_]]
-    ) -> None:
+    def add_reports(self, sent: int, arrived_s: Mapping[str, FloatArray], in_time: Sequence[Mask]) -> None:
         """Add the messages of reports that devices sent one by one.
 
         Parameters

@@ -5,19 +5,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Reports
-from simulator.aggregation.transcript import ContentKind, FloatArray, HandleKind, IntArray, StoredEntries
+from simulator.aggregation.transcript import ContentKind, HandleKind, StoredEntries
+from simulator.arrays import FloatArray, IntArray, Mask
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
 Party: TypeAlias = str
 
 PSEUDONYM_NBYTES = 16
 """Bytes of a one-time pseudonym as sent: 128 random bits, so two of 10⁹ devices share one with probability 10⁻²⁰."""
 
 
-def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> IntArray:
     """Draw n different one-time pseudonyms, (n,) int64; simulated with 63 bits, drawn again while two are equal."""
     while True:
         pseudonyms = rng.integers(0, 2**63 - 1, size=n, dtype=np.int64)

@@ -1,5 +1,6 @@
 """Transcripts: what each party of a deployment stored of a query, and the coalitions of parties that pool them."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -9,6 +10,7 @@ import numpy.typing as npt
 
 from mechanisms.local import Reports
 from mechanisms.parameter import ParameterError
+from simulator.arrays import FloatArray, IntArray, Mask
 
 HandleKind = Literal["device", "query", "none"]
 """Handle that identifies entries: the device's number, the same in every query and at every party; a one-time
@@ -17,8 +19,6 @@ independent of the devices."""
 ContentKind = Literal["reports", "shares", "sealed"]
 """Content of an entry: a plain report, a share of one, or an encrypted message that the party cannot read."""
 
-IntArray: TypeAlias = npt.NDArray[np.int64]
-FloatArray: TypeAlias = npt.NDArray[np.float64]
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
 
 
@@ -114,7 +114,7 @@ class Released:
     counted: tuple[int, ...]
     counts: IntArray | None = None
     differences: IntArray | None = None
-    suppressed: npt.NDArray[np.bool_] | None = None
+    suppressed: Mask | None = None
     values: FloatArray | None = None
 
 
@@ -160,17 +160,14 @@ class Coalition:
             raise ParameterError("coalition", "must have a member", names)
         if len(set(names)) < len(names):
             raise ParameterError("coalition", "must name each party once", names)
-        numbers: dict[str, list[int]] = {"server": [], "vehicles": []}
         for name in names:
-            if name in {MIXER, NETWORK}:
-                continue
-            kind, _, number = name.partition(":")
-            if kind not in numbers or not (number.isascii() and number.isdigit()) or int(number) < 1:
+            if not re.fullmatch("mixer|network|(server|vehicles):0*[1-9][0-9]*", name):
                 raise ParameterError("coalition", f"must consist of {WORDS}", name)
-            numbers[kind].append(int(number))
-        if len(numbers["vehicles"]) > 1 or len(set(numbers["server"])) < len(numbers["server"]):
+        servers = [int(name.removeprefix("server:")) for name in names if name.startswith("server:")]
+        vehicles = [int(name.removeprefix("vehicles:")) for name in names if name.startswith("vehicles:")]
+        if len(vehicles) > 1 or len(set(servers)) < len(servers):
             raise ParameterError("coalition", "must name each party once", names)
-        return cls(frozenset(numbers["server"]), MIXER in names, NETWORK in names, sum(numbers["vehicles"]))
+        return cls(frozenset(servers), MIXER in names, NETWORK in names, sum(vehicles))
 
     def check_within(self, parties: Iterable[str]) -> "Coalition":
         """Return the coalition if each of its servers and its mixer is one of a deployment's parties.

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.inference.direct_encoding import OwnValueLaw
 from mechanisms.inference.known_others import OwnReportMasses, difference_log_ratio, own_reports_guess_success
@@ -12,7 +11,7 @@ from mechanisms.inference.likelihood import best_guess, posterior
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.transcript import IntArray
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.observation import OwnReports
 from simulator.attacks.reconstruction import Prior
 
@@ -47,7 +46,7 @@ class LastDevice:
     first: IntArray | None = None
     second: IntArray | None = None
 
-    def guess(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.bool_]:
+    def guess(self, mechanism: SamplingPrivacy) -> Mask:
         """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
 
         The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item
@@ -67,10 +66,10 @@ class LastDevice:
         if self.differences is not None:
             ratio = difference_log_ratio(self.differences, crowd=self.crowd, sampling=sampling, k=self.k)
         own = OwnReportMasses.of(mechanism, self.cell, self.first, self.second)
-        guessed: npt.NDArray[np.bool_] = own.log_ratio(ratio, sampling=sampling) > TIES
+        guessed: Mask = own.log_ratio(ratio, sampling=sampling) > TIES
         return guessed
 
-    def theory(self, mechanism: SamplingPrivacy) -> npt.NDArray[np.float64]:
+    def theory(self, mechanism: SamplingPrivacy) -> FloatArray:
         """Return the expected success at even odds, (n,) float64."""
         return own_reports_guess_success(
             mechanism,
@@ -90,7 +89,6 @@ def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:
     return (second - first).astype(np.int64), np.bincount(own.truth, minlength=cells + 1).astype(np.int64)
 
 
-Cells = npt.NDArray[np.int32]
 ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
 
 
@@ -152,7 +150,7 @@ def released_twice(
     prior: Prior,
     query: int,
     *,
-    visible: npt.NDArray[np.bool_] | None = None,
+    visible: Mask | None = None,
     positive: bool = False,
     rng: np.random.Generator,
 ) -> Cells:
@@ -225,7 +223,7 @@ class Forgery:
     """
 
     reports: tuple[Any, ...] | None
-    vectors: npt.NDArray[np.int64] | None
+    vectors: IntArray | None
     per_vehicle: float
 
     @classmethod

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.transcript import HandleKind, IntArray, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.arrays import Cells, IntArray, Mask
 
 VEHICLES = "vehicles:"
 
@@ -38,10 +38,10 @@ class OwnReports:
     query: int
     devices: IntArray
     pseudonyms: IntArray
-    truth: npt.NDArray[np.int32]
+    truth: Cells
     reports: tuple[Any, ...]
-    counted: npt.NDArray[np.bool_]
-    arrived: Mapping[str, npt.NDArray[np.bool_]]
+    counted: Mask
+    arrived: Mapping[str, Mask]
 
     def __len__(self) -> int:
         return len(self.devices)

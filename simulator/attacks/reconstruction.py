@@ -1,17 +1,18 @@
 """Attacks that guess a device's cell from reports: of one round, linked rounds, shares, or several queries."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.inference.likelihood import best_guess, guess_cells, log_likelihood, posterior, repeated_log_likelihood
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
+from simulator.aggregation.transcript import HandleKind
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import Linked, Observation, link, link_rounds_of, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
@@ -42,7 +43,7 @@ class Prior:
     exact: bool = False
 
     @classmethod
-    def from_counts(cls, counts: Mapping[int, npt.NDArray[np.int64]], *, exact: bool = False) -> "Prior":
+    def from_counts(cls, counts: Mapping[int, IntArray], *, exact: bool = False) -> "Prior":
         """Return the prior given by the share of devices in each cell.
 
         Parameters
@@ -76,7 +77,7 @@ class Prior:
         """Return the generator that breaks ties if the prior is uniform; otherwise None, for ties broken by order."""
         return rng if self.even else None
 
-    def guess(self, query: int, n: int, *, rng: np.random.Generator) -> npt.NDArray[np.int32]:
+    def guess(self, query: int, n: int, *, rng: np.random.Generator) -> Cells:
         """Return the best guesses for n devices of which nothing was observed, (n,) int32."""
         return best_guess(np.tile(self.of(query), (n, 1)), rng=self.tie_rng(rng))
 
@@ -88,14 +89,14 @@ class Prior:
         """Return the probability that `guess` is right: the largest of the prior."""
         return float(self.of(query).max())
 
-    def trusted(self, theory: float | None, query: int) -> float | None:
-        """Return an expected success computed for this prior, or None if devices are not distributed like the prior.
+    def trusted(self, theory: float | None, query: int) -> float:
+        """Return an expected success computed for this prior; NaN if devices are not distributed like the prior.
 
         Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
         as every guess is then drawn.
         """
-        if self.even and theory is not None and theory > self.success(query) * (1.0 + ROUNDING):
-            return None
+        if theory is None or (self.even and theory > self.success(query) * (1.0 + ROUNDING)):
+            return math.nan
         return theory
 
 
@@ -112,7 +113,7 @@ class Guesses:
     cells
         (n,) int32, 0 (outside) … V; (1,) if it is one guess for any device.
     theory
-        The expected success before the reports are seen; None if it is not known.
+        The expected success before the reports are seen; NaN if it is not known.
 
     Raises
     ------
@@ -123,8 +124,8 @@ class Guesses:
     query: int
     handle_kind: HandleKind
     handles: IntArray | None
-    cells: npt.NDArray[np.int32]
-    theory: float | None
+    cells: Cells
+    theory: float
 
     def __post_init__(self) -> None:
         """Check that there is one guess for each handle."""
@@ -132,26 +133,6 @@ class Guesses:
             raise ValueError(f"handles are required unless handle_kind is 'none', received {self.handle_kind!r}")
         if len(self.cells) != (1 if self.handles is None else len(self.handles)):
             raise ValueError(f"there must be one guess a device, received {len(self.cells)}")
-
-
-class Attack(Protocol):
-    """An attack that guesses cells from what a coalition observed and its prior; it has no access to the truth."""
-
-    def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses about the devices of which a report is read, and none about other devices.
-
-        Parameters
-        ----------
-        observation, prior
-            What the coalition observed, and its prior.
-        rng
-            Breaks ties under a uniform prior.
-
-        Raises
-        ------
-        NoLikelihoodError
-            If no likelihood is known for the mechanism's reports.
-        """
 
 
 @dataclass(frozen=True)
@@ -179,7 +160,20 @@ class RoundAttack:
     partial: bool = False
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses, as `Attack` defines them."""
+        """Return the guesses about the devices of which a report is read, and none about other devices.
+
+        Parameters
+        ----------
+        observation, prior
+            What the coalition observed, and its prior.
+        rng
+            Breaks ties under a uniform prior.
+
+        Raises
+        ------
+        NoLikelihoodError
+            If no likelihood is known for the mechanism's reports.
+        """
         last = observation.mechanism.rounds
         rounds = range(1, last + 1) if self.only_round is None else (min(self.only_round, last),)
         found: list[Guesses] = []
@@ -249,9 +243,8 @@ def _guess_any_device(
         for start in range(0, len(times), step):
             logs = log_likelihood(observation.mechanism, [reports[start : start + step]], (round_,))
             after = after + times[start : start + step] @ posterior(logs, q)
-        return [
-            Guesses(query, "none", None, best_guess((after / after.sum())[np.newaxis], rng=prior.tie_rng(rng)), None)
-        ]
+        cell = best_guess((after / after.sum())[np.newaxis], rng=prior.tie_rng(rng))
+        return [Guesses(query, "none", None, cell, math.nan)]
     return []
 
 
@@ -293,14 +286,10 @@ class LongitudinalAttack:
     last: int
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> list[Guesses]:
-        """Return the guesses for the query `last`, as `Attack` defines them."""
+        """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
         rounds = range(1, observation.mechanism.rounds + 1)
-        every = {
-            (query, round_): read_round(observation, query, round_)
-            for query in sorted(self.queries)
-            for round_ in rounds
-        }
-        read = {key: one for key, one in every.items() if one is not None}
+        keys = [(query, round_) for query in sorted(self.queries) for round_ in rounds]
+        read = {key: one for key in keys if (one := read_round(observation, *key)) is not None}
         followed = {key: one for key, one in read.items() if one.handle_kind == "device"}
         if followed:
             groups = list(link(followed))
@@ -331,7 +320,7 @@ class LongitudinalAttack:
         for rounds, queries in alike.items():
             reports = [[group.reports[query, round_] for round_ in rounds] for query in queries]
             logs = logs + repeated_log_likelihood(mechanism, reports, rounds)
-        q, theory = prior.of(self.last), None
+        q, theory = prior.of(self.last), math.nan
         if len(alike) == 1:
             theory = prior.trusted(guess_success(mechanism, rounds, q, len(queries)), self.last)
         cells = best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
@@ -357,7 +346,7 @@ class SamplingGuesses:
     query: int
     handle_kind: HandleKind
     handles: IntArray | None
-    probability: npt.NDArray[np.float64]
+    probability: FloatArray
     theory: float
 
 

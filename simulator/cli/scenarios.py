@@ -51,7 +51,7 @@ def check_scenario(
     yes: Yes = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; report every fault."""
-    from simulator.experiment.build import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.experiment.build.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone

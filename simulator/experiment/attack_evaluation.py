@@ -15,19 +15,11 @@ from mechanisms.parameter import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.transcript import MIXER, IntArray
-from simulator.experiment.attack_records import COUNT, CampaignRecord, StoredTranscripts, record_campaigns
+from simulator.aggregation.transcript import MIXER
+from simulator.arrays import IntArray
+from simulator.experiment.attack_records import CampaignRecord, StoredTranscripts
 from simulator.experiment.build.constructors import constructor_of
-from simulator.experiment.guess_games import (
-    AttackContext,
-    Columns,
-    Member,
-    NotPlayableError,
-)
-from simulator.experiment.releases import CampaignRelease
-from simulator.experiment.tables import ATTACK_COLUMNS
-from simulator.sensing.campaign import fleet_order
-from simulator.sensing.query import Query
+from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
@@ -86,15 +78,19 @@ class Finding:
     unit: str | None = None
 
 
+_DTYPES: Mapping[Any, str] = {
+    **dict.fromkeys((str, str | None), "str"),
+    **dict.fromkeys((int, int | None), "Int64"),
+    float | None: "float64",
+}
+ATTACK_COLUMNS = {field.name: _DTYPES[field.type] for field in fields(Finding)}
+"""Columns of `attacks.parquet`, and their dtypes."""
+
+
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     """Return the table of `attacks.parquet`, one row for each finding."""
-    names = [field.name for field in fields(Finding)]
-    return pd.DataFrame(
-        {
-            name: pd.Series([getattr(finding, name) for finding in findings], dtype=ATTACK_COLUMNS[name])
-            for name in names
-        }
-    )
+    columns = ATTACK_COLUMNS.items()
+    return pd.DataFrame({name: pd.Series([getattr(row, name) for row in findings], dtype=of) for name, of in columns})
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,24 +183,25 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
     only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
-    present = [member for member in members_of(attack) if _is_there(member, record)]
+    absent = _absent(attack, record)
     # A coalition that spans campaigns needs at least one of its parties in each campaign.
-    return bool(present) if getattr(attack, "together", False) else len(present) == len(members_of(attack))
+    return len(absent) < len(attack.coalition) if getattr(attack, "together", False) else not absent
 
 
 def members_of(attack: Any) -> tuple[Member, ...]:
     """Return the members of an attack's coalition, each with the queries during which it is one."""
     members = []
     for given in attack.coalition:
-        windows = (attack, given)
-        starts = [query for one in windows if (query := getattr(one, "from_query", None)) is not None]
-        ends = [query for one in windows if (query := getattr(one, "to_query", None)) is not None]
-        members.append(Member(getattr(given, "party", given), max(starts, default=1), min(ends, default=math.inf)))
+        first = max(getattr(one, "from_query", None) or 1 for one in (attack, given))
+        last = min(getattr(one, "to_query", None) or math.inf for one in (attack, given))
+        members.append(Member(getattr(given, "party", given), first, last))
     return tuple(members)
 
 
-def _is_there(member: Member, record: CampaignRecord) -> bool:
-    return member.vehicles > 0 or member.party in record.parties
+def _absent(attack: Any, record: CampaignRecord) -> list[str]:
+    """Return the parties of an attack's coalition that a campaign does not have."""
+    members = members_of(attack)
+    return [member.party for member in members if not (member.vehicles or member.party in record.parties)]
 
 
 def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
@@ -213,8 +210,7 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
         return
     if attack.kind == "shares" and record.deployment.kind != "secret_shared":
         yield "its servers hold no shares"
-    absent = [member.party for member in members_of(attack) if not _is_there(member, record)]
-    if absent:
+    if absent := _absent(attack, record):
         yield f"there is no {', '.join(absent)}"
 
 
@@ -347,7 +343,7 @@ def check_attacks(
     ScenarioError
         If there is such a coalition; the message lists the parties that exist.
     """
-    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == COUNT]
+    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == "count"]
     faults = []
     for attack in scenario.attacks:
         needed = {party for party in parties_of(attack.coalition) if party == MIXER or party.startswith("server:")}
@@ -363,31 +359,3 @@ def check_attacks(
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))
     if faults:
         raise ScenarioError(scenario.name, faults)
-
-
-def attack_campaigns(
-    scenario: Scenario,
-    queries: Sequence[Query],
-    deployments: Mapping[str, Deployment],
-    mechanisms: Mapping[str, LocalMechanism],
-    *,
-    releases: Mapping[str, CampaignRelease],
-    vehicles: int,
-    streams: Streams,
-) -> AttackResults:
-    """Run the attacks of a scenario on its closed queries.
-
-    Raises
-    ------
-    ScenarioError
-        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
-    """
-    records = record_campaigns(
-        queries,
-        deployments,
-        mechanisms,
-        outside=scenario.population.outside,
-        releases=releases,
-        fleet=np.argsort(fleet_order(streams, vehicles)),
-    )
-    return run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)

@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.query import Query
+from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
-
-Cells = npt.NDArray[np.int32]
-COUNT = "count"
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +120,7 @@ class CampaignRecord:
     @property
     def servers(self) -> int:
         """The number of servers."""
-        return sum(party.startswith("server:") for party in self.parties)
+        return len(self.deployment.servers_of(self.mechanism))
 
     @property
     def publishes_counts(self) -> bool:
@@ -242,28 +240,22 @@ class StoredTranscripts:
         if kind == "device":
             return handles
         recorded = self._queries[query].recorded
-        order = np.argsort(recorded.pseudonyms)
-        return recorded.devices[order[np.searchsorted(recorded.pseudonyms, handles, sorter=order)]]
+        return recorded.devices[places_of(handles, recorded.pseudonyms)]
 
 
 def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
     """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
-    listed = np.asarray(among, dtype=np.int64)
-    if not len(listed):
-        return np.full(len(devices), -1, dtype=np.int64)
-    order = np.argsort(listed)
-    found = order[np.minimum(np.searchsorted(listed, devices, sorter=order), len(listed) - 1)]
-    return np.where(listed[found] == devices, found, -1).astype(np.int64)
+    return pd.Index(np.asarray(among, dtype=np.int64)).get_indexer(pd.Index(devices)).astype(np.int64)
 
 
 def record_campaigns(
     queries: Sequence[Query],
     deployments: Mapping[str, Deployment],
     mechanisms: Mapping[str, LocalMechanism],
+    releases: Mapping[str, CampaignRelease],
     *,
     outside: int,
-    releases: Mapping[str, CampaignRelease],
-    fleet: npt.NDArray[np.int64] | None = None,
+    fleet: IntArray,
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 
@@ -275,59 +267,39 @@ def record_campaigns(
         By campaign.
     mechanisms
         By name.
-    outside
-        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     releases
         By campaign.
+    outside
+        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     fleet
         The numbers of all vehicles in random order.
     """
-    kept: dict[tuple[str, str], list[QueryRecord]] = {}
-    for query in queries:
-        if query.statistic != COUNT:
-            continue
-        occupancy = query.truth.copy()
-        occupancy[0] -= outside
-        for answer in query.answers:
-            if answer.mechanism not in mechanisms:
-                continue
-            of_this = kept.setdefault((query.campaign, answer.mechanism), [])
-            if answer.mechanism in query.recorded:
-                found = query.recorded[answer.mechanism]
-                of_this.append(
-                    QueryRecord(
-                        found.recorded,
-                        found.truth,
-                        occupancy,
-                        found.counts,
-                        [account.asked for account in answer.rounds],
-                        [account.counted for account in answer.rounds],
-                        getattr(answer.estimate, "count", None),
-                        query.time_s,
-                    )
-                )
     return {
         (campaign, name): CampaignRecord(
             deployments[campaign],
             mechanisms[name],
-            tuple(records),
-            k=_least(releases[campaign], name),
-            noised=_noised(releases[campaign], name, mechanisms[name]),
+            tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
+            *_replaced(releases[campaign], name, mechanisms[name]),
             fleet=fleet,
         )
-        for (campaign, name), records in kept.items()
+        for (campaign, name), found in answers_of_devices(queries).items()
     }
 
 
-def _least(release: CampaignRelease, mechanism: str) -> int | None:
-    """Return the k below which a release suppresses a mechanism's values; None if it does not suppress."""
-    suppresses = mechanism in release.counts and release.section["kind"] == "suppress"
-    return int(release.section["k"]) if suppresses else None
+def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
+    found, occupancy = query.recorded[answer.mechanism], query.truth.copy()
+    occupancy[0] -= outside
+    values = getattr(answer.estimate, "count", None)
+    counts, time_s = found.counts, query.time_s
+    return QueryRecord(found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s)
 
 
-def _noised(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> str:
-    """Return in words the release that replaces a mechanism's counts or differences; empty if there is none."""
+def _replaced(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> tuple[int | None, str]:
+    """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
+
+    The k is None if nothing is suppressed; the words are empty if counts or differences are published.
+    """
     if name not in release.counts:
-        return ""
-    suppressed_differences = release.section["kind"] == "suppress" and isinstance(mechanism, SamplingPrivacy)
-    return "" if suppressed_differences else release.words
+        return None, ""
+    k = int(release.section["k"]) if release.section["kind"] == "suppress" else None
+    return k, "" if k is not None and isinstance(mechanism, SamplingPrivacy) else release.words

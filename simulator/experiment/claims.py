@@ -17,6 +17,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from scenarios.general import Claims
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
@@ -72,33 +73,17 @@ def released_claims(
             yield view, {"crowd": crowd, "k": k}, replace(claim, basis=f"{origin}{claim.basis}")
 
 
-COLUMNS = (
-    "mechanism",
-    "view",
-    "queries",
-    "crowd",
-    "k",
-    "colluding",
-    "servers",
-    "epsilon",
-    "delta",
-    "kind",
-    "basis",
-)
-
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
+COLUMNS = ("mechanism", "view", *PARAMETERS, "epsilon", "delta", "kind", "basis")
 
 
 def tabulate_claims(
+    section: Claims,
     mechanisms: Mapping[str, LocalMechanism],
-    *,
-    epsilons: Sequence[float],
-    queries: Sequence[int],
-    crowds: Sequence[int],
     releases: Mapping[str, CampaignRelease],
-    deployments: Mapping[str, Deployment] | None = None,
-    closed: Sequence[Query] = (),
+    deployments: Mapping[str, Deployment],
+    closed: Sequence[Query],
 ) -> pd.DataFrame:
     """Return the table of the claims of every mechanism for every view, and of every release.
 
@@ -111,14 +96,11 @@ def tabulate_claims(
 
     Parameters
     ----------
+    section
+        Values of ε for which δ is reported, numbers of queries that a device answers, and numbers of devices counted in
+        the cell for views of released counts.
     mechanisms
         By name.
-    epsilons
-        Values of ε for which δ is reported.
-    queries
-        Numbers of queries that a device answers.
-    crowds
-        Numbers of devices counted in the cell, for views of released counts.
     releases
         By campaign.
     deployments
@@ -139,27 +121,24 @@ def tabulate_claims(
     for name, mechanism in mechanisms.items():
         as_it_is = any(r.statistic == "count" and name not in r.counts for r in releases.values())
         counted = CountedReports.of(name, closed)
-        for repeats in queries:
-            views = [(view, counted) for view in _views(mechanism, repeats, crowds if as_it_is else ())]
-            made = deployment_views(name, deployments or {}, mechanism, closed, repeats)
+        for repeats in section.queries:
+            views = [(view, counted) for view in _views(mechanism, repeats, section.crowds if as_it_is else ())]
+            made = deployment_views(name, deployments, mechanism, closed, repeats)
             for view, source in [*views, *(one for one in made if isinstance(one[0], Shares | Shuffled))]:
                 seen = {field: getattr(view, field, None) for field in PARAMETERS}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
                 claim = mechanism.claim(view) if source is None else source.claim(mechanism, view)
-                rows += _rows(name, view.name, seen, claim, epsilons)
-            for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, crowds):
-                rows += _rows(name, view_name, {"queries": repeats, **place}, claim, epsilons)
+                rows += _rows(name, view.name, seen, claim, section.epsilons)
+            for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, section.crowds):
+                rows += _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    whole = dict.fromkeys(PARAMETERS, "Int64")
-    return table.astype({**whole, "epsilon": "float64", "delta": "float64"})
+    return table.astype({**dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
 def weakened_claims(
+    section: Claims,
     mechanisms: Mapping[str, LocalMechanism],
-    *,
-    epsilons: Sequence[float],
-    crowds: Sequence[int],
     deployments: Mapping[str, Deployment],
     closed: Sequence[Query],
 ) -> list[str]:
@@ -172,12 +151,10 @@ def weakened_claims(
 
     Parameters
     ----------
+    section
+        Values of ε at which δ is compared, and numbers of devices counted in the cell for views of released counts.
     mechanisms
         By name.
-    epsilons
-        Values of ε at which δ is compared.
-    crowds
-        Numbers of devices counted in the cell, for views of released counts.
     deployments
         By campaign.
     closed
@@ -188,14 +165,14 @@ def weakened_claims(
         everywhere = CountedReports.of(name, closed)
         if everywhere is None:
             continue
-        crowd = max((crowd for crowd in crowds if crowd <= everywhere.asked), default=min(crowds))
+        crowd = max((crowd for crowd in section.crowds if crowd <= everywhere.asked), default=min(section.crowds))
         most = max(1, min(crowd, *everywhere.fewest))
         changes: dict[str, str] = {}
         for view in _views(mechanism, 1, [crowd]):
             if not isinstance(view, ReleasedDifferences | ReleasedCounts):
                 continue
             made = everywhere.claim(mechanism, replace(view, crowd=most))
-            change = _weakened(made, mechanism.claim(view), epsilons)
+            change = _weakened(made, mechanism.claim(view), section.epsilons)
             if not everywhere.matched:
                 why = "(the rounds counted different devices)"
             elif mechanism.rounds > 1:
@@ -208,7 +185,7 @@ def weakened_claims(
         shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
-            change = _weakened(counted.claim(mechanism, view), mechanism.claim(planned), epsilons)
+            change = _weakened(counted.claim(mechanism, view), mechanism.claim(planned), section.epsilons)
             if change:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
@@ -247,12 +224,7 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
 def _rows(
     name: str, view: str, parameters: Mapping[str, int | None], claim: PrivacyClaim, epsilons: Sequence[float]
 ) -> Iterator[dict[str, object]]:
-    place = {
-        "mechanism": name,
-        "view": view,
-        **{field: parameters.get(field) for field in PARAMETERS},
-        "basis": claim.basis,
-    }
+    place = {"mechanism": name, "view": view, **parameters, "basis": claim.basis}
     if claim.kind == "unknown":
         yield {**place, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
         return

@@ -11,8 +11,10 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.attack_evaluation import check_attacks
-from simulator.experiment.build import build_city, build_flow_check, build_mechanisms, check_schedules, import_plug_ins
-from simulator.experiment.build.servers import build_deployments
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.demand import build_flow_check
+from simulator.experiment.build.mechanisms import build_mechanisms, import_plug_ins
+from simulator.experiment.build.servers import build_deployments, check_schedules
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
@@ -73,7 +75,7 @@ class RunComponents:
         mechanisms = build_mechanisms(scenario, city.cells.count)
         check_schedules(scenario, mechanisms)
         check_memory(scenario, city, mechanisms)
-        refinements = plan_refinements(scenario, mechanisms, streams=streams)
+        refinements = plan_refinements(scenario, mechanisms)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms)
         check_attacks(scenario, deployments, mechanisms)

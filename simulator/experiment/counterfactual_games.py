@@ -5,12 +5,11 @@ change. A coalition has all that its members received, in addition to what is pu
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
@@ -18,23 +17,21 @@ from mechanisms.inference.likelihood import guess_cells
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
-from simulator.aggregation.transcript import FloatArray, IntArray
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
 from simulator.attacks.observation import Observation, patterns, read_round
 from simulator.attacks.reconstruction import Prior
-from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, places_of
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
 from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
     AttackContext,
     Columns,
     Guessed,
     NotPlayableError,
-    keeps,
     score_guesses,
     score_hits,
 )
-
-Mask = npt.NDArray[np.bool_]
+from simulator.sensing.query import keeps_randomness
 
 MOST_WORDS = 2**22
 SOME_REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
@@ -134,15 +131,11 @@ def _taken_outside(context: AttackContext, query: QueryRecord, places: IntArray)
 
 def _two_worlds(event: Mask, world: Mask) -> float:
     """Return an ε lower bound from the frequencies of an event in two worlds, with half of the probability of error."""
-    counts = {
-        "hits_p": int(event[world].sum()),
-        "trials_p": int(world.sum()),
-        "hits_q": int(event[~world].sum()),
-        "trials_q": int((~world).sum()),
-    }
-    return (
-        epsilon_lower_bound(**counts, alpha=CLAIMING_TOO_MUCH / 2) if counts["trials_p"] and counts["trials_q"] else 0.0
-    )
+    inside, outside = event[world], event[~world]
+    if not len(inside) or not len(outside):
+        return 0.0
+    hits_p, hits_q, alpha = int(inside.sum()), int(outside.sum()), CLAIMING_TOO_MUCH / 2.0
+    return epsilon_lower_bound(hits_p=hits_p, trials_p=len(inside), hits_q=hits_q, trials_q=len(outside), alpha=alpha)
 
 
 def _one_a_cell(query: QueryRecord, *, rng: np.random.Generator) -> IntArray:
@@ -196,7 +189,7 @@ def play_drop_out(contexts: Sequence[AttackContext], dropped: str, *, rng: np.ra
             if not record.noised:
                 twice.append(case.twice(mechanism))
     for parts, columns in ((once, {}), (twice, {"metric": "released_twice"})):
-        score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
+        score = score_guesses(parts, rng=rng, kept=keeps_randomness(contexts[0].record.mechanism))
         if score is not None:
             yield {**score, **columns}
 
@@ -244,22 +237,17 @@ class _DropOut:
         guesses, theory = self.from_reports(known)
         if record.publishes_counts and first_round > 1:
             hidden, first = np.flatnonzero(complete & ~known[0]), query.counts[0] - tally
-
-            def guess(own: list[IntArray]) -> Cells:
+            for rows, own in self.own_encodings(hidden):
                 given = (first, own[1], self.prior, query.number)
-                return others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
-
-            guesses[hidden] = self.in_chunks(hidden, guess)
+                guesses[rows] = others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
             success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
-            theory[hidden] = self.expected(success)
+            theory[hidden] = self.prior.trusted(success, query.number)
         elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
-            hidden, sampling = np.flatnonzero(complete & ~read.all(axis=0)), mechanism
-
-            def guess_shown(own: list[IntArray]) -> Cells:
+            hidden = np.flatnonzero(complete & ~read.all(axis=0))
+            for rows, own in self.own_encodings(hidden):
                 shown = np.maximum((own[1] - own[0])[:, 1:], 0)
-                return released_twice(sampling, shown, self.prior, query.number, positive=True, rng=self.rng)
-
-            guesses[hidden], theory[hidden] = self.in_chunks(hidden, guess_shown), math.nan
+                guesses[rows] = released_twice(mechanism, shown, self.prior, query.number, positive=True, rng=self.rng)
+            theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
 
     def target(self) -> Guessed:
@@ -281,15 +269,13 @@ class _DropOut:
         differences = (query.counts[1] - query.counts[0])[1:]
         guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
         hidden = np.flatnonzero(self.complete & ~some)
-
-        def guess(own: list[IntArray]) -> Cells:
+        for rows, own in self.own_encodings(hidden):
             mine = (own[1] - own[0])[:, 1:]
             visible = None if k is None else np.maximum(differences, differences - mine) >= k
-            return released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
-
-        guesses[hidden] = self.in_chunks(hidden, guess)
+            guesses[rows] = released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
         if k is None or (differences >= k).all():
-            theory[hidden] = self.expected(released_twice_success(mechanism, self.prior.of(query.number)))
+            success = released_twice_success(mechanism, self.prior.of(query.number))
+            theory[hidden] = self.prior.trusted(success, query.number)
         elif (differences + 1 >= k).any():
             theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
@@ -316,23 +302,16 @@ class _DropOut:
             if rounds:
                 reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]
                 guesses[rows], _ = guess_cells(mechanism, reports, q, rounds, rng=prior.tie_rng(self.rng))
-                theory[rows] = self.expected(guess_success(mechanism, rounds, q))
+                theory[rows] = prior.trusted(guess_success(mechanism, rounds, q), query.number)
         return guesses, theory
 
-    def in_chunks(self, rows: IntArray, guess: Callable[[list[IntArray]], Cells]) -> Cells:
-        """Return the guesses from the targets' own encodings by round, computed for some targets at a time."""
+    def own_encodings(self, rows: IntArray) -> Iterator[tuple[IntArray, list[IntArray]]]:
+        """Yield some of these targets and the encodings of their own reports, by round, until all were yielded."""
         mechanism = self.context.record.mechanism
         step = max(1, MOST_WORDS // math.prod(mechanism.tally_shape))
-        found = [np.empty(0, dtype=np.int32)]
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            found.append(guess([mechanism.encode(reports[some]) for reports in self.query.recorded.reports]))
-        return np.concatenate(found)
-
-    def expected(self, success: float | None) -> float:
-        """Return an expected success that holds for the targets; NaN if it is not known."""
-        found = self.prior.trusted(success, self.query.number)
-        return math.nan if found is None else found
+            yield some, [mechanism.encode(reports[some]) for reports in self.query.recorded.reports]
 
 
 def _rounds_read(context: AttackContext, query: QueryRecord, observation: Observation) -> Mask:
@@ -398,11 +377,11 @@ def play_poisoning(
             after = remake(record, query, rows, forgery, rng=rng)
             shifts.append(float(after[cell - 1] - before[cell - 1]))
             inside = int(np.count_nonzero(query.truth[rows] == cell))
-            expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else None)
-        known = [one for one in expected if one is not None]
+            expected.append(corrupted * forgery.per_vehicle - inside if query.all_counted else math.nan)
+        theory = float(np.mean(expected))
         yield {
             "trials": len(shifts),
-            "theory": float(np.mean(known)) if len(known) == len(expected) else None,
+            "theory": None if math.isnan(theory) else theory,
             "metric": metric,
             "value": float(np.mean(shifts)),
             "unit": "vehicles",

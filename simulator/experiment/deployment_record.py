@@ -5,9 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-import numpy as np
-
-from mechanisms.local import LocalMechanism, NoMemory
+from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
@@ -18,10 +16,10 @@ from mechanisms.privacy import (
     View,
 )
 from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.run_record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
-from simulator.sensing.query import Query
+from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
-NETWORK, MIXER = "network", "mixer"
 FEW_SERVERS = 4
 EPSILON = 1.0
 """The ε at which the record states δ."""
@@ -59,17 +57,11 @@ class CountedReports:
     @classmethod
     def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
         """Return the numbers of a mechanism's reports counted in queries of counts; None if no query asked for any."""
-        answers = [
-            answer
-            for query in queries
-            if query.statistic == "count"
-            for answer in query.answers
-            if answer.mechanism == mechanism and answer.rounds  # a refined estimate has no rounds of its own
-        ]
+        asked_for = answers_of_devices(queries)
+        answers = [answer for (_, name), found in asked_for.items() if name == mechanism for _, answer in found]
         if not answers:
             return None
-        counted = [[account.counted for account in answer.rounds] for answer in answers]
-        asked = [[account.asked for account in answer.rounds] for answer in answers]
+        counted, asked = [answer.counted for answer in answers], [answer.asked for answer in answers]
         return cls(
             tuple(min(filter(None, every), default=0) for every in zip(*counted, strict=True)),
             min(filter(None, (devices for devices, *_ in asked)), default=0),
@@ -142,7 +134,7 @@ def describe_deployments(
             DeploymentRecord(
                 campaign=campaign,
                 kind=deployment.kind,
-                servers=max(_servers(deployment.parties(mechanisms[name])) for name in answering),
+                servers=max(len(deployment.servers_of(mechanisms[name])) for name in answering),
                 paired=deployment.paired,
                 robust=deployment.robust,
                 handles=deployment.handles,
@@ -177,7 +169,7 @@ def deployment_views(
         counted = _counted(name, campaign, queries)
         if counted is None:
             continue
-        if repeats > 1 and not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory):
+        if repeats > 1 and keeps_randomness(mechanism):
             # Kept randomness hides a device only among devices that are in every query; their number is not known.
             counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
         seen = [
@@ -204,7 +196,7 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     many such servers, only one, all but one, and all are listed.
     """
     parties = deployment.parties(mechanism)
-    servers = tuple(party for party in parties if party.startswith("server:"))
+    servers = tuple(deployment.servers_of(mechanism))
     sizes = range(1, len(servers) + 1)
     if deployment.kind == "secret_shared":
         shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, len(servers) - 1, len(servers)}]
@@ -223,46 +215,29 @@ def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> Counted
     return CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign])
 
 
-def _servers(parties: Coalition) -> int:
-    return sum(party.startswith("server:") for party in parties)
-
-
 def _describe(
     name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
 ) -> MechanismDeployment:
-    cost, devices = deployment.cost(mechanism), max(1, counted.fewest[0])
-    learns = []
-    for coalition in coalitions(deployment, mechanism):
-        view = deployment.view(coalition, mechanism, devices=devices)
-        learns.append(_view(coalition, deployment.learns(coalition, mechanism), mechanism, view, counted))
     return MechanismDeployment(
         mechanism=name,
         parties=list(deployment.parties(mechanism)),
-        cost=CostRecord(
-            bytes_up=cost.bytes_up,
-            bytes_down=cost.bytes_down,
-            stored_bytes=dict(cost.stored_bytes),
-            between_servers=cost.between_servers,
-            notes=list(cost.notes),
-        ),
-        learns=learns,
+        cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
+        learns=[_view(one, deployment, mechanism, counted) for one in coalitions(deployment, mechanism)],
     )
 
 
 def _view(
-    coalition: Coalition, words: str, mechanism: LocalMechanism, view: View | None, counted: CountedReports
+    coalition: Coalition, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
 ) -> ViewRecord:
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
-    if view is None:
-        return ViewRecord(
-            coalition=list(coalition), words=words, view=None, kind="exact", epsilon=0.0, delta=0.0, delta_kind="exact"
-        )
-    claim = counted.claim(mechanism, view)
+    view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
+    nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
+    claim = nothing if view is None else counted.claim(mechanism, view)
     delta = claim.delta(EPSILON)
     return ViewRecord(
         coalition=list(coalition),
-        words=words,
-        view=view.name,
+        words=deployment.learns(coalition, mechanism),
+        view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,
         delta=float(delta) if math.isfinite(delta) else None,

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mechanisms.local import LocalMechanism, printed_by_paper
+from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
+from scenarios.channel import Channel
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
+from simulator.arrays import FloatArray
 from simulator.experiment.run_record import (
     LossRecord,
     MechanismRecord,
@@ -18,7 +19,7 @@ from simulator.experiment.run_record import (
     PopulationTheory,
     PublishedLeakage,
 )
-from simulator.sensing.query import Query
+from simulator.sensing.query import Query, answers_of_devices
 
 OCCUPANCIES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(2.0, 7.01, 0.5))
@@ -44,22 +45,27 @@ def error_by_occupancy(mechanism: LocalMechanism, *, asked: int, most: int) -> O
     shown = [occupancy for occupancy in OCCUPANCIES if occupancy <= min(most * 2, asked)] or [0]
     if most <= asked and most not in shown:
         shown = sorted([*shown, most])
-    errors = [_std_error(mechanism, occupancy, asked) for occupancy in shown]
+    errors = [_first(mechanism.std_error(_truth(mechanism, occupancy, asked))) for occupancy in shown]
     return OccupancyTheory(asked=asked, occupancy=shown, std_error=errors)
 
 
 def error_by_population(mechanism: LocalMechanism, *, occupancy: int) -> PopulationTheory:
     """Return the standard error in a cell of `occupancy` as a function of the devices asked: SP's constant error."""
     asked = [population for population in POPULATIONS if population >= max(occupancy, 1)]
-    errors = [_std_error(mechanism, occupancy, population) for population in asked]
+    errors = [_first(mechanism.std_error(_truth(mechanism, occupancy, population))) for population in asked]
     return PopulationTheory(occupancy=occupancy, asked=asked, std_error=errors)
 
 
-def _std_error(mechanism: LocalMechanism, occupancy: int, asked: int) -> float | None:
-    """Return the standard error in cell 1 of `occupancy` if all other devices are outside; None if unknown."""
+def _truth(mechanism: LocalMechanism, occupancy: int, asked: int) -> Counts:
+    """Return the truth with `occupancy` devices in cell 1 and all others outside, (cells + 1,) int64."""
     truth = np.zeros(mechanism.cells + 1, dtype=np.int64)
     truth[0], truth[1] = asked - occupancy, occupancy
-    error = float(mechanism.std_error(truth)[0])
+    return truth
+
+
+def _first(errors: FloatArray) -> float | None:
+    """Return the error in cell 1; None if it is unknown."""
+    error = float(errors[0])
     return error if math.isfinite(error) else None
 
 
@@ -96,35 +102,31 @@ def _printed(mechanism: LocalMechanism) -> PublishedLeakage:
     printed = printed_by_paper(mechanism)
     if printed is None:
         return PublishedLeakage(epsilon=None, equation=None, note="no paper states an ε for it")
-    finite = math.isfinite(printed.epsilon)
-    epsilon = printed.epsilon if finite else None
+    epsilon = printed.epsilon if math.isfinite(printed.epsilon) else None
     return PublishedLeakage(epsilon=epsilon, equation=printed.equation, note=printed.note)
 
 
 LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
 
-Mechanisms = Mapping[str, LocalMechanism]
-
 
 def describe_loss(
-    mechanisms: Mechanisms, queries: Sequence[Query], *, independent: bool = True, churn: bool = False
+    channel: Channel, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
 ) -> list[LossRecord]:
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
     The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.
-    Rounds lose reports independently of one another, at the rates of this run (papers.md, item 6).
+    Rounds lose reports independently of one another, at the rates of this run (papers.md, item 6). In fact a device's
+    losses are not independent if they come in bursts; or if devices leave and the mechanism asks twice after the
+    query's first moment, as a device that leaves misses every later round.
 
     Parameters
     ----------
+    channel
+        Section ``[channel]`` of the scenario.
     mechanisms
         By name.
     queries
         Closed queries.
-    independent
-        Whether a device's losses in two rounds really are independent; repeated in the result.
-    churn
-        Whether devices leave. A device that leaves misses every later round, so the losses of mechanisms that ask twice
-        after the query's first moment are not independent.
 
     Returns
     -------
@@ -132,73 +134,43 @@ def describe_loss(
         For campaigns that count and lost some reports but not all.
     """
     described = []
-    for (campaign, name), found in _gathered(queries).items():
-        mechanism = mechanisms[name]
-        received = [_share(found, round_) for round_ in range(mechanism.rounds)]
-        if not 0.0 < min(received) <= 1.0 or min(received) == 1.0:
+    for (campaign, name), found in answers_of_devices(queries).items():
+        mechanism, answers = mechanisms[name], [answer for _, answer in found]
+        received = [_share([answer.rounds[row] for answer in answers]) for row in range(mechanism.rounds)]
+        if not 0.0 < min(received) < 1.0:
             continue
         occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
-        truths = [_truth(mechanism.cells, occupancy, asked) for asked in LOSS_POPULATIONS]
+        truths = [_truth(mechanism, occupancy, asked) for asked in LOSS_POPULATIONS]
         both = math.prod(received)
-        several = mechanism.rounds > 1
+        paired = [paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))) for truth in truths]
+        # A device that leaves misses two rounds if two are asked after the moment that fixes the devices of a query.
+        leaves = channel.churn > 0.0 and mechanism.rounds > min(mechanism.truth_round, 2)
         described.append(
             LossRecord(
                 campaign=campaign,
                 mechanism=name,
                 rounds=mechanism.rounds,
-                pairs=any(answer.paired for query, _ in found for answer in query.answers if answer.mechanism == name),
-                independent=independent and not (churn and _asked_again(mechanism)),
+                pairs=any(answer.paired for answer in answers),
+                independent=channel.burst_s == 0.0 and not leaves,
                 heard=received,
                 occupancy=occupancy,
                 asked=list(LOSS_POPULATIONS),
                 ideal=[_first(mechanism.std_error(truth)) for truth in truths],
                 unpaired=[_first(_unpaired(mechanism, truth, received)) for truth in truths],
-                paired=[
-                    _first(paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))))
-                    for truth in truths
-                ]
-                if several
-                else None,
+                paired=[_first(errors) for errors in paired] if mechanism.rounds > 1 else None,
             )
         )
     return described
 
 
-def _asked_again(mechanism: LocalMechanism) -> bool:
-    """Return whether two rounds or more are asked after the moment that fixes the devices a query asks."""
-    return mechanism.rounds > min(mechanism.truth_round, 2)
-
-
-def _gathered(queries: Sequence[Query]) -> dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]]:
-    found: dict[tuple[str, str], list[tuple[Query, list[RoundAccount]]]] = {}
-    for query in queries:
-        if query.statistic == "count":
-            for answer in query.answers:
-                if answer.rounds:  # refined answers have none: no device was asked for them
-                    found.setdefault((query.campaign, answer.mechanism), []).append((query, answer.rounds))
-    return found
-
-
-def _share(found: Sequence[tuple[Query, list[RoundAccount]]], round_: int) -> float:
+def _share(accounts: Sequence[RoundAccount]) -> float:
     """Return the share of the devices asked that were received in a round, whether or not they were counted."""
-    accounts = [rounds[round_] for _, rounds in found]
     asked = sum(account.asked for account in accounts)
     received = sum(account.counted + account.unpaired for account in accounts)
     return received / asked if asked else 0.0
 
 
-def _truth(cells: int, occupancy: int, asked: int) -> Any:
-    truth = np.zeros(cells + 1, dtype=np.int64)
-    truth[0], truth[1] = max(asked - occupancy, 0), occupancy
-    return truth
-
-
-def _unpaired(mechanism: LocalMechanism, truth: Any, received: Sequence[float]) -> Any:
+def _unpaired(mechanism: LocalMechanism, truth: Counts, received: Sequence[float]) -> FloatArray:
     asked = int(truth.sum())
     counted = [max(1, round(share * asked)) for share in received]
     return mechanism.std_error(truth, asked=[asked] * mechanism.rounds, counted=counted)
-
-
-def _first(errors: Any) -> float | None:
-    error = float(errors[0])
-    return error if math.isfinite(error) else None

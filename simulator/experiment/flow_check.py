@@ -4,15 +4,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from scenarios.roads import TntpRoads
+from scenarios.simulated_traffic import DrivenTraffic
+from scenarios.units import in_seconds
+from simulator.arrays import FloatArray
 from simulator.experiment.run_record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.fleet import Fleet
-
-FloatArray = npt.NDArray[np.float64]
 
 GAP = 1e-5
 MOST_STEPS, LEAST_STEPS = 500, 50
@@ -27,29 +28,20 @@ class FlowCheck:
 
     Attributes
     ----------
-    file, trips_file
-        Published flows and trips, as the scenario names them.
-    hours
-        Period that trips, capacities and flows are for.
-    time_unit_s
-        Seconds in one unit of published costs.
+    section, traffic
+        Sections ``[roads]``, which names the published flows, and ``[traffic]``, which names their trips.
     roads, bpr, pairs, published
         The network, its travel times by volume, all trips of the file, the published flows.
-    routing
-        How the run's vehicles choose their routes, as the scenario names it.
     notes
         What was left out.
     """
 
-    file: str
-    trips_file: str
-    hours: float
-    time_unit_s: float
+    section: TntpRoads
+    traffic: DrivenTraffic
     roads: RoadNetwork
     bpr: Bpr
     pairs: OdPairs
     published: PublishedFlows
-    routing: str
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -73,12 +65,12 @@ class FlowCheck:
         load = self.bpr.load(published)
         assignment = self.assignment
         assigned_s = float(assignment.volume @ self.bpr.time_s(assignment.volume)) / self.pairs.total
-        from_node, to_node = self.roads.links.from_node.tolist(), self.roads.links.to_node.tolist()
+        links, names = self.roads.links, self.roads.node_names
         return FlowCheckRecord(
-            file=self.file,
-            trips_file=self.trips_file,
-            hours=self.hours,
-            routing=self.routing,
+            file=str(self.section.flows),
+            trips_file=self.traffic.trip_files[0],
+            hours=self.section.capacity_hours,
+            routing=self.traffic.routing,
             links=len(published),
             trips=self.pairs.total,
             vehicles=engine.vehicles,
@@ -105,8 +97,8 @@ class FlowCheck:
             ),
             notes=list(self.notes),
             volumes=LinkVolumes(
-                from_=[str(self.roads.node_names[node]) for node in from_node],
-                to=[str(self.roads.node_names[node]) for node in to_node],
+                from_=[str(names[node]) for node in links.from_node.tolist()],
+                to=[str(names[node]) for node in links.to_node.tolist()],
                 capacity=_rounded(self.bpr.capacity),
                 published=_rounded(published),
                 assignment=_rounded(assignment.volume),
@@ -119,7 +111,7 @@ class FlowCheck:
 
     def _cost_difference(self) -> float | None:
         """Return the largest relative difference between our times at the published volumes and published costs."""
-        cost_s = self.published.cost * self.time_unit_s
+        cost_s = self.published.cost * in_seconds(self.section.time_unit)
         known = cost_s > 0
         if not known.any():
             return None

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mechanisms.local import NoMemory
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
-from simulator.aggregation.transcript import FloatArray, HandleKind, IntArray
+from simulator.aggregation.transcript import HandleKind
+from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import VEHICLES, Observation, OwnReports
 from simulator.attacks.reconstruction import (
     ROUND_ATTACKS,
@@ -20,7 +19,8 @@ from simulator.attacks.reconstruction import (
     SamplingGuesses,
     sampling_guesses,
 )
-from simulator.experiment.attack_records import CampaignRecord, Cells, QueryRecord, StoredTranscripts, places_of
+from simulator.experiment.attack_records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
+from simulator.sensing.query import keeps_randomness
 
 Columns = dict[str, Any]
 """Columns of a row of `attacks.parquet`, as in `Finding`."""
@@ -41,15 +41,15 @@ class Guessed:
     prior
         Success of the best guess without the observation.
     theory
-        Expected success; None if it is not known.
+        Expected success; NaN if it is not known.
     usual
         The best guess without the observation; None if several are equally good.
     """
 
-    guesses: npt.NDArray[np.int32]
-    truth: npt.NDArray[np.int32]
+    guesses: Cells
+    truth: Cells
     prior: float
-    theory: float | None
+    theory: float
     usual: int | None = None
 
     @classmethod
@@ -61,15 +61,11 @@ class Guessed:
         `expected` is the expected success of each target's guess, (n,) float64, NaN where it is not known.
         """
         rows = slice(None) if places is None else places
-        mean = float(expected[rows].mean())
-        theory = None if math.isnan(mean) else mean
-        number = query.number
+        number, theory = query.number, float(expected[rows].mean())
         return cls(guesses[rows], query.truth[rows], prior.success(number), theory, prior.usual(number))
 
 
-def score_hits(
-    hits: int, trials: int, *, prior: float, theory: float | None, epsilon_lower: float | None = None
-) -> Columns:
+def score_hits(hits: int, trials: int, *, prior: float, theory: float, epsilon_lower: float | None = None) -> Columns:
     """Return the columns of the score of `hits` right guesses in `trials`, as in `Finding`.
 
     Truths are fixed and coins independent. If trials have different probabilities, the interval is wider than necessary
@@ -84,7 +80,7 @@ def score_hits(
         "gain": success - prior,
         "gain_low": low - prior,
         "gain_high": high - prior,
-        "theory": theory,
+        "theory": None if math.isnan(theory) else theory,
         "epsilon_lower": epsilon_lower,
     }
 
@@ -108,8 +104,7 @@ def score_guesses(parts: Sequence[Guessed], *, rng: np.random.Generator, kept: b
         return None
     hits = sum(int(np.count_nonzero(part.guesses == part.truth)) for part in parts)
     prior = sum(len(part.truth) * part.prior for part in parts) / trials
-    expected = [len(part.truth) * part.theory for part in parts if part.theory is not None]
-    theory = sum(expected) / trials if len(expected) == len(parts) else None
+    theory = sum(len(part.truth) * part.theory for part in parts) / trials
     epsilon = _epsilon(parts[:1] if kept else parts, rng=rng)
     score = score_hits(hits, trials, prior=prior, theory=theory, epsilon_lower=epsilon)
     if not kept:
@@ -252,8 +247,13 @@ class AttackContext:
         """Return a query with the targets only."""
         return next(one for one in self.record.queries if one.number == query)
 
-    def places(self, query: int, kind: HandleKind, handles: IntArray) -> IntArray:
-        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices."""
+    def places(self, query: int, kind: HandleKind, handles: IntArray | None) -> IntArray:
+        """Return the position of each handle's device among a query's targets, (n,) int64; −1 for other devices.
+
+        Without handles the device is the only target.
+        """
+        if handles is None:
+            return np.zeros(1, dtype=np.int64)
         return places_of(self.stored.devices(query, kind, handles), self.targets(query).recorded.devices)
 
     def _own(self, query: QueryRecord, campaign: CampaignRecord) -> OwnReports | None:
@@ -308,16 +308,11 @@ def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.
             parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, context, rng=rng))
             if kind == "round_one":
                 sampled += [(context, found) for found in sampling_guesses(observation, prior)]
-    score = score_guesses(parts, rng=rng, kept=keeps(contexts[0].record))
+    score = score_guesses(parts, rng=rng, kept=keeps_randomness(contexts[0].record.mechanism))
     if score is not None:
         yield score
     if sampled:
         yield _score_sampled(sampled)
-
-
-def keeps(record: CampaignRecord) -> bool:
-    """Return whether devices keep randomness from query to query, so that their reports are not independent."""
-    return not isinstance(record.mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory)
 
 
 def fill_guesses(
@@ -348,13 +343,12 @@ def fill_guesses(
     places = np.arange(len(cells)) if scored is None else scored
     expected = np.full(len(cells), prior.success(query.number))
     for guesses in found:
-        theory = math.nan if guesses.theory is None else guesses.theory
         if guesses.handles is None:
-            cells[:], expected[:] = guesses.cells[0], theory
+            cells[:], expected[:] = guesses.cells[0], guesses.theory
             break
         targets = context.places(query.number, guesses.handle_kind, guesses.handles)
         asked = targets >= 0
-        cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], theory
+        cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], guesses.theory
     return Guessed.of(query, cells, expected, prior, places)
 
 
@@ -413,9 +407,8 @@ def _stayed(queries: Sequence[QueryRecord]) -> QueryRecord:
     last = queries[-1]
     stayed = np.ones(len(last.truth), dtype=np.bool_)
     for query in queries[:-1]:
-        where = dict(zip(query.recorded.devices.tolist(), query.truth.tolist(), strict=True))
-        before = [where.get(device, -1) for device in last.recorded.devices.tolist()]
-        stayed &= np.array(before, dtype=np.int64) == last.truth
+        places = places_of(last.recorded.devices, query.recorded.devices)
+        stayed &= np.append(query.truth, -1)[places] == last.truth  # a device that was not asked then has no cell, −1
     return last.among(np.flatnonzero(stayed))
 
 
@@ -432,12 +425,9 @@ def _score_sampled(sampled: Sequence[tuple[AttackContext, SamplingGuesses]]) -> 
     hits = trials = 0
     for context, found in sampled:
         query = context.targets(found.query)
-        if found.handles is None:
-            places, rows = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
-        else:
-            places = context.places(found.query, found.handle_kind, found.handles)
-            rows = np.flatnonzero(places >= 0)
-            places = places[rows]
+        places = context.places(found.query, found.handle_kind, found.handles)
+        rows = np.flatnonzero(places >= 0)
+        places = places[rows]
         first, second = (np.asarray(reports[places]) for reports in query.recorded.reports)
         inside = query.truth[places] > 0
         was_sampled = (first == 0) & (second == query.truth[places])

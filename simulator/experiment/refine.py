@@ -6,27 +6,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from mechanisms.local import Counts, Estimate, LocalMechanism, NoMemory, ParameterError, QuadraticVariance
-from mechanisms.refinement import (
-    Combination,
-    Properties,
-    RefinedEstimate,
-    combine,
-    spread,
-    variance_law,
-)
+from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, QuadraticVariance
+from mechanisms.refinement import Combination, Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.pairing import paired_std_error
+from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
-from simulator.sensing.query import Answer, Query
-from simulator.streams import Streams
-
-FloatArray = npt.NDArray[np.float64]
+from simulator.sensing.query import Answer, Query, keeps_randomness
 
 
 @dataclass(frozen=True)
@@ -53,6 +43,11 @@ class Refining:
         """Name of the refined mechanism in the tables; no name in a scenario contains a plus sign."""
         return f"{self.mechanism}+{self.refinement}"
 
+    @property
+    def combines(self) -> bool:
+        """Whether it uses the estimates of several queries."""
+        return is_capable("refinement", self.kind, "queries")
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -62,7 +57,7 @@ class Plan:
     notes: tuple[str, ...] = ()
 
 
-def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], *, streams: Streams) -> Plan:
+def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> Plan:
     """Determine the mechanisms that each refinement applies to, before the simulation.
 
     Raises
@@ -75,7 +70,8 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
     for section in scenario.refinements:
         parameters = section.model_dump(exclude={"name", "kind", "mechanisms"})
         for name in section.mechanisms or private:
-            reason = _not_combinable(mechanisms[name], name, streams) if section.kind == "combine" else None
+            combines = is_capable("refinement", section.kind, "queries")
+            reason = _not_combinable(mechanisms[name]) if combines else None
             if reason is None:
                 refinings.append(Refining(name, section.name, section.kind, parameters))
             elif section.mechanisms:
@@ -87,9 +83,9 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
     return Plan(tuple(refinings), tuple(notes))
 
 
-def _not_combinable(mechanism: LocalMechanism, name: str, streams: Streams) -> str | None:
+def _not_combinable(mechanism: LocalMechanism) -> str | None:
     """Return why a mechanism's queries may not be combined; None if they may."""
-    if not isinstance(mechanism.enrol(1, rng=streams.of("refinement", name)), NoMemory):
+    if keeps_randomness(mechanism):
         return (
             "its devices reuse their random draws in every query, so its errors are correlated and do not average out"
         )
@@ -110,12 +106,12 @@ def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries
     refined: list[list[Answer]] = [[] for _ in queries]
     for refining in plan.refinings:
         mechanism = mechanisms[refining.mechanism]
-        if refining.kind == "combine":
+        if refining.combines:
             for place, combined in combinations(refining, mechanism, queries).items():
                 refined[place].append(Answer(refining.name, combined.combination.estimate, combined.rms_error, []))
             continue
         for place, answer, estimate in refinable(refining, queries):
-            asked = answer.rounds[mechanism.truth_round - 1].asked
+            asked = answer.asked[mechanism.truth_round - 1]
             made = constructor_of("refinement", refining.kind)(estimate, asked=asked, **refining.parameters)
             refined[place].append(Answer(refining.name, made, np.full(len(made), np.nan), []))
     return [
@@ -132,7 +128,7 @@ def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[in
     """
     for place, query in enumerate(queries):
         for answer in query.answers if query.statistic == "count" else ():
-            left_out = answer.mechanism != refining.mechanism or (answer.published and refining.kind == "combine")
+            left_out = answer.mechanism != refining.mechanism or (answer.published and refining.combines)
             estimate = answer.estimate
             if not left_out and isinstance(estimate, Estimate):
                 yield place, answer, estimate
@@ -166,7 +162,7 @@ def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequenc
     laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
     def law_of(answer: Answer) -> QuadraticVariance:
-        asked, counted = zip(*((account.asked, account.counted) for account in answer.rounds), strict=True)
+        asked, counted = answer.asked, answer.counted
         key = asked, counted, answer.paired
         if key not in laws:
             theory = partial(_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
@@ -182,7 +178,7 @@ def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequenc
         combination = combine(
             np.stack([each.count for _, _, each in window]),
             [law_of(each) for _, each, _ in window],
-            asked=answer.rounds[mechanism.truth_round - 1].asked,
+            asked=answer.asked[mechanism.truth_round - 1],
         )
         drift = combination.drift(np.stack([truth for truth, _, _ in window]))
         made[place] = Combined(
@@ -203,7 +199,7 @@ def _std_error(
 def properties_of(refining: Refining) -> Properties:
     """Return the properties that a refinement guarantees, independent of any estimate."""
     nothing = Estimate(np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), "exact")
-    if refining.kind == "combine":
+    if refining.combines:
         law = QuadraticVariance(0.0, 0.0, 0.0)
         return combine(nothing.count[np.newaxis], [law], asked=0).estimate.properties
     refined: RefinedEstimate = constructor_of("refinement", refining.kind)(nothing, asked=0, **refining.parameters)
@@ -255,14 +251,9 @@ def describe_refinements(
 
 def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> RefinementRecord:
     properties, parameters = properties_of(refining), refining.parameters
-    combined = refining.kind == "combine"
-    measured = _measured(refining, queries)
-    if combined:
-        for campaign, parts in _parts(combinations(refining, mechanism, queries), queries).items():
-            measured[campaign].update(parts)
     words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from published values only: every claim for {} holds for it too{}."
-    several = f", for the views of {parameters.get('window')} queries" if combined else ""
+    several = f", for the views of {parameters.get('window')} queries" if refining.combines else ""
     return RefinementRecord(
         name=refining.name,
         mechanism=refining.mechanism,
@@ -278,54 +269,53 @@ def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
             order=properties.ordered,
             never_worse=properties.never_worse,
         ),
-        interval="for counts that did not change" if combined else "that of the unrefined estimate",
+        interval="for counts that did not change" if refining.combines else "that of the unrefined estimate",
         claims=once.format(refining.mechanism, several),
-        measured=[MeasuredRefinement(campaign=campaign, **values) for campaign, values in measured.items()],
+        measured=list(_measured(refining, mechanism, queries)),
     )
 
 
-def _measured(refining: Refining, queries: Sequence[Query]) -> dict[str, dict[str, float | None]]:
-    """Return the mean errors in busy cells and in others, by campaign."""
-    gathered: dict[str, list[tuple[FloatArray, FloatArray, FloatArray]]] = {}
+def _measured(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> Iterator[MeasuredRefinement]:
+    """Yield the mean errors in busy cells and in others by campaign, and the parts of a combination's error."""
+    combined = combinations(refining, mechanism, queries) if refining.combines else {}
+    by_campaign: dict[str, list[tuple[int, Estimate]]] = {}
     for place, _, unrefined in refinable(refining, queries):
-        query = queries[place]
-        (refined,) = (a.estimate for a in query.answers if a.mechanism == refining.name)
-        if isinstance(refined, RefinedEstimate):
-            each = query.truth[1:].astype(np.float64), refined.count, unrefined.count
-            gathered.setdefault(query.campaign, []).append(each)
-    return {campaign: _biases(rows) for campaign, rows in gathered.items()}
+        by_campaign.setdefault(queries[place].campaign, []).append((place, unrefined))
+    for campaign, found in by_campaign.items():
+        truth = np.stack([queries[place].truth[1:] for place, _ in found]).astype(np.float64)
+        refined = np.stack([_refined(refining, queries[place]).count for place, _ in found])
+        unrefined_counts = np.stack([unrefined.count for _, unrefined in found])
+        cells = truth.shape[1]
+        hot = max(1, round(HOT_SHARE * cells))
+        threshold = np.partition(truth, cells - hot, axis=1)[:, cells - hot, np.newaxis]
+        busy = (truth >= threshold) & (truth > 0)
+        parts = {}
+        if combined:
+            parts["drift_rmse"] = _rms([combined[place].drift for place, _ in found])
+            parts["spread_rmse"] = _rms([combined[place].spread for place, _ in found])
+        yield MeasuredRefinement(
+            campaign=campaign,
+            bias_busy=_mean(refined - truth, busy),
+            bias_other=_mean(refined - truth, ~busy),
+            unrefined_bias_busy=_mean(unrefined_counts - truth, busy),
+            unrefined_bias_other=_mean(unrefined_counts - truth, ~busy),
+            **parts,
+        )
 
 
-def _biases(rows: list[tuple[FloatArray, FloatArray, FloatArray]]) -> dict[str, float | None]:
-    truth, refined, unrefined = (np.stack(column) for column in zip(*rows, strict=True))
-    cells = truth.shape[1]
-    hot = max(1, round(HOT_SHARE * cells))
-    threshold = np.partition(truth, cells - hot, axis=1)[:, cells - hot, np.newaxis]
-    busy = (truth >= threshold) & (truth > 0)
-
-    def mean(error: FloatArray, where: npt.NDArray[np.bool_]) -> float | None:
-        return float(error[where].mean()) if where.any() else None
-
-    return {
-        "bias_busy": mean(refined - truth, busy),
-        "bias_other": mean(refined - truth, ~busy),
-        "unrefined_bias_busy": mean(unrefined - truth, busy),
-        "unrefined_bias_other": mean(unrefined - truth, ~busy),
-    }
+def _refined(refining: Refining, query: Query) -> RefinedEstimate:
+    (estimate,) = (answer.estimate for answer in query.answers if answer.mechanism == refining.name)
+    if not isinstance(estimate, RefinedEstimate):
+        raise TypeError(f"{refining.name} must be a refined estimate, received {estimate!r}")
+    return estimate
 
 
-def _parts(made_by_place: Mapping[int, Combined], queries: Sequence[Query]) -> dict[str, dict[str, float]]:
-    """Return the parts of a combination's RMSE that are drift and spread, by campaign."""
-    by_campaign: dict[str, list[tuple[FloatArray, FloatArray]]] = {}
-    for place, made in made_by_place.items():
-        by_campaign.setdefault(queries[place].campaign, []).append((made.drift, made.spread))
-    return {
-        campaign: {
-            "drift_rmse": float(np.sqrt(np.square([drift for drift, _ in rows]).mean())),
-            "spread_rmse": float(np.sqrt(np.square([spread for _, spread in rows]).mean())),
-        }
-        for campaign, rows in by_campaign.items()
-    }
+def _mean(error: FloatArray, where: Mask) -> float | None:
+    return float(error[where].mean()) if where.any() else None
+
+
+def _rms(errors: Sequence[FloatArray]) -> float:
+    return float(np.sqrt(np.square(errors).mean()))
 
 
 def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
@@ -337,12 +327,11 @@ def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
         warnings += [f"refinements: leave out campaign {name}, which asks for speeds" for name in speeds]
     for refining in plan.refinings:
         released = {q.campaign for q in counts for a in q.answers if a.mechanism == refining.mechanism and a.published}
-        if refining.kind == "combine":
-            warnings += [
-                f"refinements.{refining.refinement}: leaves out {refining.mechanism} in campaign {campaign}: what a "
-                "release published may be biased, and is not combined"
-                for campaign in sorted(released)
-            ]
+        warnings += [
+            f"refinements.{refining.refinement}: leaves out {refining.mechanism} in campaign {campaign}: what a "
+            "release published may be biased, and is not combined"
+            for campaign in sorted(released if refining.combines else ())
+        ]
     outside = max((int(query.truth[0]) for query in counts), default=0)
     asked = dict.fromkeys(r.refinement for r in plan.refinings if r.parameters.get("total") == "asked")
     words = (

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.central import (
     CountRelease,
@@ -121,12 +120,11 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         mechanism_name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
         sampling = mechanisms[mechanism_name].sampling if themselves else released.release.get("sampling") or 1.0
         made = build(released.release, sampling=sampling, city=city, themselves=themselves)
-        sampled = made if isinstance(made, SampledCounts) else None
         counts[mechanism_name] = made.release_at(1.0) if isinstance(made, SampledCounts) else made
-        if themselves and sampled is not None:
-            publications[mechanism_name] = PublishedDifferences(sampled)
+        if themselves:
+            publications[mechanism_name] = PublishedDifferences(made)
         else:
-            publications[mechanism_name] = PublishedCounts(counts[mechanism_name], None if whole else sampled)
+            publications[mechanism_name] = PublishedCounts(counts[mechanism_name], None if whole else made)
     notes = tuple(
         f"campaigns.{name}: {mechanism['name']} publishes its own estimates, not through {released.kind}: "
         + (released.obstacle(mechanism) or "release.mechanisms does not name it")
@@ -138,11 +136,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
 
 def build_suppress(given: Mapping[str, Any], *, sampling: float, **_: object) -> SampledCounts:
     """Build the release that suppresses small counts of sampled devices."""
-    return SampledCounts(
-        sampling,
-        lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share),
-        lambda release, drawn, rng: release.publish_sampled(drawn),  # noqa: ARG005 - suppression draws nothing
-    )
+    return SampledCounts(sampling, lambda share: SampleThenSuppress(k=given["k"], sampling=sampling * share))
 
 
 def build_laplace(
@@ -152,31 +146,27 @@ def build_laplace(
     if bounds is not None:
         return LaplaceMean(epsilon=given["epsilon"], **bounds)
     noise = LaplaceCounts(epsilon=given["epsilon"], sampling=sampling).sample_epsilon
-    return SampledCounts(
-        sampling,
+
+    def release_at(share: float) -> LaplaceCounts:
         # The noise does not change: if only a part is received, it protects more than requested.
-        lambda share: LaplaceCounts(
-            epsilon=math.log1p(sampling * share * math.expm1(noise)), sampling=sampling * share
-        ),
-        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
-    )
+        epsilon = math.log1p(sampling * share * math.expm1(noise))
+        return LaplaceCounts(epsilon=epsilon, sampling=sampling * share)
+
+    return SampledCounts(sampling, release_at)
 
 
 def build_generalise(given: Mapping[str, Any], *, sampling: float, city: City, themselves: bool) -> SampledCounts:
     """Build the release over coarser cells; `themselves` if devices sample themselves and no server has all counts."""
     levels = [city.cells.coarsened(level) for level in range(given["levels"] + 1)]
     whole = Generalised(levels=levels, k=given["k"], sampling=sampling, epsilon=given["epsilon"])
-    release: CountRelease = GeneralisedSample(whole) if themselves else whole
-    return SampledCounts(
-        sampling,
-        lambda share: release,  # noqa: ARG005 - the release is the same for any share
-        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
-    )
+    release = GeneralisedSample(whole) if themselves else whole
+    return SampledCounts(sampling, lambda share: release)  # noqa: ARG005 - the release is the same for any share
 
 
 def build_recode(given: Mapping[str, Any], *, city: City, **_: object) -> LocalRecoding:
-    """Build the release that recodes clusters of devices."""
-    return LocalRecoding(k=given["k"], places=_centres(city))
+    """Build the release that recodes clusters of devices, which are at the centres of their cells."""
+    centres = city.cells.polygons().geometry.centroid
+    return LocalRecoding(k=given["k"], places=np.column_stack([centres.x, centres.y]))
 
 
 def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float], **_: object) -> SmoothMedian:
@@ -184,20 +174,9 @@ def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float]
     return SmoothMedian(epsilon=given["epsilon"], delta=given["delta"], **bounds)
 
 
-def build_none(
-    given: Mapping[str, Any],  # noqa: ARG001 - its only parameter, the sample, is among the bounds
-    *,
-    bounds: Mapping[str, float],
-    statistic: str,
-) -> ExactStatistic:
-    """Build the release that publishes speeds unchanged."""
+def build_none(_: Mapping[str, Any], *, bounds: Mapping[str, float], statistic: str) -> ExactStatistic:
+    """Build the release that publishes speeds unchanged; its only parameter, the sample, is among the bounds."""
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
-
-
-def _centres(city: City) -> npt.NDArray[np.float64]:
-    """Return the centre of every cell, (cells, 2) float64 metres."""
-    middles = city.cells.polygons().geometry.centroid
-    return np.column_stack([middles.x, middles.y])
 
 
 def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
@@ -211,20 +190,17 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         "upper": float(math.ceil(city.roads.links.speed_mps.max()) if upper is None else upper),
         "sample": float(release["sample"]),
     }
-    made: ValueRelease = constructor_of("release", released.kind)(
-        release, bounds=bounds, statistic=campaign["statistic"]
-    )
+    build, statistic = constructor_of("release", released.kind), campaign["statistic"]
+    made: ValueRelease = build(release, bounds=bounds, statistic=statistic)
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
-    section = {**_section(released), "lower_mps": bounds["lower"], "upper_mps": bounds["upper"]}
-    section["min_vehicles"] = campaign["min_vehicles"]
+    own = {"lower_mps": bounds["lower"], "upper_mps": bounds["upper"], "min_vehicles": campaign["min_vehicles"]}
+    section = {**_section(released), **own}
     others = ", ".join(name for name in mechanisms if name != receiver)
-    notes = (
-        (f"campaigns.{campaign['name']}: speeds are reported to {receiver}; {others} take no part",) if others else ()
-    )
-    question = SpeedQuestion(
-        campaign["statistic"], made, campaign["min_vehicles"], receiver, interval, bounds["lower"], bounds["upper"]
-    )
-    return CampaignRelease(str(campaign["name"]), campaign["statistic"], section, speeds=question, notes=notes)
+    words = f"campaigns.{campaign['name']}: speeds are reported to {receiver}; {others} take no part"
+    notes = (words,) if others else ()
+    least = campaign["min_vehicles"]
+    question = SpeedQuestion(statistic, made, least, receiver, interval, bounds["lower"], bounds["upper"])
+    return CampaignRelease(str(campaign["name"]), statistic, section, speeds=question, notes=notes)
 
 
 def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[ReleaseRecord]:

@@ -31,6 +31,7 @@ from simulator.experiment.releases import describe_releases
 from simulator.experiment.run_directory import fill_directory
 from simulator.experiment.run_record import (
     RUN_FORMAT,
+    VEHICLE_STATES,
     CityRecord,
     FlowCheckRecord,
     QueryTraffic,
@@ -113,25 +114,13 @@ class RunResult:
     fcd: Samples | None = None
 
     @classmethod
-    def build(
-        cls,
-        components: RunComponents,
-        outcome: RunOutcome,
-    ) -> Self:
+    def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
         """Score closed queries and collect the content of the run directory."""
         scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
         releases, deployments, refinements = components.releases, components.deployments, components.refinements
         engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
         rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
-        claims = tabulate_claims(
-            mechanisms,
-            epsilons=scenario.claims.epsilons,
-            queries=scenario.claims.queries,
-            crowds=scenario.claims.crowds,
-            releases=releases,
-            deployments=deployments,
-            closed=queries,
-        )
+        claims = tabulate_claims(scenario.claims, mechanisms, releases, deployments, queries)
         totals = engine.totals()
         record = RunRecord(
             format=RUN_FORMAT,
@@ -173,11 +162,7 @@ class RunResult:
                     campaign=query.campaign,
                     query=query.number,
                     time_s=query.asked_s,
-                    departed=query.totals.departed,
-                    waiting=query.totals.waiting,
-                    on_road=query.totals.on_road,
-                    arrived=query.totals.arrived,
-                    absent=query.totals.absent,
+                    **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
                     stuck_released=query.totals.stuck_released,
                 )
                 for query in queries
@@ -185,23 +170,12 @@ class RunResult:
             mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
             releases=describe_releases(releases),
             deployments=describe_deployments(deployments, mechanisms, queries),
-            loss=describe_loss(
-                mechanisms,
-                queries,
-                independent=scenario.channel.burst_s == 0.0,
-                churn=scenario.channel.churn > 0.0,
-            ),
+            loss=describe_loss(scenario.channel, mechanisms, queries),
             refinements=describe_refinements(refinements, mechanisms, queries),
             # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
             # the first four are never folded. Warnings that depend on the run itself come first.
             warnings=[
-                *weakened_claims(
-                    mechanisms,
-                    epsilons=scenario.claims.epsilons,
-                    crowds=scenario.claims.crowds,
-                    deployments=deployments,
-                    closed=queries,
-                ),
+                *weakened_claims(scenario.claims, mechanisms, deployments, queries),
                 *_traffic_doubts(traffic),
                 *_unasked(scenario, queries),
                 *components.warnings(),
@@ -209,23 +183,19 @@ class RunResult:
                 *attacked.notes,
             ],
         )
-        cells = city.cells.polygons().to_crs("EPSG:4326")
-        findings = tabulate_findings(attacked.findings)
         named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
-        record = RunRecord.model_validate(named)
-        servers = tabulate_servers(queries)
         return cls(
             scenario,
-            cells,
-            estimates,
-            rounds,
-            servers,
-            scores,
-            claims,
-            findings,
-            record,
-            outcome.stopwatch,
-            outcome.fcd,
+            cells=city.cells.polygons().to_crs("EPSG:4326"),
+            estimates=estimates,
+            rounds=rounds,
+            servers=tabulate_servers(queries),
+            scores=scores,
+            claims=claims,
+            attacks=tabulate_findings(attacked.findings),
+            record=RunRecord.model_validate(named),
+            stopwatch=outcome.stopwatch,
+            fcd=outcome.fcd,
         )
 
     def save(

@@ -5,25 +5,24 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import simpy
 
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
-from simulator.experiment import build
-from simulator.experiment.attack_evaluation import (
-    attack_campaigns,
-    most_corrupted,
-    most_targets,
-)
-from simulator.experiment.build.servers import build_channel
+from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
+from simulator.experiment.attack_records import record_campaigns
+from simulator.experiment.build.demand import check_corrupted
+from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
+from simulator.experiment.build.servers import build_channel, build_population, build_schedules
+from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunOutcome, RunResult
-from simulator.experiment.run_record import FlowCheckRecord
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
-from simulator.sensing.campaign import Campaign, SensingContext, moments_of
+from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
 from simulator.sensing.query import Memories, Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
@@ -104,16 +103,16 @@ def run_scenario(
             parts.warm_up()
         progress.phase("demand and routes")
         city, streams, end_s = parts.city, parts.streams, _end_s(parts)
-        beside = build.build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
+        beside = build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
-        engine = build.build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
+        engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
     log = TrafficLog(scenario.traffic.engine)
     try:
-        sampler = build.build_sampler(scenario, city, engine)
-        build.check_corrupted(scenario, vehicles=engine.vehicles)
+        sampler = build_sampler(scenario, city, engine)
+        check_corrupted(scenario, vehicles=engine.vehicles)
         queries = _simulate(parts, engine, log, sampler, stopwatch, progress)
     except InputError as error:
-        raise ScenarioError(scenario.name, build.traffic_faults(scenario, error)) from error
+        raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:
         engine.close()
     traffic = log.record([*parts.notes, *engine.notes()])
@@ -126,17 +125,17 @@ def run_scenario(
         traffic = traffic.model_copy(update={"beside": [alone]})
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
-        attacked = attack_campaigns(
-            scenario,
-            queries,
-            parts.deployments,
-            parts.mechanisms,
-            releases=parts.releases,
-            vehicles=engine.vehicles,
-            streams=streams,
+        fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
+        records = record_campaigns(
+            queries, parts.deployments, parts.mechanisms, parts.releases, outside=outside, fleet=fleet
         )
+        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
+        flow_check = None
+        if parts.flow_check is not None and isinstance(engine, Fleet | Agents):
+            with stopwatch.phase("flow check"):
+                flow_check = parts.flow_check.record(engine)
         outcome = RunOutcome(
             engine,
             refine_queries(parts.refinements, parts.mechanisms, queries),
@@ -144,18 +143,10 @@ def run_scenario(
             traffic,
             stopwatch,
             extras=extras,
-            flow_check=_check_flows(parts, engine, stopwatch),
+            flow_check=flow_check,
             fcd=None if sampler is None else sampler.samples(),
         )
         return RunResult.build(parts, outcome)
-
-
-def _check_flows(parts: RunComponents, engine: Engine, stopwatch: Stopwatch) -> FlowCheckRecord | None:
-    """Compare the run's link volumes with published ones, if the scenario names any."""
-    if parts.flow_check is None or not isinstance(engine, Fleet | Agents):
-        return None
-    with stopwatch.phase("flow check"):
-        return parts.flow_check.record(engine)
 
 
 def _simulate(
@@ -173,7 +164,7 @@ def _simulate(
     if sampler is not None:
         sampler.start(env, stopwatch)
     queries: list[Query] = []
-    population = build.build_population(scenario, vehicles=engine.vehicles, streams=streams)
+    population = build_population(scenario, vehicles=engine.vehicles, streams=streams)
     reporting_outside = population.outside if population.answers == "reports" else 0
     context = SensingContext(
         engine=engine,
@@ -187,7 +178,7 @@ def _simulate(
         closed=queries.append,
         corrupted=most_corrupted(scenario),
     )
-    for name, schedule in build.build_schedules(scenario).items():
+    for name, schedule in build_schedules(scenario).items():
         speeds = parts.releases[name].speeds
         Campaign(
             name,
@@ -222,14 +213,5 @@ def _simulate(
 
 def _end_s(parts: RunComponents) -> float:
     """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
-    moments = len(moments_of(parts.mechanisms.values()))
-    return max(
-        parts.scenario.scenario.duration_s,
-        *(
-            schedule.start_s
-            + (schedule.queries - 1) * schedule.every_s
-            + (moments - 1) * schedule.round_gap_s
-            + schedule.deadline_s
-            for schedule in build.build_schedules(parts.scenario).values()
-        ),
-    )
+    moments, schedules = len(moments_of(parts.mechanisms.values())), build_schedules(parts.scenario).values()
+    return max(parts.scenario.scenario.duration_s, *(schedule.end_s(moments) for schedule in schedules))

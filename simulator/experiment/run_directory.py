@@ -30,30 +30,23 @@ def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> N
     """
     remove_leftovers(directory.parent)
     above = next(parent for parent in directory.absolute().parents if parent.exists())
+    obstacle = ""
     if not above.is_dir() or not os.access(above, os.W_OK):
-        why = "must be in a directory that can be written, and " + (
-            f"{above} cannot" if above.is_dir() else f"{above} is a file"
-        )
-        raise DirectoryError(f"out (--out): {why}; got {directory}")
-    if numbered:
+        why = f"{above} cannot" if above.is_dir() else f"{above} is a file"
+        obstacle = f"must be in a directory that can be written, and {why}"
+    elif numbered or not os.path.lexists(directory):
         return
-    if directory.is_symlink():
+    elif directory.is_symlink():
         # The directory that the link leads to would be replaced although the user did not name it.
-        raise DirectoryError(f"out (--out): must not be a link; name the directory itself; got {directory}")
-    if not directory.exists():
-        return
-    if not directory.is_dir():
-        raise DirectoryError(f"out (--out): must be a directory, but is a file; got {directory}")
-    if not any(directory.iterdir()):
-        return
-    if not (directory / COMPLETE).is_file():
-        raise DirectoryError(
-            f"out (--out): must be a new directory or an earlier run, and this one has other files; got {directory}"
-        )
-    if not overwrite:
-        raise DirectoryError(
-            f"out (--out): it contains an earlier run; overwrite it (--overwrite), or name another; got {directory}"
-        )
+        obstacle = "must not be a link; name the directory itself"
+    elif not directory.is_dir():
+        obstacle = "must be a directory, but is a file"
+    elif any(directory.iterdir()) and not (directory / COMPLETE).is_file():
+        obstacle = "must be a new directory or an earlier run, and this one has other files"
+    elif any(directory.iterdir()) and not overwrite:
+        obstacle = "it contains an earlier run; overwrite it (--overwrite), or name another"
+    if obstacle:
+        raise DirectoryError(f"out (--out): {obstacle}; got {directory}")
 
 
 def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: bool, numbered: bool = False) -> Path:

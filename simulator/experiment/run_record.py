@@ -368,6 +368,10 @@ class TrafficRecord(Record):
     beside: list["TrafficRecord"] = []
 
 
+VEHICLE_STATES = ("departed", "waiting", "on_road", "arrived", "absent")
+"""Numbers of vehicles of a traffic record, as an engine's totals name them."""
+
+
 class QueryTraffic(Record):
     """State of the vehicles at the moment of one query."""
 

@@ -2,19 +2,15 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 
+from simulator.arrays import Cells
 from simulator.cells import LinkCells, NameCells, Partition
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
 from simulator.traffic.engine import RecordedTraffic, VehicleStates
-
-if TYPE_CHECKING:
-    from simulator.traffic.static import Owners
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +32,6 @@ class Ground:
 
     roads: RoadNetwork | None
     recorded: RecordedTraffic | None
-
-    def __post_init__(self) -> None:
-        if self.roads is None and self.recorded is None:
-            raise ValueError("a city needs roads or a recording, received neither")
 
     @property
     def _extent(self) -> RoadNetwork | RecordedTraffic:
@@ -101,13 +93,13 @@ class City:
             raise ValueError("this city has no roads")
         return self.ground.roads
 
-    def cells_of(self, places: VehicleStates) -> npt.NDArray[np.int32]:
+    def cells_of(self, places: VehicleStates) -> Cells:
         """Return each vehicle's cell, (departed,) int32; 0 is outside every cell.
 
         It is determined by the most precise information available: the vehicle's site, its link if cells are links, or
         its coordinates.
         """
-        if places.site is not None and self._owners is not None:
+        if places.site is not None:
             return self._cell_of_site[places.site]
         if isinstance(self.cells, LinkCells) and self.cells.maps_links:
             on_link = places.link >= 0
@@ -121,18 +113,13 @@ class City:
         return self.cells.cell_of(self.roads.locate(places.link, places.fraction) if places.xy is None else places.xy)
 
     @cached_property
-    def _owners(self) -> "Owners | None":
-        """The recorded data owners; None if vehicles are simulated or replayed."""
+    def _cell_of_site(self) -> Cells:
+        """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
         from simulator.traffic.static import Owners  # noqa: PLC0415 - for this engine only
 
-        return self.ground.recorded if isinstance(self.ground.recorded, Owners) else None
-
-    @cached_property
-    def _cell_of_site(self) -> npt.NDArray[np.int32]:
-        """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        owners = self._owners
-        if owners is None:
-            raise ValueError("only a table of data owners has sites")
+        owners = self.ground.recorded
+        if not isinstance(owners, Owners):
+            raise TypeError(f"only a table of data owners has sites, received {owners!r}")
         if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
             return self.cells.cell_named(owners.sites.names)
         return self.cells.cell_of(owners.sites.xy)

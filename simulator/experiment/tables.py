@@ -1,7 +1,8 @@
 """Result tables: estimates with ground truth, scores and rounds as data frames."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.aggregation.publication import CellValues
+from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
+from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Answer, Query
 
-FloatArray = npt.NDArray[np.float64]
+ROUND_KEY = ("campaign", "query", "mechanism", "round")
 
 
 class Rows(NamedTuple):
@@ -29,8 +32,8 @@ class Rows(NamedTuple):
         float64, the theoretical standard error for the truth.
     """
 
-    cell: npt.NDArray[np.int64]
-    truth: npt.NDArray[np.int64] | FloatArray
+    cell: IntArray
+    truth: IntArray | FloatArray
     estimate: FloatArray
     std_error: FloatArray
     lower: FloatArray
@@ -45,28 +48,6 @@ def rows_of(query: Query, answer: Answer) -> Rows:
         return Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
     cells = np.arange(1, len(made) + 1)
     return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
-
-
-ATTACK_COLUMNS = {
-    "name": "str",
-    "attack": "str",
-    "coalition": "str",
-    "colluding": "Int64",
-    "servers": "Int64",
-    "mechanism": "str",
-    "campaign": "str",
-    "trials": "Int64",
-    "prior": "float64",
-    "success": "float64",
-    "gain": "float64",
-    "gain_low": "float64",
-    "gain_high": "float64",
-    "theory": "float64",
-    "epsilon_lower": "float64",
-    "metric": "str",
-    "value": "float64",
-    "unit": "str",
-}
 
 
 def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
@@ -100,47 +81,23 @@ def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
 
     sent = arrived + late + lost; `used` are the messages whose report was counted.
     """
-    columns = ("server", "sent", "arrived", "late", "lost", "used")
-    rows = [
-        {
-            "campaign": query.campaign,
-            "query": query.number,
-            "mechanism": answer.mechanism,
-            "round": round_,
-            **{column: getattr(server, column) for column in columns},
-        }
-        for query in queries
-        for answer in query.answers
-        for round_, account in enumerate(answer.rounds, start=1)
-        for server in account.servers
-    ]
-    return pd.DataFrame(rows, columns=["campaign", "query", "mechanism", "round", *columns])
+    rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
+    return pd.DataFrame(rows, columns=[*ROUND_KEY, *(field.name for field in fields(ServerAccount))])
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row per query, mechanism and round: the columns of `rounds.parquet`."""
-    return pd.DataFrame(
-        [
-            {
-                "campaign": query.campaign,
-                "query": query.number,
-                "mechanism": answer.mechanism,
-                "round": round_,
-                "asked": account.asked,
-                "answered": account.answered,
-                "counted": account.counted,
-                "late": account.late,
-                "lost": account.lost,
-                "rejected": account.rejected,
-                "unpaired": account.unpaired,
-                "duplicates": account.duplicates,
-                "bytes_up": account.bytes_up,
-            }
-            for query in queries
-            for answer in query.answers
-            for round_, account in enumerate(answer.rounds, start=1)
-        ]
-    )
+    columns = [*ROUND_KEY, *(field.name for field in fields(RoundAccount) if field.name != "servers")]
+    return pd.DataFrame([{**place, **vars(account)} for place, account in _rounds(queries)], columns=columns)
+
+
+def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], RoundAccount]]:
+    """Yield each round's account, and the columns that identify the round."""
+    for query in queries:
+        for answer in query.answers:
+            for round_, account in enumerate(answer.rounds, start=1):
+                key = (query.campaign, query.number, answer.mechanism, round_)
+                yield dict(zip(ROUND_KEY, key, strict=True)), account
 
 
 HOT_SHARE = 0.1

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import simpy
 
-from simulator.experiment.run_record import TrafficRecord
+from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import Doubt
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals
@@ -47,31 +47,24 @@ class TrafficLog:
         notes
             The engine's notes on its traffic; a past gridlock is added if they do not report one at the end.
         """
-        last = self.totals[-1] if self.totals else None
         return TrafficRecord(
             engine=self.engine,
             times_s=list(self.times_s),
-            departed=[seen.departed for seen in self.totals],
-            waiting=[seen.waiting for seen in self.totals],
-            on_road=[seen.on_road for seen in self.totals],
-            arrived=[seen.arrived for seen in self.totals],
-            absent=[seen.absent for seen in self.totals],
+            **{state: [getattr(seen, state) for seen in self.totals] for state in VEHICLE_STATES},
             mean_trip_s=[_mean_trip_s(seen) for seen in self.totals],
-            arrived_total=last.arrived if last else 0,
-            stuck_released=last.stuck_released if last else 0,
+            arrived_total=self.totals[-1].arrived,
+            stuck_released=self.totals[-1].stuck_released,
             notes=[*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
         )
 
     def _past_gridlock(self) -> list[Doubt]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
-        seen = [at for at, totals in enumerate(self.totals) if totals.departed >= FEWEST_VEHICLES]
+        seen = [(time_s, totals) for time_s, totals in zip(self.times_s, self.totals, strict=True)]
+        seen = [one for one in seen if one[1].departed >= FEWEST_VEHICLES and one[1].crowding > 1]
         if not seen:
             return []
-        worst = max(seen, key=lambda at: self.totals[at].crowding)
-        when = f" at second {self.times_s[worst]:g}, cleared by the end"
-        if self.totals[worst].crowding <= 1:
-            return []
-        return self.totals[worst].gridlock(planned=self.planned, when=when)
+        time_s, worst = max(seen, key=lambda one: one[1].crowding)
+        return worst.gridlock(planned=self.planned, when=f" at second {time_s:g}, cleared by the end")
 
 
 def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> TrafficRecord:

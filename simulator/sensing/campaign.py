@@ -4,18 +4,18 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
 from mechanisms.local import LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
+from simulator.arrays import Cells, IntArray
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import Draws, Survey
+from simulator.sensing.survey import DRAWS, Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
@@ -31,7 +31,7 @@ def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
     return range(min(asked), max(asked) + 1)
 
 
-def fleet_order(streams: Streams, vehicles: int) -> npt.NDArray[np.int64]:
+def fleet_order(streams: Streams, vehicles: int) -> IntArray:
     """Return each vehicle's rank in a random order of the fleet, (vehicles,) int64: targets first, corrupted last."""
     return streams.of("targets").permutation(vehicles)
 
@@ -65,7 +65,7 @@ class SensingContext:
 
     engine: Engine
     clock: Clock
-    cells_of: Callable[[VehicleStates], npt.NDArray[np.int32]]
+    cells_of: Callable[[VehicleStates], Cells]
     population: QueriedPopulation
     channel: Channel
     memories: Memories
@@ -158,33 +158,18 @@ class Campaign:
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
         yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
-            answers = {name: survey.close() for name, survey in surveys.items()}
+            closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
             minlength = max(m.cells for m in self.mechanisms.values()) + 1
             counts = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts[0] += asked.outside
-            context.closed(
-                Query(
-                    self.name,
-                    number,
-                    start_s,
-                    truth_s,
-                    counts,
-                    totals,
-                    [
-                        Answer(
-                            name,
-                            estimate,
-                            surveys[name].std_error(counts),
-                            rounds,
-                            name in self.publications,
-                            surveys[name].paired,
-                        )
-                        for name, (estimate, rounds) in answers.items()
-                    ],
-                    recorded={name: kept for name, survey in surveys.items() if (kept := survey.recorded())},
-                )
-            )
+            published, recorded = self.publications, {name: survey.recorded() for name, survey in surveys.items()}
+            answers = [
+                Answer(name, estimate, surveys[name].std_error(counts), rounds, name in published, surveys[name].paired)
+                for name, (estimate, rounds) in closed.items()
+            ]
+            kept = {name: reports for name, reports in recorded.items() if reports is not None}
+            context.closed(Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept))
 
     def _query_speeds(
         self, env: simpy.Environment, number: int, question: SpeedQuestion
@@ -198,7 +183,7 @@ class Campaign:
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
             vehicles = self._select_devices(places)
             cells, speeds = context.cells_of(places)[vehicles], context.engine.speeds()[vehicles]
-        vocabulary = self.mechanisms[question.mechanism]
+        vocabulary, moment_s = self.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
             values, theory, account = survey_speeds(
                 question,
@@ -208,22 +193,18 @@ class Campaign:
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
                 sending=Transmission(
-                    TRUTH_MOMENT,
-                    context.clock.seconds(env.now),
-                    self.schedule.deadline_s,
-                    self.deployment.route(1, vocabulary),
+                    TRUTH_MOMENT, moment_s, self.schedule.deadline_s, self.deployment.route(1, vocabulary)
                 ),
                 noise=context.streams.of("channel", question.mechanism, self.name, number),
                 draws=context.streams.of("release", question.mechanism, self.name, number),
             )
-        moment_s = context.clock.seconds(env.now)
         yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         answer = Answer(question.mechanism, values, theory, [account], published=True)
         context.closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
 
-    def _select_devices(self, places: VehicleStates) -> npt.NDArray[np.int64]:
+    def _select_devices(self, places: VehicleStates) -> IntArray:
         """Return the participating vehicles that are asked: on the road, waiting, and parked if parked ones answer."""
         willing = self.context.population.takes_part[: len(places)] & (places.state != State.ABSENT)
         if not self.context.population.parked_answer:
@@ -231,7 +212,7 @@ class Campaign:
         return np.flatnonzero(willing)
 
     def _survey(
-        self, name: str, vehicles: npt.NDArray[np.int64], asked: QueriedDevices, number: int, targets: Targets | None
+        self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
     ) -> Survey:
         context = self.context
         outside = context.population.outside if context.population.answers == "reports" else 0
@@ -244,19 +225,13 @@ class Campaign:
             channel=context.channel,
             deadline_s=self.schedule.deadline_s,
             deployment=self.deployment,
-            draws=Draws(
-                coins=context.streams.of("coins", name, self.name, number),
-                noise=context.streams.of("channel", name, self.name, number),
-                parties=context.streams.of("parties", name, self.name, number),
-                release=context.streams.of("release", name, self.name, number),
-                handles=context.streams.of("handles", name, self.name, number),
-            ),
+            draws=Draws(*(context.streams.of(part, name, self.name, number) for part in DRAWS)),
             remember=lambda batch: context.memories.of(name, devices[batch]),
             publication=self.publications.get(name),
             targets=targets,
         )
 
-    def _select_targets(self, vehicles: npt.NDArray[np.int64], number: int) -> Targets | None:
+    def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""
         if self.targets == 0:
             return None
@@ -266,9 +241,8 @@ class Campaign:
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return the devices of `present` that remain after churn; a device that left does not return in this query."""
-        if self.context.channel.churn == 0.0:
+        churn = self.context.channel.churn
+        if churn == 0.0:
             return present
-        stays = rng.random(len(present.vehicles)) >= self.context.channel.churn
-        return Respondents(
-            present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - self.context.channel.churn))
-        )
+        stays = rng.random(len(present.vehicles)) >= churn
+        return Respondents(present.vehicles & stays, int(rng.binomial(present.outside, 1.0 - churn)))

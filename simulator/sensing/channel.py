@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-Mask = npt.NDArray[np.bool_]
-
+from simulator.arrays import FloatArray, Mask
 
 Route: TypeAlias = tuple[tuple[str, ...], ...]
 """The messages of one report: for each, the parties that it passes, in order. A report that is split into shares is
@@ -32,7 +31,7 @@ class DeliveryStatus(IntEnum):
 class Latency(Protocol):
     """Distribution of the time from sending to arrival."""
 
-    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def draw(self, reports: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw (reports,) seconds."""
 
     def exceeds(self, seconds: float) -> float:
@@ -45,7 +44,7 @@ class ConstantLatency:
 
     value_s: float = 0.0
 
-    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:  # noqa: ARG002 - a constant latency draws nothing
+    def draw(self, reports: int, *, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002 - a constant latency draws nothing
         """Draw (reports,) seconds."""
         return np.full(reports, self.value_s)
 
@@ -60,7 +59,7 @@ class ExponentialLatency:
 
     mean_s: float
 
-    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def draw(self, reports: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw (reports,) seconds."""
         return rng.exponential(self.mean_s, reports)
 
@@ -76,7 +75,7 @@ class LognormalLatency:
     median_s: float
     sigma: float
 
-    def draw(self, reports: int, *, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def draw(self, reports: int, *, rng: np.random.Generator) -> FloatArray:
         """Draw (reports,) seconds."""
         return self.median_s * np.exp(self.sigma * rng.standard_normal(reports))
 
@@ -149,10 +148,10 @@ class MessageLaw:
     server_down: tuple[float, ...]
 
     @property
-    def shares(self) -> npt.NDArray[np.float64]:
+    def shares(self) -> FloatArray:
         """(3 + parties,) float64, normalized so as to draw from: in time, late, link down, then each party down."""
         shares = np.array([self.in_time, self.late, self.link_down, *self.server_down])
-        scaled: npt.NDArray[np.float64] = shares / shares.sum()
+        scaled: FloatArray = shares / shares.sum()
         return scaled
 
 
@@ -176,7 +175,7 @@ class Deliveries:
     """
 
     fate: npt.NDArray[np.uint8]
-    arrived_s: Mapping[str, npt.NDArray[np.float64]]
+    arrived_s: Mapping[str, FloatArray]
     in_time: tuple[Mask, ...]
     left: Mask
     link_down: Mask
@@ -277,7 +276,7 @@ class Channel:
         if self._is_certain(sending):
             return self._deliver_all(reports, sending)
         fate = np.full(reports, DeliveryStatus.COUNTED, dtype=np.uint8)
-        arrived_s: dict[str, npt.NDArray[np.float64]] = {}
+        arrived_s: dict[str, FloatArray] = {}
         within: list[Mask] = []
         left, link_down = np.zeros((2, reports), dtype=np.bool_)
         for number, path in enumerate(sending.route):
@@ -315,10 +314,10 @@ class Channel:
 
     def _draw_down(
         self, reports: int, sending: Transmission, was_down: Mask | None, *, rng: np.random.Generator
-    ) -> npt.NDArray[np.bool_]:
+    ) -> Mask:
         """Draw which devices' links are down, (n,) bool."""
         if was_down is None or not self.burst_s:
-            chance: float | npt.NDArray[np.float64] = self._down(sending, was_down=None)
+            chance: float | FloatArray = self._down(sending, was_down=None)
         else:
             chance = np.where(was_down, self._down(sending, was_down=True), self._down(sending, was_down=False))
         return rng.random(reports) < chance
@@ -332,7 +331,7 @@ class Channel:
         kept = math.exp(-sending.since_s / (self.burst_s * (1.0 - loss)))
         return loss + (1.0 - loss) * kept if was_down else loss * (1.0 - kept)
 
-    def _is_down(self, party: str, at_s: npt.NDArray[np.float64]) -> Mask:
+    def _is_down(self, party: str, at_s: FloatArray) -> Mask:
         """Return whether a party is down at these times, (n,) bool."""
         down = np.zeros(len(at_s), dtype=np.bool_)
         for from_s, to_s in self._outage_intervals((party,)):

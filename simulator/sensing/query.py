@@ -1,16 +1,16 @@
 """Query: the devices that are asked, what they keep between queries, when they are asked, and the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
 from simulator.traffic.engine import Totals
@@ -53,7 +53,7 @@ class Respondents:
         The number of outside devices present; always the first ones.
     """
 
-    vehicles: npt.NDArray[np.bool_]
+    vehicles: Mask
     outside: int
 
     @property
@@ -78,7 +78,7 @@ class QueriedPopulation:
         Whether devices are simulated one by one or by counts.
     """
 
-    takes_part: npt.NDArray[np.bool_]
+    takes_part: Mask
     outside: int = 0
     parked_answer: bool = False
     answers: Answers = "auto"
@@ -106,6 +106,16 @@ class Schedule:
     round_gap_s: float
     deadline_s: float
 
+    def end_s(self, moments: int) -> float:
+        """Return when the last query is closed, if each asks at this number of moments."""
+        last_s = self.start_s + (self.queries - 1) * self.every_s
+        return last_s + (moments - 1) * self.round_gap_s + self.deadline_s
+
+
+def keeps_randomness(mechanism: LocalMechanism) -> bool:
+    """Return whether devices keep randomness from query to query, so that their reports are not independent."""
+    return not isinstance(mechanism.enrol(1, rng=np.random.default_rng(0)), NoMemory)
+
 
 class Memories:
     """Enrols all devices of the run once for each mechanism, when its memory is first requested.
@@ -127,7 +137,7 @@ class Memories:
         self._mechanisms, self._devices, self._streams = mechanisms, devices, streams
         self._kept: dict[str, Any] = {}
 
-    def of(self, name: str, devices: npt.NDArray[np.int64]) -> Any:  # a mechanism's memory is its own
+    def of(self, name: str, devices: IntArray) -> Any:  # a mechanism's memory is its own
         """Return the memory of these devices for mechanism `name`.
 
         Parameters
@@ -151,7 +161,7 @@ class Answer:
 
     mechanism: str
     estimate: Estimate | RefinedEstimate | CellValues
-    std_error: npt.NDArray[np.float64]
+    std_error: FloatArray
     """(cells,) float64, or one per published row of speeds: the theoretical standard error, from the truth and the
     reports that the channel delivered."""
     rounds: list[RoundAccount]
@@ -159,6 +169,16 @@ class Answer:
     """Whether the estimate is a release made from the server's counts, not the mechanism's own estimate."""
     paired: bool = False
     """Whether only devices whose reports were received in every round were counted."""
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Devices asked, by round."""
+        return tuple(account.asked for account in self.rounds)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """Reports counted, by round."""
+        return tuple(account.counted for account in self.rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +206,21 @@ class Query:
     number: int
     asked_s: float
     time_s: float
-    truth: npt.NDArray[np.int64]
+    truth: IntArray
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"
     recorded: Mapping[str, RecordedReports] = field(default_factory=dict)
+
+
+def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[tuple[Query, Answer]]]:
+    """Return the answers of devices to queries of counts, each with its query, by campaign and mechanism.
+
+    Refined estimates are left out: no device was asked for them.
+    """
+    found: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    for query in queries:
+        for answer in query.answers if query.statistic == "count" else ():
+            if answer.rounds:
+                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    return found

@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import NETWORK
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Deliveries
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +56,7 @@ class RecordedReports:
     """
 
     recorded: RecordedMessages
-    truth: npt.NDArray[np.int32]
+    truth: Cells
     counts: IntArray
 
 
@@ -73,7 +69,7 @@ class Recorder:
     Parameters
     ----------
     targets
-        The vehicles whose reports are recorded.
+        The vehicles whose reports are recorded, at least one.
     batches
         The slices of the devices that answer together, vehicles first.
     rng
@@ -82,15 +78,12 @@ class Recorder:
 
     def __init__(self, targets: Targets, batches: Sequence[slice], *, rng: np.random.Generator) -> None:
         self._targets, self._rng = targets, rng
-        self._batch, self._places = -1, np.zeros(0, dtype=np.int64)
         self._reports: list[Any] = []
         self._in_time: list[Mask] = []
         self._arrived_s: list[dict[str, FloatArray]] = []
-        if len(targets.vehicles) == 0 or not batches or targets.most == 0:
-            return
         first = int(np.argmin(targets.rank))
         self._batch = next(number for number, batch in enumerate(batches) if batch.start <= first < batch.stop)
-        self._start = batches[self._batch].start
+        self._start: int = batches[self._batch].start
         rank = targets.rank[batches[self._batch]]
         kept = rank >= targets.corrupted_from
         kept[np.argsort(rank)[: targets.most]] = True
@@ -126,12 +119,10 @@ class Recorder:
     @property
     def places(self) -> IntArray:
         """(n,) int64: indices of the recorded vehicles among those asked, ascending."""
-        return self._start + self._places if len(self._places) else self._places
+        return self._start + self._places
 
-    def recorded(self) -> RecordedMessages | None:
-        """Return the messages sent and which arrived, after every round was asked; None if no vehicle is recorded."""
-        if not self._reports:
-            return None
+    def recorded(self) -> RecordedMessages:
+        """Return the messages sent and which arrived, after every round was asked."""
         never = np.full(len(self._places), np.inf)
         parties = dict.fromkeys(party for arrived_s in self._arrived_s for party in arrived_s)
         return RecordedMessages.draw(

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.central import ValueEstimate, ValueRelease
 from mechanisms.central.simple_random_sample import SimpleRandomSample
@@ -13,10 +12,10 @@ from mechanisms.local import invert_binomial
 from mechanisms.local.common.intervals import LEVEL
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.arrays import Cells, FloatArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 
 SpeedStatistic = Literal["mean_speed", "median_speed"]
-FloatArray = npt.NDArray[np.float64]
 
 SPEED_NBYTES = 4
 """Bytes of a speed, which is sent in addition to the cell: a float32."""
@@ -60,7 +59,7 @@ class SpeedQuestion:
 def survey_speeds(
     question: SpeedQuestion,
     *,
-    cells: npt.NDArray[np.int32],
+    cells: Cells,
     speeds: FloatArray,
     outside: int,
     bytes_up: int,
@@ -98,32 +97,20 @@ def survey_speeds(
     devices = len(cells) + outside
     deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
     servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
-    fate = deliveries.fate
-    counted, late, lost = (
-        int(np.count_nonzero(fate == kind))
-        for kind in (DeliveryStatus.COUNTED, DeliveryStatus.LATE, DeliveryStatus.LOST)
-    )
+    counted, late, lost = np.bincount(deliveries.fate, minlength=len(DeliveryStatus)).tolist()
     copies = channel.copies(counted, rng=noise)
-    sent = (devices + copies) * bytes_up
-    account = RoundAccount(
-        devices,
-        devices,
-        counted,
-        late=late,
-        lost=lost,
-        duplicates=copies,
-        bytes_up=sent,
-        servers=servers.close(counted),
-    )
-    values, theory = _publish(question, cells, speeds, fate[: len(cells)] == DeliveryStatus.COUNTED, draws=draws)
+    messages = {"duplicates": copies, "bytes_up": (devices + copies) * bytes_up}
+    account = RoundAccount(devices, devices, counted, late, lost, **messages, servers=servers.close(counted))
+    received = deliveries.fate[: len(cells)] == DeliveryStatus.COUNTED
+    values, theory = _publish(question, cells, speeds, received, draws=draws)
     return values, theory, account
 
 
 def _publish(
     question: SpeedQuestion,
-    cells: npt.NDArray[np.int32],
+    cells: Cells,
     speeds: FloatArray,
-    received: npt.NDArray[np.bool_],
+    received: Mask,
     *,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray]:
@@ -145,16 +132,9 @@ def _publish(
         theory = math.sqrt(question.release.std_error(reported) ** 2 + missed)
         rows.append((cell, truth, published.value, published.std_error, lower, upper, theory))
     table = np.array(rows, dtype=np.float64).reshape(len(rows), 7).T
-    values = CellValues(
-        cell=table[0].astype(np.int64),
-        truth=table[1],
-        value=table[2],
-        std_error=table[3],
-        lower=table[4],
-        upper=table[5],
-        interval=question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports",
-    )
-    return values, table[6]
+    interval = question.interval if rate >= 1.0 else f"{question.interval}, widened for lost reports"
+    cell = table[0].astype(np.int64)
+    return CellValues(cell, table[1], table[2], table[3], table[4], table[5], interval), table[6]
 
 
 def _widened(question: SpeedQuestion, published: ValueEstimate, received: int, rate: float) -> tuple[float, float]:

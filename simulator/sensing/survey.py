@@ -9,18 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 from simulator.sensing.query import Answers, QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
-
-IntArray = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,7 @@ class History:
     was_down: bool | None = None
 
 
+@dataclass(eq=False)
 class Histories:
     """Divides devices that are not simulated one by one into groups by the delivery of their reports.
 
@@ -61,16 +59,14 @@ class Histories:
         The channel's generator.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        sendings: Sequence[Transmission],
-        *,
-        servers: Sequence[ServerAccounts],
-        rng: np.random.Generator,
-    ) -> None:
-        self._channel, self._sendings, self._servers, self._rng = channel, sendings, servers, rng
-        self.late, self.lost = np.zeros((2, len(sendings)), dtype=np.int64)
+    channel: Channel
+    sendings: Sequence[Transmission]
+    servers: Sequence[ServerAccounts]
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        """Count no report yet."""
+        self.late, self.lost = np.zeros((2, len(self.sendings)), dtype=np.int64)
 
     def divide(self, counts: IntArray, *, rounds_present: int) -> list[History]:
         """Return the groups of the devices that answered the first `rounds_present` rounds and then left.
@@ -82,7 +78,7 @@ class Histories:
         rounds_present
             The number of rounds answered, from 1.
         """
-        groups = [History(counts, np.zeros(len(self._sendings), dtype=bool))]
+        groups = [History(counts, np.zeros(len(self.sendings), dtype=bool))]
         for row in range(rounds_present):
             groups = [part for group in groups for part in self._split(group, row)]
         return groups
@@ -92,18 +88,18 @@ class Histories:
 
         Messages are drawn one after another; after each, a report is in time, late or lost.
         """
-        sending, servers = self._sendings[row], self._servers[row]
+        sending, servers = self.sendings[row], self.servers[row]
         with_it = group.received.copy()
         with_it[row] = True
         in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
         for message, path in enumerate(sending.route):
-            law = self._channel.law(sending, message, was_down=group.was_down)
+            law = self.channel.law(sending, message, was_down=group.was_down)
             if law.in_time == 1.0:
                 servers.add_message(path, in_time=int((in_time + late + lost).sum()))
                 continue
-            ends = [self._rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
+            ends = [self.rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
             total = sum(end.sum(axis=1) for end in ends)
-            if message == 0 and self._channel.burst_s:  # the link is down for all of the report's messages
+            if message == 0 and self.channel.burst_s:  # the link is down for all of the report's messages
                 down = ends[0][2]
                 ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
             servers.add_message(
@@ -127,7 +123,7 @@ class Histories:
 
 
 def count_by_rounds_present(
-    truth: npt.NDArray[np.int32] | None, presents: Sequence[Respondents], *, outside: bool, cells: int
+    truth: Cells | None, presents: Sequence[Respondents], *, outside: bool, cells: int
 ) -> Iterator[tuple[int, IntArray]]:
     """Yield, for each number of rounds from 1, that number and the devices of each cell present for as many rounds.
 
@@ -156,7 +152,8 @@ def count_by_rounds_present(
             yield last, counts
 
 
-Cells = npt.NDArray[np.int32]
+DRAWS = ("coins", "channel", "parties", "release", "handles")
+"""Names of the random streams of a survey, in the order of `Draws`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +181,7 @@ class Draws:
     handles: np.random.Generator
 
 
+@dataclass(eq=False)
 class Survey:
     """Asks the rounds of one mechanism in one query and closes with an estimate.
 
@@ -213,24 +211,20 @@ class Survey:
         The vehicles whose reports are recorded for transcripts; by default none.
     """
 
-    def __init__(
-        self,
-        mechanism: LocalMechanism,
-        *,
-        asked: QueriedDevices,
-        answers: Answers,
-        channel: Channel,
-        deadline_s: float,
-        deployment: Deployment,
-        draws: Draws,
-        remember: Callable[[slice], Any],
-        publication: Publication | None = None,
-        targets: Targets | None = None,
-    ) -> None:
-        self.mechanism = mechanism
-        self._asked, self._answers, self._remember = asked, answers, remember
-        self._channel, self._deadline_s, self._deployment = channel, deadline_s, deployment
-        self._draws, self._publication = draws, publication
+    mechanism: LocalMechanism
+    asked: QueriedDevices
+    answers: Answers
+    channel: Channel
+    deadline_s: float
+    deployment: Deployment
+    draws: Draws
+    remember: Callable[[slice], Any]
+    publication: Publication | None = None
+    targets: Targets | None = None
+
+    def __post_init__(self) -> None:
+        """Toss the coins of a mechanism of several rounds."""
+        mechanism, asked, answers = self.mechanism, self.asked, self.answers
         self._reporting_vehicles = 0 if answers == "counts" else asked.vehicles
         self._reporting_outside = asked.outside if answers == "reports" else 0
         self._reporting = self._reporting_vehicles + self._reporting_outside
@@ -238,10 +232,10 @@ class Survey:
             slice(start, min(start + mechanism.batch, self._reporting))
             for start in range(0, self._reporting, mechanism.batch)
         ]
-        self._server = deployment.aggregator(mechanism, devices=self._reporting, rng=draws.parties)
+        self._server = self.deployment.aggregator(mechanism, devices=self._reporting, rng=self.draws.parties)
         self._recorder = None
-        if targets is not None and self._reporting_vehicles:
-            self._recorder = Recorder(targets, self._batches, rng=draws.handles)
+        if self.targets is not None and self._reporting_vehicles:
+            self._recorder = Recorder(self.targets, self._batches, rng=self.draws.handles)
         # With one round, the coins of each batch are tossed as it answers, which bounds the memory in use; with more
         # rounds, they must be kept from the first round to the last.
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
@@ -253,7 +247,7 @@ class Survey:
         self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
-        return self.mechanism.toss(self._remember(batch), rng=self._draws.coins)
+        return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
 
     def ask(self, round_: int, *, moment: int, at_s: float, truth: Cells, present: Respondents) -> None:
         """Ask a round.
@@ -276,20 +270,16 @@ class Survey:
             self._truth = truth
         known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
         since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
-        sending = Transmission(moment, at_s, self._deadline_s, self._deployment.route(round_, self.mechanism), since_s)
+        sending = Transmission(moment, at_s, self.deadline_s, self.deployment.route(round_, self.mechanism), since_s)
         self._sendings.append(sending)
         self._servers.append(ServerAccounts(sending.route))
         self._presents.append(present)
         if not self._reporting:
             return
+        outside = np.arange(self._reporting_outside) < present.outside
         cells = np.concatenate([known[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
-        answering = np.concatenate(
-            [
-                present.vehicles[: self._reporting_vehicles],
-                np.arange(self._reporting_outside) < present.outside,
-            ]
-        )
-        deliveries = self._channel.deliver(self._reporting, sending, was_down=self._down, rng=self._draws.noise)
+        answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
+        deliveries = self.channel.deliver(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
         self._down = deliveries.link_down
         deliveries = deliveries.of(answering)
         received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
@@ -313,14 +303,14 @@ class Survey:
         """
         self._tossed = []
         self._answer_by_counts()
-        cost = self._deployment.cost(self.mechanism)
+        cost = self.deployment.cost(self.mechanism)
         for row, present in enumerate(self._presents):
             servers = self._servers[row]
             first = [path[0] for path in self._sendings[row].route]
-            copies = {party: self._channel.copies(servers.arrived(party), rng=self._draws.noise) for party in first}
+            copies = {party: self.channel.copies(servers.arrived(party), rng=self.draws.noise) for party in first}
             self._server.close_round(
                 row + 1,
-                asked=self._asked.devices,
+                asked=self.asked.devices,
                 answered=present.devices,
                 late=int(self._late[row]),
                 lost=int(self._lost[row]),
@@ -332,13 +322,13 @@ class Survey:
 
     def _publish(self) -> Estimate:
         server = self._server
-        if self._publication is None:
+        if self.publication is None:
             return server.estimate()
-        return self._publication.publish(
-            server.counts, counted=server.counted, asked=server.asked, rng=self._draws.release
+        return self.publication.publish(
+            server.counts, counted=server.counted, asked=server.asked, rng=self.draws.release
         )
 
-    def std_error(self, true_counts: IntArray) -> npt.NDArray[np.float64]:
+    def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error given the truth and the reports delivered; call it after `close`.
 
         Rounds are assumed to lose devices independently of each other. If losses come in bursts (`Channel.burst_s`), or
@@ -346,9 +336,9 @@ class Survey:
         truth), the same devices are missing in several rounds; the error of such mechanisms is then smaller than the
         value returned.
         """
-        if self._publication is None:
+        if self.publication is None:
             return self._server.std_error(true_counts)
-        return self._publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
+        return self.publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
 
     @property
     def paired(self) -> bool:
@@ -357,24 +347,23 @@ class Survey:
 
     def recorded(self) -> RecordedReports | None:
         """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
-        recorded = None if self._recorder is None else self._recorder.recorded()
-        if recorded is None or self._recorder is None:
+        if self._recorder is None:
             return None
-        return RecordedReports(recorded, self._truth[self._recorder.places], self._server.counts)
+        return RecordedReports(self._recorder.recorded(), self._truth[self._recorder.places], self._server.counts)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        histories = Histories(self._channel, self._sendings, servers=self._servers, rng=self._draws.noise)
+        histories = Histories(self.channel, self._sendings, servers=self._servers, rng=self.draws.noise)
         groups = count_by_rounds_present(
-            self._truth if self._answers == "counts" else None,
+            self._truth if self.answers == "counts" else None,
             self._presents,
-            outside=self._answers != "reports",
+            outside=self.answers != "reports",
             cells=self.mechanism.cells,
         )
         for last, counts in groups:
             for group in histories.divide(counts, rounds_present=last):
                 if group.received.any():
-                    sums = self.mechanism.sample_counts(group.counts, rng=self._draws.coins)
+                    sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
         self._late += histories.late
         self._lost += histories.lost

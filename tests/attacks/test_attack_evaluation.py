@@ -11,10 +11,9 @@ from scenarios import ScenarioError
 from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.experiment.attack_evaluation import Finding, run_attacks, tabulate_findings
+from simulator.experiment.attack_evaluation import ATTACK_COLUMNS, Finding, run_attacks, tabulate_findings
 from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
 from simulator.experiment.guess_games import Guessed, score_guesses
-from simulator.experiment.tables import ATTACK_COLUMNS
 from simulator.streams import Streams
 
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")

@@ -11,7 +11,7 @@ import scenarios
 from mechanisms.planning import search
 from mechanisms.privacy import LinkedReports
 from simulator.cli import main
-from simulator.experiment.build import build_mechanisms
+from simulator.experiment.build.mechanisms import build_mechanisms
 
 CITY = ("--cells", "4", "--population", "400")
 

@@ -61,7 +61,7 @@ def test_cars_drive_at_the_speed_they_say():
 
 def test_a_reference_needs_no_variable():
     assert scenarios.locate("data:samples/taxis.csv") == samples_path() / "taxis.csv"
-    assert scenarios.references.locate_folder("data:samples/gmns") == samples_path() / "gmns"
+    assert scenarios.locate("data:samples/gmns", "folder") == samples_path() / "gmns"
     for wrong in ("data:samples/none.csv", "data:samples/../manifest.toml", "data:samples"):
         with pytest.raises(ScenarioError):
             scenarios.locate(wrong)

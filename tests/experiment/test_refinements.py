@@ -13,7 +13,7 @@ import scenarios
 from mechanisms.refinement import project_onto_simplex, variance_law
 from scenarios import ScenarioError
 from simulator import run
-from simulator.experiment.build import build_mechanisms
+from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.reporting import build_report, print_summary
 
 LEVEL = 1e-6

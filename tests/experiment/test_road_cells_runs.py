@@ -6,7 +6,8 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.experiment.build import build_city, build_engine
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.engine import build_engine
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.engine import State, VehicleStates

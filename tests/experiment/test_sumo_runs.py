@@ -12,7 +12,8 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
-from simulator.experiment import build
+from simulator.experiment.build.city import build_city
+from simulator.experiment.build.engine import build_engine
 from simulator.streams import Streams
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "traffic"))
@@ -70,8 +71,8 @@ def small_net(tmp_path_factory):
 def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
     result = run(folder / "small.toml", overrides=["traffic.seed=5"])
     scenario = scenarios.load(folder / "small.toml", overrides=["traffic.seed=5"])
-    city = build.build_city(scenario)
-    engine = build.build_engine(scenario, city, streams=Streams(0), stopwatch=Stopwatch())
+    city = build_city(scenario)
+    engine = build_engine(scenario, city, streams=Streams(0), stopwatch=Stopwatch())
     seen, trips = plain_run(engine._inputs, until_s=300)
     for query, asked_s in enumerate((100.0, 200.0), start=1):
         moment_s = asked_s + 20.0

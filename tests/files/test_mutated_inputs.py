@@ -17,7 +17,7 @@ from mutated_inputs import damaged, inputs
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.build import check_demand
+from simulator.experiment.build.demand import check_demand
 from simulator.experiment.build.sumo_traffic import sumo_inputs, sumo_insertions
 from simulator.experiment.components import RunComponents
 from simulator.experiment.run import run_scenario

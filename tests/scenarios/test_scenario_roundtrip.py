@@ -139,7 +139,7 @@ def test_what_follows_from_other_keys_is_filled_in(load):
     assert scenario.mechanisms[1].name == "Class"
     assert scenario.mechanisms[1].parameters == {"k": 2}
     assert scenario.roads.spacings_m == (200, 200)
-    assert scenario.roads.avenues == (13.9, 1)
+    assert (scenario.roads.avenue_speed_mps, scenario.roads.avenue_lanes) == (None, None)
 
 
 def test_a_number_is_a_constant_latency_and_losses_override(load):
@@ -155,7 +155,7 @@ def test_avenues_may_differ_from_streets(load):
         ]
     ).roads
     assert roads.spacings_m == (250, 80)
-    assert roads.avenues == (13.9, 3)
+    assert (roads.speed_mps, roads.avenue_speed_mps, roads.avenue_lanes) == (13.9, None, 3)
 
 
 def test_rounds_may_touch(load):

@@ -226,11 +226,7 @@ DRAWS = 1500
 
 
 def suppression(sampling):
-    return SampledCounts(
-        sampling,
-        lambda share: SampleThenSuppress(k=6, sampling=sampling * share),
-        lambda release, drawn, _: release.publish_sampled(drawn),
-    )
+    return SampledCounts(sampling, lambda share: SampleThenSuppress(k=6, sampling=sampling * share))
 
 
 def noise(sampling, epsilon=1.0):
@@ -238,7 +234,6 @@ def noise(sampling, epsilon=1.0):
     return SampledCounts(
         sampling,
         lambda share: LaplaceCounts(epsilon=math.log1p(sampling * share * math.expm1(own)), sampling=sampling * share),
-        lambda release, drawn, rng: release.publish_sampled(drawn, rng=rng),
     )
 
 

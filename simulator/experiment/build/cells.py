@@ -9,6 +9,7 @@ import shapely
 
 import scenarios
 from scenarios.cells import Levels
+from simulator.arrays import IntArray, Mask
 from simulator.cells import Coarsened, GeographicGrid, HexagonGrid, NamedPlaces, Partition, RoadSegments, SquareGrid
 from simulator.cells.road_segments import pairs_of
 from simulator.experiment.build.constructors import constructor_of
@@ -84,7 +85,7 @@ def _of_file(section: Any, ground: Ground) -> "tuple[Sites, list[str]]":
     )
 
 
-def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int64]]":
+def _chosen(section: Any, names: list[str]) -> IntArray:
     """Return the numbers of the places that are cells, in the order of the cells."""
     if section.names is None:
         return np.arange(len(names))
@@ -99,7 +100,7 @@ def _chosen(section: Any, names: list[str]) -> "np.ndarray[Any, np.dtype[np.int6
     return np.array([place[name] for name in section.names], dtype=np.int64)
 
 
-def _cells(kind: str, section: Any, sites: "Sites", chosen: "np.ndarray[Any, np.dtype[np.int64]]") -> NamedPlaces:
+def _cells(kind: str, section: Any, sites: "Sites", chosen: IntArray) -> NamedPlaces:
     names = sites.names or []
     return NamedPlaces.build(
         kind,
@@ -171,7 +172,7 @@ def _geometries(roads: RoadNetwork, edges: list[Any]) -> npt.NDArray[np.object_]
     return lines
 
 
-def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
     """Return which links are of the requested classes, (links,) bool."""
     texts = [str(value) for value in classes]
     known = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
@@ -183,13 +184,7 @@ def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> npt.NDArray[np.b
     return np.isin(texts, wanted)
 
 
-def _greatest(
-    roads: RoadNetwork,
-    road: npt.NDArray[np.int64],
-    wanted: npt.NDArray[np.bool_],
-    chosen: npt.NDArray[np.int64],
-    top: int,
-) -> npt.NDArray[np.int64]:
+def _greatest(roads: RoadNetwork, road: IntArray, wanted: Mask, chosen: IntArray, top: int) -> IntArray:
     """Return the roads of the greatest capacity, ascending; ties go to the longest road, then to the first."""
     links = roads.links
     size = int(road.max()) + 1

@@ -10,7 +10,7 @@ from scenarios.kinds import names_of
 from scenarios.roads import RoadSection
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City, Ground
@@ -51,14 +51,10 @@ def build_city(scenario: Scenario) -> City:
     ScenarioError
         If the files hold no usable network, or the cells cannot be laid over it.
     """
-    try:
+    with faults_of_files(scenario, "roads"):
         roads, notes = build_roads(scenario.roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
-    try:
+    with faults_of_files(scenario, "traffic"):
         recorded = read_recorded(scenario.traffic, roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     if recorded is not None:
         notes += recorded.notes()
     if roads is None and recorded is None:
@@ -67,12 +63,9 @@ def build_city(scenario: Scenario) -> City:
         raise ScenarioError(scenario.name, [Fault("roads.source", rule, scenario.roads.source)])
     ground = Ground(roads, recorded)
     try:
-        cells, cell_notes = build_cells(scenario.cells, ground)
-    except InputError as error:
-        faults = [Fault("cells", fault) for fault in error.faults]
-        raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *faults]) from error
-    city = City(ground, cells, (*notes, *cell_notes))
-    try:
+        with faults_of_files(scenario, "cells"):
+            cells, cell_notes = build_cells(scenario.cells, ground)
+        city = City(ground, cells, (*notes, *cell_notes))
         check_memory(scenario, city)
     except ScenarioError as error:
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None
@@ -110,7 +103,7 @@ def geoparquet_roads(section: Any) -> Built:
     """Read a folder of GeoParquet."""
     from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
 
-    return _doubted(read_geoparquet(scenarios.locate_folder(section.path)), section)
+    return _doubted(read_geoparquet(scenarios.locate(section.path, "folder")), section)
 
 
 def _doubted(roads: RoadNetwork, section: Any) -> Built:
@@ -121,17 +114,12 @@ def gmns_roads(section: Any) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
     from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
+    keys = ("crs", "project_to", "modes", "default_speed_mps", "default_lanes", "capacity_vph", "keep")
     roads, report = read_gmns(
-        scenarios.locate_folder(section.path),
-        crs=section.crs,
-        project_to=section.project_to,
+        scenarios.locate(section.path, "folder"),
         length_m=None if section.length_unit is None else in_metres(section.length_unit),
         speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        modes=section.modes,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
+        **same_keys(section, *keys),
     )
     return roads, report.notes()
 
@@ -148,14 +136,9 @@ def sumo_roads(section: Any) -> Built:
     """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
     from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
 
-    anchor = section.anchor
-    roads, report = read_sumo_net(
-        scenarios.locate(section.path),
-        vehicle_class=section.vehicle_class,
-        anchor=None if anchor is None else (anchor.lon, anchor.lat),
-        capacity_vph=section.capacity_vph,
-        keep=section.keep,
-    )
+    anchor = None if section.anchor is None else (section.anchor.lon, section.anchor.lat)
+    options = same_keys(section, "vehicle_class", "capacity_vph", "keep")
+    roads, report = read_sumo_net(scenarios.locate(section.path), anchor=anchor, **options)
     return roads, report.notes()
 
 
@@ -168,11 +151,8 @@ def tntp_roads(section: Any) -> Built:
         nodes=scenarios.locate(section.nodes),
         length_m=in_metres(section.length_unit),
         time_s=in_seconds(section.time_unit),
-        crs=section.crs,
-        project_to=section.project_to,
-        capacity_hours=section.capacity_hours,
         lane_capacity_vph=section.capacity_vph,
-        default_speed_mps=section.default_speed_mps,
+        **same_keys(section, "crs", "project_to", "capacity_hours", "default_speed_mps"),
     )
     return roads, report.notes()
 
@@ -185,34 +165,19 @@ def none_roads(section: Any) -> Built:  # noqa: ARG001 - every source's function
 def grid_roads(section: Any) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
+    anchor = (section.anchor.lon, section.anchor.lat)
     crossings = section.rows * section.columns
     if problem := shortage(crossings * _CROSSING_NBYTES, to=f"generate a grid of {crossings:,} crossings"):
         raise InputError([f"rows × columns: {problem}"])
-    roads = build_grid(
-        rows=section.rows,
-        columns=section.columns,
-        spacing_x_m=spacing_x_m,
-        spacing_y_m=spacing_y_m,
-        speed_mps=section.speed_mps,
-        lanes=section.lanes,
-        avenue_speed_mps=section.avenue_speed_mps,
-        avenue_lanes=section.avenue_lanes,
-        one_way=section.one_way,
-        capacity_vph=section.capacity_vph,
-        anchor=(section.anchor.lon, section.anchor.lat),
-    )
+    avenues = ("avenue_speed_mps", "avenue_lanes", "one_way")
+    options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
+    roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
     return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
 
 def tables_roads(section: Any) -> Built:
     """Read a table of nodes and a table of edges."""
-    roads, report = read_tables(
-        nodes=scenarios.locate(section.nodes),
-        edges=scenarios.locate(section.edges),
-        columns=section.columns.mapping(),
-        crs=section.crs,
-        default_speed_mps=section.default_speed_mps,
-        default_lanes=section.default_lanes,
-        capacity_vph=section.capacity_vph,
-    )
+    nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
+    options = same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph")
+    roads, report = read_tables(nodes=nodes, edges=edges, columns=section.columns.mapping(), **options)
     return roads, report.notes()

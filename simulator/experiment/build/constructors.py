@@ -1,31 +1,23 @@
-"""Resolves dotted names: constructors of built-in kinds, and classes of users' mechanisms, which it verifies."""
+"""Calls of concrete parts: constructors of built-in kinds, users' classes, which it verifies, and faults of files."""
 
 import hashlib
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import find_kind, resolve
+from scenarios.section import Section
+from simulator.files.errors import InputError
 
-REQUIRED = (
-    "rounds",
-    "truth_round",
-    "tally_shape",
-    "enrol",
-    "toss",
-    "answer",
-    "encode",
-    "tally",
-    "estimate",
-    "sample_counts",
-    "claim",
-)
+METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
+"""Methods of every mechanism, which its class has before an instance is made."""
+
+REQUIRED = ("rounds", "truth_round", "tally_shape", *METHODS)
 """Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
-
-METHODS = REQUIRED[REQUIRED.index("enrol") :]
-"""Attributes in `REQUIRED` that the class itself has, before an instance is made."""
 
 
 class NotAMechanismError(TypeError):
@@ -72,6 +64,20 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
         raise KeyError(f"there is no {role} of kind {name}")
     constructor: Callable[..., Any] = resolve(kind.constructor)
     return constructor
+
+
+def same_keys(section: Section, *names: str) -> dict[str, Any]:
+    """Return the values of a section's keys that are parameters of the same name."""
+    return {name: getattr(section, name) for name in names}
+
+
+@contextmanager
+def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
+    """Report the faults of files that a section names as faults of the scenario, under the section's key."""
+    try:
+        yield
+    except InputError as error:
+        raise ScenarioError(scenario.name, [Fault(key, fault) for fault in error.faults]) from error
 
 
 def reader_of(engine: str) -> Callable[..., Any] | None:

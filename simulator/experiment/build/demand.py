@@ -1,6 +1,5 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +8,9 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import is_capable
-from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import constructor_of
+from scenarios.roads import TntpRoads
+from scenarios.simulated_traffic import DrivenTraffic
+from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory import check_memory
 from simulator.experiment.study_area import City
@@ -48,67 +48,50 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     InputError
         If a file cannot be used.
     """
-    section = scenario.traffic
-    plan = constructor_of("demand", section.demand)
-    demand: Demand = plan(
-        section, roads, paths, clock=clock, duration_s=scenario.scenario.duration_s, rng=streams.of("demand")
-    )
+    plan = constructor_of("demand", scenario.traffic.demand)
+    demand: Demand = plan(scenario, roads, paths, clock=clock, rng=streams.of("demand"))
     return demand
 
 
 def draw_demand(
-    section: Any,
-    roads: RoadNetwork,
-    paths: ShortestPaths,
-    *,
-    clock: Clock,
-    duration_s: float,
-    rng: np.random.Generator,
+    scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Draw trips between nodes, or between the zones of a table."""
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
     if section.zones is not None:
         masses = ZoneMasses.read(scenarios.locate(section.zones))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
         return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
     departures, _ = _departures(section, duration_s)
-    return Demand(
-        draw_trips(
-            section.vehicles,
-            links=roads.links,
-            paths=paths,
-            demand=section.demand,
-            gravity_scale_s=section.gravity_scale_s,
-            departures=departures,
-            duration_s=duration_s,
-            clock=clock,
-            rng=rng,
-        )
+    trips = draw_trips(
+        section.vehicles,
+        links=roads.links,
+        paths=paths,
+        departures=departures,
+        duration_s=duration_s,
+        clock=clock,
+        rng=rng,
+        **same_keys(section, "demand", "gravity_scale_s"),
     )
+    return Demand(trips)
 
 
 def read_demand(
-    section: Any,
-    roads: RoadNetwork,
-    paths: ShortestPaths,
-    *,
-    clock: Clock,
-    duration_s: float,
-    rng: np.random.Generator,
+    scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
 ) -> Demand:
     """Read trips or routes from files."""
-    files = [scenarios.locate(file) for file in _listed(section.trips)]
+    section, duration_s = scenario.traffic, scenario.scenario.duration_s
+    files = [scenarios.locate(file) for file in section.trip_files]
     if all(is_sumo_routes(file) for file in files):
         read = read_sumo_routes(
             files,
             roads,
             clock=clock,
             duration_s=duration_s,
-            begin_s=section.begin_s,
-            share=section.share,
-            vehicles=section.vehicles,
             paths=paths,
             rng=rng,
+            **same_keys(section, "begin_s", "share", "vehicles"),
         )
         return Demand(read.trips, read.routes, tuple(read.notes))
     if len(files) > 1:
@@ -132,10 +115,8 @@ def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand 
         return None
     roads, clock = city.roads, Clock(section.step_s)
     paths = ShortestPaths(roads.links, through=roads.through)
-    try:
+    with faults_of_files(scenario, "traffic"):
         planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
     check_memory(scenario, city, vehicles=len(planned.trips))
     check_corrupted(scenario, vehicles=len(planned.trips))
     return planned
@@ -151,21 +132,11 @@ def check_corrupted(scenario: Scenario, *, vehicles: int) -> None:
     ScenarioError
         If there is such a coalition; the message states the number of vehicles.
     """
-    faults = [
-        Fault(
-            f"attacks.{attack.name}.coalition",
-            f"there are only {vehicles:,} vehicles",
-            list(parties_of(attack.coalition)),
-        )
-        for attack in scenario.attacks
-        if corrupted_in(attack.coalition) > vehicles
-    ]
+    words = f"there are only {vehicles:,} vehicles"
+    above = [attack for attack in scenario.attacks if corrupted_in(attack.coalition) > vehicles]
+    faults = [Fault(f"attacks.{one.name}.coalition", words, list(parties_of(one.coalition))) for one in above]
     if faults:
         raise ScenarioError(scenario.name, faults)
-
-
-def _listed(trips: str | Sequence[str]) -> Sequence[str]:
-    return [trips] if isinstance(trips, str) else trips
 
 
 def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
@@ -188,12 +159,9 @@ def _taking(section: Any, duration_s: float) -> SamplingOptions:
     departures, inside = _departures(section, duration_s)
     return SamplingOptions(
         duration_s=duration_s,
-        begin_s=section.begin_s,
-        share=section.share,
-        vehicles=section.vehicles,
         departures=departures,
         inside=inside,
-        undrivable=section.undrivable,
+        **same_keys(section, "begin_s", "share", "vehicles", "undrivable"),
     )
 
 
@@ -212,46 +180,25 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     ScenarioError
         If a file cannot be used or does not fit the network.
     """
-    flows = getattr(scenario.roads, "flows", None)
-    if flows is None or roads is None:
+    section, traffic = scenario.roads, scenario.traffic
+    if not isinstance(section, TntpRoads) or section.flows is None or roads is None:
         return None, []
-    section = scenario.traffic
-    trips = section.trips if getattr(section, "demand", None) == "trips" else None
-    if isinstance(trips, tuple) and len(trips) == 1:
-        trips = trips[0]
-    if not isinstance(trips, str) or is_sumo_routes(scenarios.locate(trips)):
+    files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
+    if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
         return None, ["roads.flows: not used: published flows can be compared only with a run of their own trips"]
-    try:
-        file = scenarios.locate(flows)
+    with faults_of_files(scenario, "roads"):
+        file = scenarios.locate(section.flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
-        bpr = Bpr.from_network(roads, hours=scenario.roads.capacity_hours)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
-    try:
-        pairs, lost = _pairs(trips, section.trip_columns.mapping(), roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("traffic", fault) for fault in error.faults]) from error
+        bpr = Bpr.from_network(roads, hours=section.capacity_hours)
+    with faults_of_files(scenario, "traffic"):
+        pairs, lost = _pairs(files[0], traffic.trip_columns.mapping(), roads)
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
         notes.append(f"{flows_of} that the network does not contain")
     if lost > 0:
         notes.append(f"left out of the comparison: {counted(lost, 'trip')} of the file that cannot be driven")
-    return (
-        FlowCheck(
-            file=flows,
-            trips_file=trips,
-            hours=scenario.roads.capacity_hours,
-            time_unit_s=in_seconds(scenario.roads.time_unit),
-            roads=roads,
-            bpr=bpr,
-            pairs=pairs,
-            published=published,
-            routing=section.routing,
-            notes=tuple(notes),
-        ),
-        [],
-    )
+    return FlowCheck(section, traffic, roads, bpr, pairs, published, tuple(notes)), []
 
 
 def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdPairs, float]:

@@ -1,14 +1,13 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import constructor_of, reader_of
+from simulator.experiment.build.constructors import constructor_of, reader_of, same_keys
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import sumo_faults
 from simulator.experiment.study_area import City
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from simulator.traffic.static import FileFormat, Owners
     from simulator.traffic.trace import Recording
 
+Simulated = TypeVar("Simulated", Fleet, Agents)
+
 
 def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
     """Build the engine that moves all vehicles in arrays, with trips and routes, and compile it.
@@ -42,7 +43,7 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
     InputError
         If the file of trips cannot be used.
     """
-    fleet = Fleet(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+    fleet = _simulated(Fleet, scenario, city.roads, streams=streams, stopwatch=stopwatch)
     with stopwatch.phase("compile"):
         fleet.compile()
     return fleet
@@ -50,11 +51,13 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
 
 def build_agents(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
     """Build the engine that runs one process a vehicle; errors as for `build_fleet`."""
-    return Agents(**_simulated(scenario, city.roads, streams=streams, stopwatch=stopwatch))
+    return _simulated(Agents, scenario, city.roads, streams=streams, stopwatch=stopwatch)
 
 
-def _simulated(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch) -> dict[str, Any]:
-    """Return the parameters of an engine that simulates vehicles."""
+def _simulated(
+    class_: type[Simulated], scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch
+) -> Simulated:
+    """Return an engine that simulates vehicles, with its trips and routes."""
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
     paths = ShortestPaths(links, through=roads.through)
     with stopwatch.phase("demand"):
@@ -77,15 +80,7 @@ def _simulated(scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    return {
-        "links": links,
-        "physics": physics,
-        "trips": trips,
-        "routes": routes,
-        "clock": clock,
-        "reactive": reactive,
-        "notes": planned.notes,
-    }
+    return class_(links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes)
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:
@@ -146,14 +141,8 @@ def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a secti
     reading = OwnerOptions(
         columns=section.columns.mapping(),
         format=file_format(section),
-        crs=section.crs,
-        window=section.window,
-        duplicates=section.duplicates,
-        fractions=section.fractions,
-        one_per=section.one_per,
-        start=section.start,
         time_unit_s=in_seconds(section.time_unit),
-        dwell_s=section.dwell_s,
+        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
     )
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
@@ -178,15 +167,9 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     owners = city.ground.recorded
     if not isinstance(owners, Owners):
         raise TypeError(f"a city of static traffic holds owners, got {owners!r}")
-    faults = [
-        Fault(
-            f"campaigns.{campaign.name}.statistic",
-            'must be "count" with engine = "static": data owners do not move, so they have no speed',
-            campaign.statistic,
-        )
-        for campaign in scenario.campaigns
-        if campaign.statistic != "count"
-    ]
+    words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
+    speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
+    faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
     if faults:
         raise ScenarioError(scenario.name, faults)
     return Static(owners, clock=Clock(scenario.traffic.step_s))
@@ -203,14 +186,10 @@ def read_recording(section: Any, roads: RoadNetwork | None) -> "Recording":
     from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
 
     trace = read_trace(
-        [_located(reference) for reference in section.trace],
-        format=section.format,
+        [scenarios.locate(reference, "folder", "file") for reference in section.trace],
         columns=section.columns.mapping(),
-        crs=section.crs,
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
-        order=section.order,
-        one_vehicle_a_file=section.one_vehicle_a_file,
-        time_format=section.time_format,
+        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
     )
     matching = None
     if section.match != "none":
@@ -230,16 +209,8 @@ def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
         roads=city.ground.roads,
         clock=Clock(section.step_s),
         duration_s=scenario.scenario.duration_s,
-        gap_s=section.gap_s,
-        hold_s=section.hold_s,
+        **same_keys(section, "gap_s", "hold_s"),
     )
-
-
-def _located(reference: str) -> Path:
-    try:
-        return scenarios.locate_folder(reference)
-    except ScenarioError:
-        return scenarios.locate(reference)
 
 
 def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> RecordedTraffic | None:
@@ -263,8 +234,7 @@ def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | N
     return Sampler(
         engine,
         clock=Clock(scenario.traffic.step_s),
-        every_s=section.every_s,
-        from_s=section.from_s,
+        **same_keys(section, "every_s", "from_s"),
         to_s=scenario.scenario.duration_s if section.to_s is None else section.to_s,
         crs=city.ground.crs,
         roads=city.ground.roads,

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from mechanisms.local import BinarySamplingPrivacy, LocalMechanism, ParameterError, ParameterWarning, SamplingPrivacy
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.mechanisms import PlugIn as PlugInSection
 from scenarios.references import PLUGIN_REFUSAL
+from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.experiment.build.constructors import (
     REQUIRED,
     NotAMechanismError,
@@ -58,12 +58,12 @@ class PlugIn:
         own = getattr(self._mechanism, "warnings", None)
         return [] if own is None else own()
 
-    def tally(self, reports: Any, where: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.int64]:
+    def tally(self, reports: Any, where: Mask | None = None) -> IntArray:
         """Add up the reports of some devices."""
         chosen = reports if where is None else reports[where]
         return np.asarray(self._mechanism.tally(chosen), dtype=np.int64)
 
-    def std_error(self, true_counts: npt.NDArray[np.int64], **received: Any) -> npt.NDArray[np.float64]:
+    def std_error(self, true_counts: IntArray, **received: Any) -> FloatArray:
         """Return the mechanism's own theoretical standard error, NaN if it has none."""
         own = getattr(self._mechanism, "std_error", None)
         if own is None:

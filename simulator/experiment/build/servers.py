@@ -6,12 +6,12 @@ from inspect import signature
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.channel import Aggregation
+from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
-from scenarios.section import exceeds, number
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.shares import EncodingRule
 from simulator.aggregation.transcript import NETWORK
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import constructor_of, same_keys
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
 from simulator.sensing.query import QueriedPopulation, Schedule
@@ -24,18 +24,11 @@ def build_channel(scenario: Scenario) -> Channel:
     """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
-    latency: Latency = constructor_of("latency", section.latency_s.kind)(
-        **section.latency_s.model_dump(exclude={"kind"})
-    )
-    return Channel(
-        latency,
-        loss_one=loss_one,
-        loss_two=loss_two,
-        burst_s=section.burst_s,
-        churn=section.churn,
-        duplicates=section.duplicates,
-        outages=tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages),
-    )
+    given = section.latency_s.model_dump(exclude={"kind"})
+    latency: Latency = constructor_of("latency", section.latency_s.kind)(**given)
+    outages = tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
+    keys = same_keys(section, "burst_s", "churn", "duplicates")
+    return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
 
 
 def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> dict[str, Deployment]:
@@ -57,12 +50,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         deployments[campaign.name] = deployment
         if section.robust and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
-    known = {
-        party
-        for deployment in deployments.values()
-        for mechanism in mechanisms.values()
-        for party in deployment.parties(mechanism)
-    }
+    known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
     for index, outage in enumerate(scenario.channel.outages):
         if outage.server not in known:
             words = f"there is none; there are {_listed(known - {NETWORK})}"
@@ -102,23 +90,15 @@ def build_population(scenario: Scenario, *, vehicles: int, streams: Streams) -> 
     """Build the population; whether each of `vehicles` takes part is drawn once."""
     section = scenario.population
     takes_part = streams.of("participation").random(vehicles) < section.participation
-    return QueriedPopulation(
-        takes_part,
-        outside=section.outside,
-        parked_answer=scenario.traffic.parked == "answer",
-        answers=section.answers,
-    )
+    parked = scenario.traffic.parked == "answer"
+    return QueriedPopulation(takes_part, parked_answer=parked, **same_keys(section, "outside", "answers"))
 
 
 def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
     """Return the schedule of each campaign's queries, by name."""
     return {
         campaign.name: Schedule(
-            start_s=campaign.start_s,
-            every_s=campaign.every_s or 0.0,
-            queries=campaign.queries,
-            round_gap_s=campaign.round_gap_s,
-            deadline_s=campaign.deadline_s,
+            every_s=campaign.every_s or 0.0, **same_keys(campaign, "start_s", "queries", "round_gap_s", "deadline_s")
         )
         for campaign in scenario.campaigns
     }

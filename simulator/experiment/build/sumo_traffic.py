@@ -9,6 +9,8 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
+from simulator.experiment.build.constructors import same_keys
+from simulator.experiment.build.servers import build_schedules
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
@@ -73,16 +75,12 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     from simulator.traffic.sumo import SumoInputs  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic  # a union discriminated by its engine
-    seed = section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS))
+    options = {
+        "seed": section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS)),
+        **same_keys(section, "step_s", "mesoscopic", "teleport_s"),
+    }
     if section.config is not None:
-        return SumoInputs.from_config(
-            scenarios.locate(section.config),
-            seed=seed,
-            step_s=section.step_s,
-            begin_s=section.begin_s,
-            mesoscopic=section.mesoscopic,
-            teleport_s=section.teleport_s,
-        )
+        return SumoInputs.from_config(scenarios.locate(section.config), begin_s=section.begin_s, **options)
     net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
     if net is None:
         rule = 'net is required where [roads] source is not "sumo": the network SUMO drives on'
@@ -91,11 +89,8 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
         net=scenarios.locate(net),
         routes=tuple(map(scenarios.locate, section.routes)),
         additional=tuple(map(scenarios.locate, section.additional)),
-        seed=seed,
-        step_s=section.step_s,
         begin_s=section.begin_s or 0.0,
-        mesoscopic=section.mesoscopic,
-        teleport_s=section.teleport_s,
+        **options,
     )
 
 
@@ -177,11 +172,8 @@ def last_departure_s(clock: Clock, end_s: float) -> float:
 
 def closing_s(scenario: Scenario) -> float:
     """Return a moment at which the last query is certainly closed."""
-    closing_s = [
-        one.start_s + (one.queries - 1) * (one.every_s or 0.0) + _MOST_GAPS * one.round_gap_s + one.deadline_s
-        for one in scenario.campaigns
-    ]
-    return max(scenario.scenario.duration_s, *closing_s)
+    schedules = build_schedules(scenario).values()
+    return max(scenario.scenario.duration_s, *(schedule.end_s(_MOST_GAPS + 1) for schedule in schedules))
 
 
 def _frame(scenario: Scenario, net: Path) -> "NetFrame":

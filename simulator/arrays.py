@@ -1,0 +1,12 @@
+"""Array types, by the type of their entries."""
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+IntArray: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Cells: TypeAlias = npt.NDArray[np.int32]
+"""Numbers of cells: 0 outside, 1…V."""
