@@ -5,9 +5,9 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
+from simulator.traffic import IntArray, StateArray
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import FRACTION_BITS
@@ -202,7 +202,7 @@ class Agents(QueueEngine):
     def _now(self) -> float:
         return self._env.now
 
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""
         return (
             np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),

@@ -7,15 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.roads.network import Links, RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
 
 LEAST_TIME_S = 1e-6
 """Replaces a time of 0, which connectors may have: the shortest-path search needs a positive time on every link."""
@@ -99,9 +97,6 @@ class Bpr:
         return len(self.free_flow_s)
 
 
-IntArray = npt.NDArray[np.int32]
-
-
 @dataclass(frozen=True, eq=False)
 class OdPairs:
     """Origin-destination pairs, each once, sorted by origin and destination; all join two nodes and have trips.
@@ -163,7 +158,7 @@ class Loading:
 
     @classmethod
     def at_times(
-        cls, time_s: FloatArray, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
+        cls, time_s: FloatArray, pairs: OdPairs, *, links: Links, through: BoolArray | None = None
     ) -> "Loading":
         """Assign `pairs` to the shortest paths at the link times `time_s`.
 
@@ -192,7 +187,7 @@ class Loading:
 
 
 def relative_gap(
-    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
+    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: BoolArray | None = None
 ) -> float:
     """Return the relative excess of total travel time over that on the shortest paths at the same link times.
 
@@ -243,7 +238,7 @@ def find_equilibrium(
     pairs: OdPairs,
     *,
     links: Links,
-    through: npt.NDArray[np.bool_] | None = None,
+    through: BoolArray | None = None,
     gap: float = 1e-4,
     iterations: int = 1000,
 ) -> Equilibrium:

@@ -5,11 +5,11 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
 from simulator.files.messages import Doubt, counted
+from simulator.traffic import FloatArray, IntArray, StateArray
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -58,16 +58,14 @@ class VehicleStates:
         (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
     """
 
-    state: npt.NDArray[np.uint8]
-    link: npt.NDArray[np.int32]
-    fraction: npt.NDArray[np.float64]
-    xy: npt.NDArray[np.float64] | None = None
-    site: npt.NDArray[np.int32] | None = None
+    state: StateArray
+    link: IntArray
+    fraction: FloatArray
+    xy: FloatArray | None = None
+    site: IntArray | None = None
 
     @classmethod
-    def from_coordinates(
-        cls, state: npt.NDArray[np.uint8], xy: npt.NDArray[np.float64], link: npt.NDArray[np.int32] | None = None
-    ) -> "VehicleStates":
+    def from_coordinates(cls, state: StateArray, xy: FloatArray, link: IntArray | None = None) -> "VehicleStates":
         """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
         return cls(state, links, np.zeros(len(state)), xy)
@@ -179,7 +177,7 @@ class Engine(Protocol):
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
 
     def totals(self) -> Totals:

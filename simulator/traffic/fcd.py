@@ -9,17 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import simpy
 
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
+from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOVED_M = 0.01
 _LOOK = {
@@ -168,7 +166,7 @@ class Sampler:
             with stopwatch.phase("fcd"):
                 self._looks.append(self._look(self._engine.places(), self._engine.speeds()))
 
-    def _look(self, places: VehicleStates, speeds: npt.NDArray[np.float64]) -> pd.DataFrame:
+    def _look(self, places: VehicleStates, speeds: FloatArray) -> pd.DataFrame:
         """Return the vehicles seen at one moment: places in metres, and directions of their links, 0 where unknown."""
         seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
         if self._parked:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import simpy
 
 from simulator.roads.network import Links
-from simulator.traffic import kernel
+from simulator.traffic import IntArray, StateArray, kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
@@ -109,7 +109,7 @@ class Fleet(QueueEngine):
     def _now(self) -> float:
         return self._next_tick - 1 if self._env is None else self._env.now
 
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
@@ -133,7 +133,7 @@ class Fleet(QueueEngine):
         )
 
     @property
-    def entries(self) -> npt.NDArray[np.int32]:
+    def entries(self) -> IntArray:
         """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
         return self._log[: int(self._counts["logged"][0])]
 

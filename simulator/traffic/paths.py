@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mechanisms.kernel import compiled
 from simulator.roads.network import Links
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
@@ -18,10 +18,6 @@ _BLOCK_CELLS = 1 << 22
 
 _KEEP_CELLS = 1 << 25
 """Maximum number of predecessors cached between demand and routing, to compute each tree once: 128 MiB of int32."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 
 class NoPathError(ValueError):
@@ -58,7 +54,7 @@ class ShortestPaths:
         self,
         links: Links,
         *,
-        through: npt.NDArray[np.bool_] | None = None,
+        through: BoolArray | None = None,
         time_s: FloatArray | None = None,
     ) -> None:
         self._nodes = len(links.first_out) - 1
@@ -109,7 +105,7 @@ class ShortestPaths:
             self._kept.update(zip(origins.tolist(), before, strict=True))
         return times
 
-    def reached(self, origin: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
+    def reached(self, origin: IntArray, destination: IntArray) -> BoolArray:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
         found = np.empty(len(origin), dtype=np.bool_)
         for block, chosen, row in self._by_block(origin):

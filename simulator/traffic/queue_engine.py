@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.roads.network import Links
+from simulator.traffic import FloatArray, IntArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.physics import LinkPhysics
@@ -110,7 +110,7 @@ class QueueEngine(ABC):
         fraction[state == State.ARRIVED] = 1.0
         return VehicleStates(state, link, fraction)
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first.
 
         The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
@@ -118,7 +118,7 @@ class QueueEngine(ABC):
         its speed is its average since it entered, length / (t − entry), which falls the longer it stands.
         """
         state, link, entry_tick = self._entries_now()
-        speed: npt.NDArray[np.float64] = self._road_links.speed_mps[link]
+        speed: FloatArray = self._road_links.speed_mps[link]
         elapsed = self._now - entry_tick
         queued = elapsed >= self._physics.free_ticks[link]
         # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
@@ -137,5 +137,5 @@ class QueueEngine(ABC):
         """Return the current moment in ticks."""
 
     @abstractmethod
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""

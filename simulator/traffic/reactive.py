@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.messages import counted
 from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +34,10 @@ class Flow:
         (departed,) int32: position in its row of the link a vehicle is on or waits to enter; undefined once arrived.
     """
 
-    left: npt.NDArray[np.int64]
-    spent_ticks: npt.NDArray[np.int64]
+    left: LongArray
+    spent_ticks: LongArray
     head_entry: IntArray
-    state: npt.NDArray[np.uint8]
+    state: StateArray
     position: IntArray
 
 
@@ -91,7 +88,7 @@ class ReactiveRouting:
         clock: Clock,
         every_s: float,
         share: float,
-        through: npt.NDArray[np.bool_] | None = None,
+        through: BoolArray | None = None,
         at_departure: bool = True,
         rng: np.random.Generator,
         stopwatch: Stopwatch | None = None,
@@ -120,7 +117,7 @@ class ReactiveRouting:
         """(links,) float64: seconds to cross each link, by the latest measurement."""
         return self._links.free_flow_s + self._delay_s
 
-    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
         """Measure travel times and write new routes into `book`, before the vehicles of `tick` move.
 
         Returns
@@ -132,7 +129,7 @@ class ReactiveRouting:
             self._measure(tick, flow)
             return self._choose(tick, book, flow)
 
-    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
         """Assign the currently shortest routes to the vehicles that re-route; return the departed ones that changed."""
         departed, links, trips = len(flow.state), self._links, self._trips
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
@@ -140,7 +137,7 @@ class ReactiveRouting:
         ahead = links.to_node[book.at(looking, flow.position[looking])]
         until = np.searchsorted(trips.departure_tick, tick + self._every) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
-        vehicles: npt.NDArray[np.int64] = np.concatenate([looking, leaving])
+        vehicles: LongArray = np.concatenate([looking, leaving])
         node = np.concatenate([ahead, trips.origin[leaving]])
         keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
         going = node != trips.destination[vehicles]
@@ -150,7 +147,7 @@ class ReactiveRouting:
         asking = Trips(node, trips.destination[vehicles], np.zeros(len(node), dtype=np.int32))
         rest = ShortestPaths(links, through=self._through, time_s=self.time_s).routes(asking)
         changed = vehicles[book.replace(vehicles, keep, rest)]
-        under_way: npt.NDArray[np.int64] = changed[changed < departed]
+        under_way: LongArray = changed[changed < departed]
         self._asked += int(np.count_nonzero(vehicles < departed))
         self._changed += len(under_way)
         return under_way

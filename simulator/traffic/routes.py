@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mechanisms.kernel import compiled
 from simulator.roads.network import Links
+from simulator.traffic import BoolArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +22,8 @@ class Routes:
         (total,) int32 link ids: 4 bytes per link driven.
     """
 
-    offsets: npt.NDArray[np.int64]
-    links: npt.NDArray[np.int32]
+    offsets: LongArray
+    links: IntArray
 
     @classmethod
     def from_lists(cls, routes: list[list[int]]) -> "Routes":
@@ -54,16 +55,16 @@ class Routes:
             )
 
     @property
-    def first(self) -> npt.NDArray[np.int32]:
+    def first(self) -> IntArray:
         """(vehicles,) int32: each vehicle's first link."""
         return self.links[self.offsets[:-1]]
 
     @property
-    def last(self) -> npt.NDArray[np.int32]:
+    def last(self) -> IntArray:
         """(vehicles,) int32: each vehicle's last link."""
         return self.links[self.offsets[1:] - 1]
 
-    def of(self, vehicle: int) -> npt.NDArray[np.int32]:
+    def of(self, vehicle: int) -> IntArray:
         """Return the link ids of one vehicle's route."""
         return self.links[self.offsets[vehicle] : self.offsets[vehicle + 1]]
 
@@ -78,9 +79,6 @@ class Routes:
     def __repr__(self) -> str:
         return f"<Routes: {len(self):,} vehicles, {len(self.links):,} links>"
 
-
-IntArray = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 _SLACK = 4
 """A rewritten book has spare room for 1 / `_SLACK` (a quarter) of its links, besides the links needed at once."""
@@ -123,11 +121,11 @@ class RouteBook:
         """Return the last link of each of the first `vehicles` rows."""
         return self.links[self.end[:vehicles] - 1]
 
-    def at(self, vehicles: Longs, position: npt.NDArray[np.integer]) -> IntArray:
+    def at(self, vehicles: LongArray, position: npt.NDArray[np.integer]) -> IntArray:
         """Return the link at `position` of the row of each of `vehicles`."""
         return self.links[self.start[vehicles] + position]
 
-    def replace(self, vehicles: Longs, keep: Longs, rest: Routes) -> npt.NDArray[np.bool_]:
+    def replace(self, vehicles: LongArray, keep: LongArray, rest: Routes) -> BoolArray:
         """Replace the links after the first `keep` links of each vehicle's row.
 
         Parameters
@@ -190,8 +188,14 @@ class RouteBook:
 
 @compiled
 def _differs(
-    start: Longs, end: Longs, links: IntArray, vehicles: Longs, keep: Longs, offsets: Longs, rest: IntArray
-) -> npt.NDArray[np.bool_]:
+    start: LongArray,
+    end: LongArray,
+    links: IntArray,
+    vehicles: LongArray,
+    keep: LongArray,
+    offsets: LongArray,
+    rest: IntArray,
+) -> BoolArray:
     changed = np.zeros(len(vehicles), dtype=np.bool_)
     for i in range(len(vehicles)):
         old = start[vehicles[i]] + keep[i]
@@ -207,15 +211,15 @@ def _differs(
 
 @compiled
 def _append(
-    start: Longs,
-    end: Longs,
+    start: LongArray,
+    end: LongArray,
     links: IntArray,
-    vehicles: Longs,
-    keep: Longs,
-    offsets: Longs,
+    vehicles: LongArray,
+    keep: LongArray,
+    offsets: LongArray,
     rest: IntArray,
-    rows: Longs,
-    at: Longs,
+    rows: LongArray,
+    at: LongArray,
 ) -> None:
     for i in range(len(rows)):
         row = rows[i]
@@ -232,7 +236,7 @@ def _append(
 
 
 @compiled
-def _gather(start: Longs, end: Longs, links: IntArray, into: IntArray) -> Longs:
+def _gather(start: LongArray, end: LongArray, links: IntArray, into: IntArray) -> LongArray:
     offsets = np.zeros(len(start) + 1, dtype=np.int64)
     write = 0
     for vehicle in range(len(start)):

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import Element, elements_of
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trips import too_many
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

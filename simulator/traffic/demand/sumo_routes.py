@@ -8,21 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, too_many
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 _EDGE_UNKNOWN = "its edges are not all among the roads"
 _NOT_CONSECUTIVE = "its edges are not consecutive"
@@ -270,7 +266,7 @@ def _count_unfit(
     *,
     begin_s: float,
     end_s: float,
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
     early, late = depart_s < begin_s, depart_s >= end_s
     for words, which in (
@@ -297,7 +293,7 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
     return note
 
 
-def _names(ids: list[str], order: npt.NDArray[np.int64], copies: npt.NDArray[np.int64]) -> list[str]:
+def _names(ids: list[str], order: LongArray, copies: LongArray) -> list[str]:
     if (copies == 1).all():
         return [ids[place] for place in order.tolist()]
     return [

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import Links
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
 
 _PEAK_SHAPE = 4.0
 
@@ -137,9 +135,6 @@ def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float
             share = interval.share * (to_s - from_s) / (interval.to_s - interval.from_s)
             cut.append(Interval(from_s, to_s, share))
     return cut
-
-
-IntArray = npt.NDArray[np.int32]
 
 
 def draw_gravity(

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.compressed_io import begin_of
@@ -15,6 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.readers.tntp_files import Line, finite_number, lines_of, read_metadata, shown
 from simulator.roads.schema import node_ids
+from simulator.traffic import FloatArray
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
@@ -63,9 +63,6 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
         found.setdefault(name, name)
     return found
 
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 _ENDS = ("origin", "destination")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")

@@ -4,20 +4,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
-
-FloatArray = npt.NDArray[np.float64]
-LongArray = npt.NDArray[np.int64]
 
 
 def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.random.Generator) -> LongArray:
@@ -59,10 +56,6 @@ def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.rando
         bounds[-1] = total
     whole = np.floor(bounds + rng.random()).astype(np.int64)
     return whole[1:] - whole[:-1]
-
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,8 @@ import numpy.typing as npt
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 SHOWN = 20
 """Maximum number of faults of one kind that are listed individually."""
@@ -88,7 +85,7 @@ class TripTable:
         """Total number of trips, those within a place included."""
         return float(self.trips.sum())
 
-    def kept(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> "TripTable":
+    def kept(self, which: BoolArray | npt.NDArray[np.intp]) -> "TripTable":
         """Return a table of the entries that a mask selects, or of those with the given indices in their order."""
         columns = {name: getattr(self, name) for name in _ENTRY_COLUMNS}
         return replace(self, **{name: values[which] for name, values in columns.items() if values is not None})
@@ -109,9 +106,6 @@ def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
     count = len(faults) if total is None else total
     shown = list(faults[:SHOWN])
     return shown if count <= len(shown) else [*shown, f"… and {count - len(shown):,} more like these"]
-
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
@@ -14,10 +13,9 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
+from simulator.traffic import FloatArray
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.paths import ShortestPaths
-
-FloatArray = npt.NDArray[np.float64]
 
 _PAIR_NBYTES = 64.0
 """Memory per pair of zones: eight numbers, including the temporary ones of the computation."""

@@ -6,24 +6,16 @@ from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.static.rows import (
-    BoolArray,
-    FileFormat,
-    FloatArray,
-    OwnerRows,
-    counts_of,
-    expanded,
-    without_duplicates,
-)
+from simulator.traffic.static.rows import FileFormat, OwnerRows, counts_of, expanded, without_duplicates
 from simulator.traffic.static.sites import Sites, place_rows
 from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
@@ -72,7 +64,7 @@ def _arrivals(
     return at_s, keep, notes
 
 
-def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
+def _seconds(rows: OwnerRows, unit_s: float) -> tuple[FloatArray, BoolArray, bool, bool]:
     """Return times in seconds (NaN if empty), which are unreadable, whether they are numbers, and whether naive.
 
     Raises
@@ -170,7 +162,7 @@ class Owners:
     """
 
     sites: Sites
-    site: npt.NDArray[np.int32]
+    site: IntArray
     arrive_s: FloatArray | None = None
     leave_s: FloatArray | None = None
     remarks: tuple[str, ...] = ()
@@ -230,7 +222,7 @@ class Owners:
         """Extent of the places that have owners: (x_min, y_min, x_max, y_max) in metres."""
         return self.sites.bounds(self.at_sites() > 0)
 
-    def at_sites(self) -> npt.NDArray[np.int64]:
+    def at_sites(self) -> LongArray:
         """Return the total number of owners of each site, (sites,) int64."""
         return np.bincount(self.site, minlength=len(self.sites))
 
@@ -310,7 +302,7 @@ class Static:
         self._seen = now_s, places
         return places
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return 0 m/s for every owner, (departed,): data owners do not move."""
         return np.zeros(self._come(self._now_s))
 

@@ -12,15 +12,12 @@ import pandas as pd
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import MOST_EXACT, Table, numbers_in
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
 """Texts that mark a missing number, in lower case."""
 _WHOLE = 1e-9
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ def _number(column: str, file: str) -> int:
     raise InputError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
 
 
-def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
+def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> BoolArray:
     """Return which rows hold one of the values: numbers are compared as numbers, all other values as text."""
     found = np.zeros(len(column), dtype=bool)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
@@ -178,7 +175,7 @@ def counts_of(rows: OwnerRows) -> FloatArray:
 
 def without_duplicates(
     rows: OwnerRows,
-    site: npt.NDArray[np.int32],
+    site: IntArray,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
@@ -237,12 +234,12 @@ def without_duplicates(
 
 def expanded(
     rows: OwnerRows,
-    site: npt.NDArray[np.int32],
+    site: IntArray,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
     fractions: str,
-) -> tuple[IntArray | None, list[str]]:
+) -> tuple[LongArray | None, list[str]]:
     """Return the number of owners each row stands for.
 
     Parameters

@@ -14,7 +14,8 @@ import pyproj
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.projection import crs_about, utm_about
-from simulator.traffic.static.rows import BoolArray, FileFormat, FloatArray, OwnerRows
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
+from simulator.traffic.static.rows import FileFormat, OwnerRows
 from simulator.traffic.trace.fixes import transformed
 
 SIDE_M = 1000.0
@@ -93,7 +94,7 @@ class Sites:
     def __len__(self) -> int:
         return len(self.xy)
 
-    def bounds(self, used: npt.NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    def bounds(self, used: BoolArray) -> tuple[float, float, float, float]:
         """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
@@ -125,7 +126,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
         raise InputError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
 
 
-def natural_order(names: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def natural_order(names: npt.ArrayLike) -> LongArray:
     """Return the natural order of names, with numbers in them compared by value; (names,) int64."""
     texts = [str(name) for name in np.asarray(names, dtype=object)]
     return np.array(sorted(range(len(texts)), key=lambda i: _natural(texts[i])), dtype=np.int64)
@@ -142,7 +143,7 @@ def place_rows(
     crs: pyproj.CRS | None,
     given: str | None,
     window: tuple[float, float, float, float] | None = None,
-) -> tuple[OwnerRows, npt.NDArray[np.int32], Sites, list[str]]:
+) -> tuple[OwnerRows, IntArray, Sites, list[str]]:
     """Determine the sites of rows.
 
     Parameters
@@ -232,7 +233,7 @@ def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, Fl
 
 def _distinct(
     name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: BoolArray
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str] | None]:
+) -> tuple[LongArray, LongArray, list[str] | None]:
     """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)
     site = np.zeros(len(keep), dtype=np.int64)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.readers.sumo import NetFrame
+from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
@@ -32,7 +32,7 @@ _COUNTED = (
 class _Look(NamedTuple):
     tick: int
     places: VehicleStates
-    speed_mps: npt.NDArray[np.float64]
+    speed_mps: FloatArray
 
 
 class Sumo:
@@ -199,7 +199,7 @@ class Sumo:
         """
         return self._look().places
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return SUMO's speed of every departed vehicle, (departed,) m/s, 0 off the road."""
         return self._look().speed_mps
 
@@ -234,7 +234,7 @@ class Sumo:
         speed[rows] = seen.speed_mps[known]
         return _Look(self._next_tick, VehicleStates.from_coordinates(state, self._in_city(xy), link), speed)
 
-    def _in_city(self, xy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _in_city(self, xy: FloatArray) -> FloatArray:
         xy = self._frame.to_city(xy)
         if self._to_city is None:
             return xy

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
+from simulator.traffic import FloatArray
 from simulator.traffic.sumo.inputs import SumoInputs, error_text, sumo_command, sumo_environment, traci_constants
 
 _EVERYWHERE_M = 1e9
@@ -77,8 +77,8 @@ class ObservedVehicles(NamedTuple):
 
     vehicles: list[str]
     edges: list[str]
-    xy: npt.NDArray[np.float64]
-    speed_mps: npt.NDArray[np.float64]
+    xy: FloatArray
+    speed_mps: FloatArray
 
 
 class SumoClient:

@@ -4,10 +4,10 @@ import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.traffic import FloatArray, IntArray, StateArray
 from simulator.traffic.engine import State
 
 _NEARLY = 1e-9
@@ -99,17 +99,17 @@ class VehicleRegistry:
         return self._row.get(vehicle)
 
     @property
-    def state(self) -> npt.NDArray[np.uint8]:
+    def state(self) -> StateArray:
         """(departed,) uint8, a `State`; a view."""
         return self._rows["state"][: self.departed]
 
     @property
-    def first_edge(self) -> npt.NDArray[np.int32]:
+    def first_edge(self) -> IntArray:
         """(departed,) int32, number of a trip's first edge, -1 where unknown; a view."""
         return self._rows["first_edge"][: self.departed]
 
     @property
-    def last_edge(self) -> npt.NDArray[np.int32]:
+    def last_edge(self) -> IntArray:
         """(departed,) int32, number of a trip's last edge, -1 where unknown; a view."""
         return self._rows["last_edge"][: self.departed]
 
@@ -175,17 +175,15 @@ class Edges:
         """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
         return self._link_of.get(edge, -1)
 
-    def starts(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def starts(self, numbers: IntArray) -> tuple[IntArray, FloatArray]:
         """Return the links and start points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
         return self._take(numbers, slice(0, 2))
 
-    def finishes(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def finishes(self, numbers: IntArray) -> tuple[IntArray, FloatArray]:
         """Return the links and end points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
         return self._take(numbers, slice(2, 4))
 
-    def _take(
-        self, numbers: npt.NDArray[np.int32], which: slice
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+    def _take(self, numbers: IntArray, which: slice) -> tuple[IntArray, FloatArray]:
         # Number -1 selects the last row, which holds NaN.
         ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
         links = np.array([*self._links, -1], dtype=np.int32)

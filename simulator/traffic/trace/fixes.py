@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError
 from simulator.files.tables import numbers_in
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 SHOWN = 20
 
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
 """Metres per second per unit of a speed column, by our name of the column."""
@@ -104,13 +102,13 @@ class Fixes:
     """
 
     source: str
-    vehicle: npt.NDArray[np.int32]
+    vehicle: IntArray
     names: Sequence[str]
     times: Times
     lon: FloatArray
     lat: FloatArray
     speed_mps: FloatArray
-    place: npt.NDArray[np.int64]
+    place: LongArray
     place_word: str = "row"
     ascending: bool = False
     notes: tuple[str, ...] = ()
@@ -303,7 +301,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
-def _vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[str]]:
+def _vehicles_of(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
     """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]

@@ -3,22 +3,19 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from leuvenmapmatching.map.inmem import InMemMap
 
 from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trace.matching import Tracks
-
-FloatArray = npt.NDArray[np.float64]
-LinkArray = npt.NDArray[np.int32]
 
 _LATTICE_WIDTH = 10
 """Number of candidate paths kept at each fix: more are slower and seldom better."""
 
 
-def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[LinkArray, FloatArray]:
+def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[IntArray, FloatArray]:
     """Match the fixes of each vehicle to links, separately for each sequence of known legs.
 
     The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
@@ -76,7 +73,7 @@ def _match_from(
     xy: FloatArray,
     start: int,
     end: int,
-    link: LinkArray,
+    link: IntArray,
     fraction: FloatArray,
 ) -> int:
     """Match fixes from `start`, before `end`, as far as one path leads; return the fix to continue with."""

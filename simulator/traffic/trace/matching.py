@@ -11,13 +11,10 @@ import shapely
 from mechanisms.kernel import compiled
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-LinkArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,19 +41,19 @@ class Tracks:
         (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
     """
 
-    first: npt.NDArray[np.int64]
+    first: LongArray
     time_s: FloatArray
     xy: FloatArray
-    known: npt.NDArray[np.bool_]
+    known: BoolArray
     recorded_mps: npt.NDArray[np.float32]
     going_mps: npt.NDArray[np.float32]
-    link: npt.NDArray[np.int32] | None = None
+    link: IntArray | None = None
     leaves_at: FloatArray | None = None
     comes_to: FloatArray | None = None
 
     @classmethod
     def straight(
-        cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+        cls, first: LongArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
     ) -> "Tracks":
         """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
         follows = np.ones(len(time_s), dtype=bool)
@@ -86,7 +83,7 @@ _STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
 
 
 def interpolate_paths(
-    tracks: Tracks, roads: RoadNetwork, link: LinkArray, fraction: FloatArray, *, most_m: float
+    tracks: Tracks, roads: RoadNetwork, link: IntArray, fraction: FloatArray, *, most_m: float
 ) -> tuple[Tracks, int]:
     """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
 
@@ -135,8 +132,8 @@ def interpolate_paths(
 
 
 def _classify_legs(
-    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: LinkArray, fraction: FloatArray, *, most_m: float
-) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
+    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: IntArray, fraction: FloatArray, *, most_m: float
+) -> tuple[npt.NDArray[np.int8], FloatArray, LongArray, Routes]:
     """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
 
     A leg within one link, and one between fixes that are not matched, has row -1.
@@ -166,7 +163,7 @@ def _classify_legs(
     return kind, metres, route, routes
 
 
-def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, IntArray, FloatArray]:
+def _routes(roads: RoadNetwork, pairs: IntArray) -> tuple[Routes, LongArray, FloatArray]:
     """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
     apart = pairs[:, 0] != pairs[:, 1]
     metres = np.where(apart, np.inf, 0.0)
@@ -183,7 +180,7 @@ def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, I
     return routes, row, metres
 
 
-def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:
+def _recorded(tracks: Tracks, time_s: FloatArray, at: LongArray) -> npt.NDArray[np.float32]:
     """Return recorded speeds at waypoints, interpolated by time between fixes."""
     after = np.minimum(at + 1, len(tracks.time_s) - 1)
     lasts = np.where(tracks.known[at], tracks.time_s[after] - tracks.time_s[at], 1.0)
@@ -194,26 +191,26 @@ def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[n
 
 @compiled
 def _lay(
-    first: IntArray,
+    first: LongArray,
     time_s: FloatArray,
-    known: npt.NDArray[np.bool_],
+    known: BoolArray,
     straight_mps: npt.NDArray[np.float32],
-    link: LinkArray,
+    link: IntArray,
     fraction: FloatArray,
     kind: npt.NDArray[np.int8],
-    route: IntArray,
-    routes: tuple[IntArray, LinkArray],
+    route: LongArray,
+    routes: tuple[LongArray, IntArray],
     metres: FloatArray,
     length_m: FloatArray,
 ) -> tuple[
+    LongArray,
+    FloatArray,
+    LongArray,
+    LongArray,
     IntArray,
     FloatArray,
-    IntArray,
-    IntArray,
-    LinkArray,
     FloatArray,
-    FloatArray,
-    npt.NDArray[np.bool_],
+    BoolArray,
     npt.NDArray[np.float32],
 ]:
     """Compute the waypoints of every fix: the fix itself, and the ends of links on the path from it."""
@@ -283,7 +280,7 @@ def link_lines(roads: RoadNetwork) -> npt.NDArray[np.object_]:
     return lines
 
 
-def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[LinkArray, FloatArray]:
+def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[IntArray, FloatArray]:
     """Match each fix to the nearest link, by distance and direction.
 
     Parameters

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
@@ -12,14 +11,13 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
+from simulator.traffic import BoolArray, FloatArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.trace.fixes import transformed
 from simulator.traffic.trace.matching import Matching, Tracks, match_trace
 from simulator.traffic.trace.times import in_words, moment_of
 from simulator.traffic.trace.trace import Trace
-
-FloatArray = npt.NDArray[np.float64]
 
 _PADDING = 0.1
 
@@ -128,7 +126,7 @@ def _start(trace: Trace, start: str | float | None) -> float:
     return moment
 
 
-def _leads_into_run(first: npt.NDArray[np.int64], time_s: FloatArray, gap_s: float) -> npt.NDArray[np.bool_]:
+def _leads_into_run(first: LongArray, time_s: FloatArray, gap_s: float) -> BoolArray:
     """Return which fixes before second 0 determine a vehicle's place at second 0."""
     leads = np.zeros(len(time_s), dtype=bool)
     leads[:-1] = (time_s[:-1] < 0.0) & (time_s[1:] > 0.0) & (np.diff(time_s) <= gap_s)
@@ -153,14 +151,11 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
     return crs, xy
 
 
-def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> npt.NDArray[np.bool_]:
+def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> BoolArray:
     x_min, y_min, x_max, y_max = bounds
     padding = _PADDING * max(x_max - x_min, y_max - y_min) + 1000.0
     low, high = np.array([x_min, y_min]) - padding, np.array([x_max, y_max]) + padding
     return np.asarray(((xy >= low) & (xy <= high)).all(axis=1))
-
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Replay:
@@ -204,10 +199,10 @@ class Replay:
         self._appears_s = self._tracks.time_s[first[:-1]]
         self._leaves_s = self._tracks.time_s[first[1:] - 1] + hold_s
         self._vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
-        self._cursor: IntArray = first[:-1].copy()
+        self._cursor: LongArray = first[:-1].copy()
         self._env: simpy.Environment | None = None
         self._now_s, self._departed = -np.inf, 0
-        self._state: npt.NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
 
     @property
@@ -250,7 +245,7 @@ class Replay:
         xy[on] = self._roads.locate(link[on], np.clip(fraction[on], 0.0, 1.0))
         return VehicleStates(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return the speed of every vehicle observed so far, m/s: recorded and interpolated, else distance by time.
 
         Recorded speeds are interpolated between fixes. Absent and arrived vehicles have speed 0. A vehicle held at a
@@ -310,14 +305,14 @@ class Replay:
 
 @compiled
 def _look_up(
-    first: IntArray,
+    first: LongArray,
     time_s: FloatArray,
-    known: npt.NDArray[np.bool_],
-    cursor: IntArray,
+    known: BoolArray,
+    cursor: LongArray,
     departed: int,
     now_s: float,
     hold_s: float,
-) -> tuple[npt.NDArray[np.uint8], FloatArray]:
+) -> tuple[StateArray, FloatArray]:
     """Move each cursor to the last waypoint at or before now; return states, and the fraction of each leg, 0 … 1."""
     state = np.empty(departed, dtype=np.uint8)
     share = np.zeros(departed)
