@@ -16,7 +16,8 @@ from urllib.parse import unquote
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra, record_extra
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_file import number, read_number, seconds
+from simulator.roads.readers.tntp_files import finite_number
+from simulator.traffic.demand.sumo_file import read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
@@ -176,7 +177,7 @@ class SumoInputs:
             begin_s=begin_s,
             mesoscopic=mesoscopic,
             teleport_s=teleport_s,
-            scale=_known(number(scales), scales, config, "scale"),
+            scale=_known(finite_number(scales), scales, config, "scale"),
             options=options,
             outputs=outputs,
         )
@@ -425,7 +426,7 @@ class _Reading:
 
     def _by_period(self, text: str, stretch_s: float, where: str) -> float:
         by_chance = text.startswith("exp(") and text.endswith(")")
-        value = number(text[4:-1]) if by_chance else seconds(text)
+        value = finite_number(text[4:-1]) if by_chance else seconds(text)
         if value is None or value <= 0:
             raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
         if by_chance:
