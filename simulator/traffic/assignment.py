@@ -179,8 +179,7 @@ class Loading:
             If no path joins some pair.
         """
         paths = ShortestPaths(links, through=through, time_s=time_s)
-        at_once = np.zeros(len(pairs), dtype=np.int32)
-        routes = paths.routes(Trips(pairs.origin, pairs.destination, at_once))
+        routes = paths.routes(pairs.origin, pairs.destination)
         along = np.repeat(pairs.trips, np.diff(routes.offsets))
         volume = np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
         return cls(volume, float(volume @ time_s))

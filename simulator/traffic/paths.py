@@ -11,7 +11,6 @@ from mechanisms.kernel import compiled
 from simulator.roads.network import Links
 from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
 
 _BLOCK_CELLS = 1 << 22
 """Maximum number of distance matrix entries computed at once: 32 MiB of float64."""
@@ -136,8 +135,8 @@ class ShortestPaths:
             times[np.arange(len(origins)), origins] = 0.0
         return times, before
 
-    def routes(self, trips: Trips) -> Routes:
-        """Return each trip's shortest-time route.
+    def routes(self, origin: IntArray, destination: IntArray) -> Routes:
+        """Return the shortest-time route from each origin to the destination of the same index, (trips,) int32 each.
 
         Raises
         ------
@@ -146,21 +145,21 @@ class ShortestPaths:
         ValueError
             If a trip has equal origin and destination: there is no shortest route from a node to itself.
         """
-        nowhere = np.flatnonzero(trips.origin == trips.destination)
+        nowhere = np.flatnonzero(origin == destination)
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
-        lengths = np.zeros(len(trips), dtype=np.int64)
+        lengths = np.zeros(len(origin), dtype=np.int64)
         parts: list[tuple[LongArray, IntArray]] = []
-        for block, chosen, row in self._by_block(trips.origin):
-            before, destination = self._before(block), trips.destination[chosen]
-            count = _count_links(before, row, trips.origin[chosen], destination)
+        for block, chosen, row in self._by_block(origin):
+            before, ends = self._before(block), destination[chosen]
+            count = _count_links(before, row, origin[chosen], ends)
             if np.any(count < 0):
                 lost = int(chosen[np.flatnonzero(count < 0)[0]])
-                raise NoPathError(int(trips.origin[lost]), int(trips.destination[lost]))
+                raise NoPathError(int(origin[lost]), int(destination[lost]))
             lengths[chosen] = count
-            traced = _trace_back(before, row, destination, count, self._row_start, self._to, self._quickest)
+            traced = _trace_back(before, row, ends, count, self._row_start, self._to, self._quickest)
             parts.append((chosen, traced))
-        offsets = np.zeros(len(trips) + 1, dtype=np.int64)
+        offsets = np.zeros(len(origin) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         links = np.empty(offsets[-1], dtype=np.int32)
         for chosen, traced in parts:

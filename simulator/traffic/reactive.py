@@ -144,8 +144,8 @@ class ReactiveRouting:
         vehicles, node, keep = vehicles[going], node[going], keep[going]
         if not len(vehicles):
             return vehicles
-        asking = Trips(node, trips.destination[vehicles], np.zeros(len(node), dtype=np.int32))
-        rest = ShortestPaths(links, through=self._through, time_s=self.time_s).routes(asking)
+        paths = ShortestPaths(links, through=self._through, time_s=self.time_s)
+        rest = paths.routes(node, trips.destination[vehicles])
         changed = vehicles[book.replace(vehicles, keep, rest)]
         under_way: LongArray = changed[changed < departed]
         self._asked += int(np.count_nonzero(vehicles < departed))

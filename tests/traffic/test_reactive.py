@@ -38,7 +38,7 @@ def drive(engine, roads, trips, *, until, reactive=None, step_s=1.0):
     routing = None
     if reactive is not None:
         routing = ReactiveRouting(links, physics, trips, clock=clock, rng=np.random.default_rng(8), **reactive)
-    routes = ShortestPaths(links).routes(trips)
+    routes = ShortestPaths(links).routes(trips.origin, trips.destination)
     built = engine(links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
     env = simpy.Environment()
     built.start(env)
@@ -125,7 +125,7 @@ def measured(flow, *, tick, every_s=10.0, step_s=1.0):
     routing = ReactiveRouting(
         roads.links, physics, trips, clock=clock, every_s=every_s, share=1.0, rng=np.random.default_rng(1)
     )
-    book = RouteBook(ShortestPaths(roads.links).routes(trips))
+    book = RouteBook(ShortestPaths(roads.links).routes(trips.origin, trips.destination))
     for look in flow:
         routing.reroute(tick, book, look)
     return roads, routing.time_s
@@ -166,7 +166,7 @@ def test_nobody_is_sent_through_a_closed_node():
     routing = ReactiveRouting(
         roads.links, physics, trips, clock=clock, every_s=5.0, share=1.0, through=through, rng=np.random.default_rng(1)
     )
-    routes = ShortestPaths(roads.links, through=through).routes(trips)
+    routes = ShortestPaths(roads.links, through=through).routes(trips.origin, trips.destination)
     for engine in ENGINES:
         built = engine(roads.links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
         env = simpy.Environment()

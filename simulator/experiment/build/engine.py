@@ -97,7 +97,7 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
         If there is no path between the origin and the destination of a trip.
     """
     try:
-        return paths.routes(trips)
+        return paths.routes(trips.origin, trips.destination)
     except NoPathError as error:
         origin, destination = (roads.node_names[node] for node in (error.origin, error.destination))
         rule = f"no path leads from node {origin!r} to node {destination!r}"

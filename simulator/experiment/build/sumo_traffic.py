@@ -15,8 +15,7 @@ from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import read_sumo_routes
-from simulator.traffic.demand.sumo_routes import sumo_link_ids
+from simulator.traffic.demand.sumo_routes import read_sumo_routes, sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics

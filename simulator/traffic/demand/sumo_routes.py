@@ -60,31 +60,23 @@ class CourseLinks:
         faults: dict[int, tuple[str, str]] = {}
         for number, course in enumerate(courses):
             links = [link_of.get(edge, -1) for edge in course.edges]
+            gaps = [place for place, (a, b) in enumerate(pairwise(links), 1) if end[a] != start[b]]
             if -1 in links:
                 faults[number] = (_EDGE_UNKNOWN, f"edge {course.edges[links.index(-1)]!r}")
-            elif course.given:
-                gap = next((i for i, (a, b) in enumerate(pairwise(links)) if end[a] != start[b]), None)
-                if gap is not None:
-                    faults[number] = (
-                        _NOT_CONSECUTIVE,
-                        f"edge {course.edges[gap + 1]!r} after edge {course.edges[gap]!r}",
-                    )
+            elif course.given and gaps:
+                after = f"edge {course.edges[gaps[0]]!r} after edge {course.edges[gaps[0] - 1]!r}"
+                faults[number] = (_NOT_CONSECUTIVE, after)
             named.append([] if number in faults else links)
-        legs = {
-            (int(end[a]), int(start[b]))
-            for course, links in zip(courses, named, strict=True)
-            for a, b in pairwise([] if course.given else links)
-            if a != b and end[a] != start[b]
-        }
-        between = (
-            _shortest(sorted(legs), paths or ShortestPaths(network.links, through=network.through)) if legs else {}
-        )
-        for number, course in enumerate(courses):
-            if not course.given and named[number]:
-                whole = _joined(named[number], start, end, between)
-                named[number] = whole or []
-                if whole is None:
-                    faults[number] = (_NO_PATH, f"from edge {course.edges[0]!r} to edge {course.edges[-1]!r}")
+        trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
+        ends = {(int(end[a]), int(start[b])) for number in trips for a, b in pairwise(named[number]) if a != b}
+        legs = sorted((first, last) for first, last in ends if first != last)
+        between = _shortest(legs, paths or ShortestPaths(network.links, through=network.through)) if legs else {}
+        for number in trips:
+            whole = _joined(named[number], start, end, between)
+            if whole is None:
+                edges = courses[number].edges
+                faults[number] = (_NO_PATH, f"from edge {edges[0]!r} to edge {edges[-1]!r}")
+            named[number] = whole or []
         offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
         return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
 
@@ -118,8 +110,7 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
     """Return the links of the shortest path between each pair of nodes, None where there is no path."""
     origin, destination = (np.array(ends, dtype=np.int32) for ends in zip(*legs, strict=True))
     reached = paths.reached(origin, destination)
-    at_once = np.zeros(np.count_nonzero(reached), dtype=np.int32)
-    routes = paths.routes(Trips(origin[reached], destination[reached], at_once))
+    routes = paths.routes(origin[reached], destination[reached])
     row = np.cumsum(reached) - 1
     return {leg: routes.of(int(row[i])).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
@@ -294,8 +285,6 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
 
 
 def _names(ids: list[str], order: LongArray, copies: LongArray) -> list[str]:
-    if (copies == 1).all():
-        return [ids[place] for place in order.tolist()]
     return [
         ids[place] if copy == 0 else f"{ids[place]}.{copy}"
         for place, total in zip(order.tolist(), copies.tolist(), strict=True)

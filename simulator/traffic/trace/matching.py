@@ -14,7 +14,6 @@ from simulator.roads import RoadNetwork
 from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,8 +172,7 @@ def _routes(roads: RoadNetwork, pairs: IntArray) -> tuple[Routes, LongArray, Flo
     apart[apart] = paths.reached(origin[apart], destination[apart])
     routes = Routes(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
     if apart.any():
-        at_once = np.zeros(np.count_nonzero(apart), dtype=np.int32)
-        routes = paths.routes(Trips(origin[apart], destination[apart], at_once))
+        routes = paths.routes(origin[apart], destination[apart])
         row[apart] = np.arange(len(routes))
         metres[apart] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
     return routes, row, metres
