@@ -25,13 +25,6 @@ class Routes:
     offsets: LongArray
     links: IntArray
 
-    @classmethod
-    def from_lists(cls, routes: list[list[int]]) -> "Routes":
-        """Build compressed rows from one list of link ids per vehicle."""
-        lengths = np.array([len(route) for route in routes], dtype=np.int64)
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return cls(offsets, np.array([link for route in routes for link in route], dtype=np.int32))
-
     def check_connected(self, links: Links) -> None:
         """Check that every route is drivable on `links`.
 
