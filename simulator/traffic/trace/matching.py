@@ -8,7 +8,6 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from mechanisms.kernel import compiled
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
@@ -109,23 +108,34 @@ def interpolate_paths(
     xy = tracks.xy.copy()
     xy[on] = roads.locate(link[on], fraction[on])
     kind, metres, route, routes = _classify_legs(tracks, roads, xy, link, fraction, most_m=most_m)
-    first, time_s, at, place, on_link, leaves, comes, known, going = _lay(
-        tracks.first,
-        tracks.time_s,
-        tracks.known,
-        tracks.going_mps,
-        link,
-        fraction,
-        kind,
-        route,
-        (routes.offsets, routes.links),
-        metres,
-        roads.links.length_m,
-    )
+    # Waypoints of each fix: itself, and the ends of the links on the path from it. A jump has two at half time: the
+    # vehicle is at the first fix before it, and at the second fix after it.
+    number = np.select([kind == _JUMP, kind == _PATH], [3, 2 + np.append(np.diff(routes.offsets), 0)[route]], 1)
+    ends = np.cumsum(number)
+    at = np.repeat(np.arange(len(link)), number)
+    nth = np.arange(len(at)) - np.repeat(ends - number, number)
+    after = np.minimum(at + 1, len(link) - 1)
+    added, last, on_path = nth > 0, (nth > 0) & (nth == number[at] - 1), kind[at] == _PATH
+    place = np.where(last & ~on_path, after, at)
+    on_link = np.where(last, link[after], link[at])
+    between = on_path & added & ~last
+    on_link[between] = routes.links[routes.offsets[route[at[between]]] + nth[between] - 1]
+    leaves = np.where(on_path & added, 0.0, fraction[place])
+    comes = np.where((last & on_path) | (kind[at] == _ALONG), fraction[after], fraction[place])
+    comes[on_path & ~last] = 1.0
+    driven = np.where(added, 1.0, 1.0 - fraction[at]) * roads.links.length_m[on_link]
+    walked = np.append(0.0, pd.Series(driven).groupby(at).cumsum())[:-1]
+    share = np.where(on_path, 1.0, 0.5)
+    moving = on_path & (metres[at] > 0)
+    share[moving] = np.minimum(walked[moving] / metres[at[moving]], 1.0)
+    lasts = np.where(tracks.known, np.append(np.diff(tracks.time_s), 0.0), 1.0)
+    time_s = tracks.time_s[at] + np.where(added, share, 0.0) * lasts[at]
+    going = np.where(kind == _STRAIGHT, tracks.going_mps, metres / lasts).astype(np.float32)[at]
     places = xy[place]
     placed = on_link >= 0
     places[placed] = roads.locate(on_link[placed], leaves[placed])
-    recorded = _recorded(tracks, time_s, at)
+    first = np.append(0, ends)[tracks.first]
+    known, recorded = added | tracks.known[at], _recorded(tracks, time_s, at)
     laid = Tracks(first, time_s, places, known, recorded, going, on_link, leaves, comes)
     return laid, int(np.count_nonzero(kind == _JUMP))
 
@@ -185,79 +195,6 @@ def _recorded(tracks: Tracks, time_s: FloatArray, at: LongArray) -> npt.NDArray[
     share = np.where(tracks.known[at], (time_s - tracks.time_s[at]) / lasts, 0.0)
     between = tracks.recorded_mps[at] * (1.0 - share) + tracks.recorded_mps[after] * share
     return np.where(share > 0.0, between, tracks.recorded_mps[at]).astype(np.float32)
-
-
-@compiled
-def _lay(
-    first: LongArray,
-    time_s: FloatArray,
-    known: BoolArray,
-    straight_mps: npt.NDArray[np.float32],
-    link: IntArray,
-    fraction: FloatArray,
-    kind: npt.NDArray[np.int8],
-    route: LongArray,
-    routes: tuple[LongArray, IntArray],
-    metres: FloatArray,
-    length_m: FloatArray,
-) -> tuple[
-    LongArray,
-    FloatArray,
-    LongArray,
-    LongArray,
-    IntArray,
-    FloatArray,
-    FloatArray,
-    BoolArray,
-    npt.NDArray[np.float32],
-]:
-    """Compute the waypoints of every fix: the fix itself, and the ends of links on the path from it."""
-    offsets, route_links = routes
-    total = len(link)
-    for i in range(len(link)):
-        if kind[i] == 3:
-            total += 2
-        elif kind[i] == 2:
-            total += 1 + (offsets[route[i] + 1] - offsets[route[i]] if route[i] >= 0 else 0)
-    new_first = np.empty_like(first)
-    time, at, place = np.empty(total), np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
-    on, leaves, comes = np.empty(total, dtype=np.int32), np.zeros(total), np.zeros(total)
-    is_known, going = np.empty(total, dtype=np.bool_), np.zeros(total, dtype=np.float32)
-    w = 0
-    for v in range(len(first) - 1):
-        new_first[v] = w
-        for i in range(first[v], first[v + 1]):
-            time[w], at[w], place[w], on[w], is_known[w] = time_s[i], i, i, link[i], known[i]
-            going[w] = straight_mps[i]
-            leaves[w] = comes[w] = fraction[i]
-            lasts = time_s[i + 1] - time_s[i] if known[i] else 1.0
-            if kind[i] != 0:
-                going[w] = metres[i] / lasts
-            if kind[i] == 1:
-                comes[w] = fraction[i + 1]
-            elif kind[i] == 3:
-                # Two waypoints at half time: the vehicle is at the first fix before it, and at the second fix after it.
-                for fix in (i, i + 1):
-                    w += 1
-                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + 0.5 * lasts, i, fix, link[fix], True
-                    leaves[w] = comes[w] = fraction[fix]
-                    going[w] = going[w - 1]
-            elif kind[i] == 2:
-                comes[w] = 1.0
-                walked = (1.0 - fraction[i]) * length_m[link[i]]
-                begin, end = (offsets[route[i]], offsets[route[i] + 1]) if route[i] >= 0 else (0, 0)
-                for leg in range(begin, end + 1):
-                    w += 1
-                    final = leg == end
-                    onto = link[i + 1] if final else route_links[leg]
-                    share = walked / metres[i] if metres[i] > 0 else 1.0
-                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + min(share, 1.0) * lasts, i, i, onto, True
-                    leaves[w], comes[w] = 0.0, fraction[i + 1] if final else 1.0
-                    going[w] = going[w - 1]
-                    walked += length_m[onto]
-            w += 1
-    new_first[len(first) - 1] = w
-    return new_first, time, at, place, on, leaves, comes, is_known, going
 
 
 TIE_M = 1.0
