@@ -11,12 +11,10 @@ import pyproj
 from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError
+from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import numbers_in
 from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
-
-SHOWN = 20
-
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
 """Metres per second per unit of a speed column, by our name of the column."""
@@ -184,9 +182,9 @@ class Fixes:
     def where(self, chosen: BoolArray) -> str:
         """Return the source and the lines or rows of some fixes, at most the first 20."""
         places = self.place[chosen]
-        shown = ", ".join(map(str, places[:SHOWN].tolist()))
-        many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
-        return f"{self.source}: {self.place_word}{'s' if len(places) > 1 else ''} {shown}{many}"
+        return (
+            f"{self.source}: {numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=self.place_word)}"
+        )
 
     def _faults(self, stamps: "pd.Series[Any]", axes: "Sequence[pd.Series[Any]]") -> Iterator[str]:
         """Yield the faults of individual fixes: source, lines or rows, rule, and first value in the given columns."""

@@ -249,23 +249,17 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         return
     by_vehicle = np.argsort(part.vehicle, kind="stable")
     vehicle, time = part.vehicle[by_vehicle], part.times.seconds[by_vehicle]
-    same = vehicle[1:] == vehicle[:-1]
-    back, forth = same & (time[1:] < time[:-1]), same & (time[1:] > time[:-1])
-    wrong = back
+    turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
+    steps = np.flatnonzero(turn)
+    forth = np.ones(len(steps))
     if order == "auto" and not part.ascending:
-        wrong = np.zeros(len(back), dtype=bool)
-        for way in (back, forth):
-            # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
-            steps = np.flatnonzero(back | forth)
-            leading = np.unique(vehicle[1:][steps], return_index=True)[1]
-            runs_otherwise = np.isin(vehicle[1:], vehicle[1:][steps[leading]][~way[steps[leading]]])
-            wrong |= way & runs_otherwise
-    found = np.flatnonzero(wrong)
+        # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
+        forth = pd.Series(turn[steps]).groupby(vehicle[1:][steps]).transform("first").to_numpy()
+    found = steps[turn[steps] != forth]
     for step in found[:_MOST_FAULTS].tolist():
         here, before = by_vehicle[step + 1], by_vehicle[step]
         stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
-        forward = part.times.seconds[here] > part.times.seconds[before]
-        way = "forward again in a log that runs backward" if forward else "back"
+        way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
         name = part.names[part.vehicle[here]]
         yield (
