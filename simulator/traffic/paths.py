@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from mechanisms.kernel import compiled
 from simulator.roads.network import Links
 from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
-from simulator.traffic.routes import Routes
+from simulator.traffic.routes import Routes, copy_rows
 
 _BLOCK_CELLS = 1 << 22
 """Maximum number of distance matrix entries computed at once: 32 MiB of float64."""
@@ -149,7 +149,7 @@ class ShortestPaths:
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
         lengths = np.zeros(len(origin), dtype=np.int64)
-        parts: list[tuple[LongArray, IntArray]] = []
+        parts: list[tuple[LongArray, LongArray, IntArray]] = []
         for block, chosen, row in self._by_block(origin):
             before, ends = self._before(block), destination[chosen]
             count = _count_links(before, row, origin[chosen], ends)
@@ -158,12 +158,12 @@ class ShortestPaths:
                 raise NoPathError(int(origin[lost]), int(destination[lost]))
             lengths[chosen] = count
             traced = _trace_back(before, row, ends, count, self._row_start, self._to, self._quickest)
-            parts.append((chosen, traced))
+            parts.append((chosen, count, traced))
         offsets = np.zeros(len(origin) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         links = np.empty(offsets[-1], dtype=np.int32)
-        for chosen, traced in parts:
-            _scatter(links, offsets, chosen, traced)
+        for chosen, count, traced in parts:
+            copy_rows(traced, np.cumsum(count) - count, count, links, offsets[chosen])
         return Routes(offsets, links)
 
 
@@ -206,12 +206,3 @@ def _trace_back(
             links[at] = quickest[edge]
             node = previous
     return links
-
-
-@compiled
-def _scatter(links: IntArray, offsets: LongArray, chosen: LongArray, traced: IntArray) -> None:
-    read = 0
-    for vehicle in chosen:
-        length = offsets[vehicle + 1] - offsets[vehicle]
-        links[offsets[vehicle] : offsets[vehicle + 1]] = traced[read : read + length]
-        read += length

@@ -25,6 +25,14 @@ class Routes:
     offsets: LongArray
     links: IntArray
 
+    @classmethod
+    def gathered(cls, links: IntArray, starts: LongArray, lengths: LongArray) -> "Routes":
+        """Copy the routes that begin at `starts` in `links`, (vehicles,) int64 each."""
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        routes = cls(offsets, np.empty(offsets[-1], dtype=np.int32))
+        copy_rows(links, starts, lengths, routes.links, offsets[:-1])
+        return routes
+
     def check_connected(self, links: Links) -> None:
         """Check that every route is drivable on `links`.
 
@@ -145,24 +153,27 @@ class RouteBook:
             self._write_anew(needed)
         self.live += needed - int((self.end - self.start)[vehicles[rows]].sum())
         at = self._used + np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        _append(self.start, self.end, self.links, vehicles, keep, rest.offsets, rest.links, rows, at)
+        changing, kept = vehicles[rows], keep[rows]
+        copy_rows(self.links, self.start[changing], kept, self.links, at)
+        copy_rows(rest.links, rest.offsets[rows], lengths - kept, self.links, at + kept)
+        self.start[changing], self.end[changing] = at, at + lengths
         self._used += needed
         self._routes = None
         return changed
 
     def _write_anew(self, needed: int) -> None:
+        lengths = self.end - self.start
+        ends = np.cumsum(lengths)
         links = np.empty(self.live + self.live // _SLACK + needed, dtype=np.int32)
-        offsets = _gather(self.start, self.end, self.links, links)
-        self.start, self.end, self.links = offsets[:-1].copy(), offsets[1:].copy(), links
-        self._used = self.live
-        self._own = True
+        copy_rows(self.links, self.start, lengths, links, ends - lengths)
+        self.start, self.end, self.links = ends - lengths, ends, links
+        self._used, self._own = self.live, True
 
     @property
     def routes(self) -> Routes:
         """All current rows, one after the other."""
         if self._routes is None:
-            links = np.empty(self.live, dtype=np.int32)
-            self._routes = Routes(_gather(self.start, self.end, self.links, links), links)
+            self._routes = Routes.gathered(self.links, self.start, self.end - self.start)
         return self._routes
 
     @property
@@ -177,6 +188,14 @@ class RouteBook:
 
     def __repr__(self) -> str:
         return f"<RouteBook: {len(self):,} vehicles, {self.live:,} links>"
+
+
+@compiled
+def copy_rows(source: IntArray, starts: LongArray, lengths: LongArray, target: IntArray, at: LongArray) -> None:
+    """Copy rows of `source`, each from its start and with its length, to the places `at` in `target`."""
+    for row in range(len(starts)):
+        for step in range(lengths[row]):
+            target[at[row] + step] = source[starts[row] + step]
 
 
 @compiled
@@ -200,41 +219,3 @@ def _differs(
                     changed[i] = True
                     break
     return changed
-
-
-@compiled
-def _append(
-    start: LongArray,
-    end: LongArray,
-    links: IntArray,
-    vehicles: LongArray,
-    keep: LongArray,
-    offsets: LongArray,
-    rest: IntArray,
-    rows: LongArray,
-    at: LongArray,
-) -> None:
-    for i in range(len(rows)):
-        row = rows[i]
-        vehicle = vehicles[row]
-        write = at[i]
-        for read in range(start[vehicle], start[vehicle] + keep[row]):
-            links[write] = links[read]
-            write += 1
-        for read in range(offsets[row], offsets[row + 1]):
-            links[write] = rest[read]
-            write += 1
-        start[vehicle] = at[i]
-        end[vehicle] = write
-
-
-@compiled
-def _gather(start: LongArray, end: LongArray, links: IntArray, into: IntArray) -> LongArray:
-    offsets = np.zeros(len(start) + 1, dtype=np.int64)
-    write = 0
-    for vehicle in range(len(start)):
-        for read in range(start[vehicle], end[vehicle]):
-            into[write] = links[read]
-            write += 1
-        offsets[vehicle + 1] = write
-    return offsets

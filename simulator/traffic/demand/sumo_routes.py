@@ -82,10 +82,7 @@ class CourseLinks:
 
     def routes_of(self, course: IntArray) -> Routes:
         """Return the route of each vehicle, given the number of its course, (vehicles,) int32."""
-        lengths = np.diff(self.offsets)[course]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        at = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[course] - offsets[:-1], lengths)
-        return Routes(offsets, self.links[at])
+        return Routes.gathered(self.links, self.offsets[course], np.diff(self.offsets)[course])
 
 
 def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:

@@ -280,7 +280,7 @@ class Static:
 
     def __init__(self, owners: Owners, *, clock: Clock) -> None:
         self._owners, self._clock = owners, clock
-        self._env: simpy.Environment | None = None
+        self._env = simpy.Environment()
         self._seen: tuple[float, VehicleStates] | None = None
 
     @property
@@ -354,7 +354,7 @@ class Static:
 
     @property
     def _now_s(self) -> float:
-        return 0.0 if self._env is None else self._clock.seconds(self._env.now)
+        return self._clock.seconds(self._env.now)
 
     def _come(self, now_s: float) -> int:
         """Count the owners that have come by now; owners are numbered in that order."""

@@ -45,23 +45,6 @@ class Events(NamedTuple):
     emergency_stops: int
 
 
-class PlannedVehicles(NamedTuple):
-    """Planned departure of a vehicle, and the first and last edge of its trip.
-
-    Attributes
-    ----------
-    delay_s
-        Delay of its departure; before departure, SUMO's time since the planned departure, below 0 if it is in the
-        future.
-    first_edge, last_edge
-        First and last edge; for a vehicle between zones, those of the zones, which are not edges of the network.
-    """
-
-    delay_s: float
-    first_edge: str
-    last_edge: str
-
-
 class ObservedVehicles(NamedTuple):
     """Vehicles on the road at a moment.
 
@@ -120,9 +103,9 @@ class SumoClient:
         """Return a variable's key in an answer, as text because JSON keys are text."""
         return str(getattr(self._numbers, name))
 
-    def planned(self, vehicle: str) -> PlannedVehicles:
-        """Return the planned trip of a vehicle that was just loaded."""
-        return PlannedVehicles(float(self._ask("vehicle.getDepartDelay", vehicle)), *self.route_ends(vehicle))
+    def delay_s(self, vehicle: str) -> float:
+        """Return the delay of a vehicle's departure; before, SUMO's time since the plan, below 0 if it is in future."""
+        return float(self._ask("vehicle.getDepartDelay", vehicle))
 
     def pending(self) -> Sequence[str]:
         """Return the vehicles whose departure time has come but which SUMO could not insert yet."""
@@ -130,7 +113,10 @@ class SumoClient:
         return found
 
     def route_ends(self, vehicle: str) -> tuple[str, str]:
-        """Return the first and the last edge of a vehicle's route."""
+        """Return the first and the last edge of a vehicle's route.
+
+        For a vehicle between zones, they are those of the zones, which are not edges of the network.
+        """
         route = self._ask("vehicle.getRoute", vehicle)
         return route[0], route[-1]
 

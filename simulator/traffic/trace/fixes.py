@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class TraceOptions:
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     """
 
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] = field(default_factory=dict)
     crs: pyproj.CRS | None = None
     time_unit_s: float | None = None
     one_vehicle_a_file: bool = False

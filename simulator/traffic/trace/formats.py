@@ -118,7 +118,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
 
 def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
-    own = replace(options, columns={name: name for name in T_DRIVE}, crs=None, one_vehicle_a_file=False)
+    own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
 
 
@@ -127,8 +127,7 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
 
     A cab is named after its file, without the prefix ``new_``.
     """
-    columns = {"time": "time", "lon": "lon", "lat": "lat"}
-    own = TraceOptions(columns, time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
+    own = TraceOptions(time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
     return _fixes_without_header(file, own, " ", CABSPOTTING)
 
 
@@ -238,9 +237,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     ]
     # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = pd.concat(ends).sort_index(kind="stable")
-    own = TraceOptions(
-        {name: name for name in both.columns}, time_unit_s=options.time_unit_s, time_format=options.time_format
-    )
+    own = TraceOptions(time_unit_s=options.time_unit_s, time_format=options.time_format)
     notes = () if taxi else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
     return Fixes.from_frame(both, own, source=source, place_word="line", notes=notes)
 
@@ -369,8 +366,7 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         },
         index=lines if len(lines) == len(points) else range(1, len(points) + 1),
     )
-    own = TraceOptions({name: name for name in frame.columns})
-    return Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
+    return Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
 
 
 class _BrokenError(Exception):
@@ -415,7 +411,7 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
     if not rows:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
-    own = TraceOptions({name: name for name in T_DRIVE}, time_unit_s=options.time_unit_s)
+    own = TraceOptions(time_unit_s=options.time_unit_s)
     return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
 
 

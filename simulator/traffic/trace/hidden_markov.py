@@ -135,13 +135,9 @@ class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
         elif start == end or (start, end) in self._segments:
             x, y = ((shapes.start_xy[link] + shapes.end_xy[link]) / 2).tolist()
             inner = [(0.5, (x, y))]
-        chain, shares = [start], [0.0]
-        for share, place in inner:
-            node = len(self.graph)
-            self.graph[node] = (place, [])
-            chain.append(node)
-            shares.append(share)
-        return [*chain, end], [*shares, 1.0]
+        bends = range(len(self.graph), len(self.graph) + len(inner))
+        self.graph.update({node: (place, []) for node, (_, place) in zip(bends, inner, strict=True)})
+        return [start, *bends, end], [0.0, *(share for share, _ in inner), 1.0]
 
     def edges_closeto(self, loc: Point, max_dist: float | None = None, max_elmt: int | None = None) -> list[Any]:
         """Return the segments within a distance, nearest first."""

@@ -6,7 +6,6 @@ import numpy as np
 import pyproj
 import simpy
 
-from mechanisms.kernel import compiled
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
@@ -200,7 +199,7 @@ class Replay:
         self._leaves_s = self._tracks.time_s[first[1:] - 1] + hold_s
         self._vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
         self._cursor: LongArray = first[:-1].copy()
-        self._env: simpy.Environment | None = None
+        self._env = simpy.Environment()
         self._now_s, self._departed = -np.inf, 0
         self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
@@ -217,18 +216,24 @@ class Replay:
 
     def advance(self) -> None:
         """Move every vehicle to `env.now`."""
-        if self._env is None:
-            raise RuntimeError("start must be called before advance")
         now_s = self._clock.seconds(self._env.now)
         if now_s == self._now_s:
             return
         self._now_s = now_s
         # Vehicles first observed after the run are left out, even while the last deadline is still pending.
         self._departed = int(np.searchsorted(self._appears_s[: self._vehicles], now_s, side="right"))
-        tracks = self._tracks
-        self._state, self._share = _look_up(
-            tracks.first, tracks.time_s, tracks.known, self._cursor, self._departed, now_s, self._hold_s
-        )
+        tracks, at = self._tracks, self._cursor[: self._departed]
+        last = tracks.first[1 : self._departed + 1] - 1
+        moving = np.arange(self._departed)
+        while len(moving):
+            moving = moving[at[moving] < last[moving]]
+            moving = moving[tracks.time_s[at[moving] + 1] <= now_s]
+            at[moving] += 1
+        known, before_s = tracks.known[at], tracks.time_s[at]
+        self._state = np.where(at == last, State.ARRIVED, State.ABSENT).astype(np.uint8)
+        self._state[known | (now_s <= before_s + self._hold_s)] = State.ON_ROAD
+        self._share = np.zeros(self._departed)
+        self._share[known] = (now_s - before_s[known]) / (tracks.time_s[at[known] + 1] - before_s[known])
 
     def places(self) -> VehicleStates:
         """Return the place of every vehicle observed so far; for an absent vehicle, its last observed place."""
@@ -301,33 +306,3 @@ class Replay:
 
     def __repr__(self) -> str:
         return f"<Replay: {self._vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
-
-
-@compiled
-def _look_up(
-    first: LongArray,
-    time_s: FloatArray,
-    known: BoolArray,
-    cursor: LongArray,
-    departed: int,
-    now_s: float,
-    hold_s: float,
-) -> tuple[StateArray, FloatArray]:
-    """Move each cursor to the last waypoint at or before now; return states, and the fraction of each leg, 0 … 1."""
-    state = np.empty(departed, dtype=np.uint8)
-    share = np.zeros(departed)
-    for vehicle in range(departed):
-        at, last = cursor[vehicle], first[vehicle + 1] - 1
-        while at < last and time_s[at + 1] <= now_s:
-            at += 1
-        cursor[vehicle] = at
-        if known[at]:
-            state[vehicle] = 2  # State.ON_ROAD
-            share[vehicle] = (now_s - time_s[at]) / (time_s[at + 1] - time_s[at])
-        elif now_s <= time_s[at] + hold_s:
-            state[vehicle] = 2
-        elif at == last:
-            state[vehicle] = 3  # State.ARRIVED
-        else:
-            state[vehicle] = 4  # State.ABSENT
-    return state, share
