@@ -190,12 +190,8 @@ class Engine(Protocol):
         """Release resources the engine holds outside this process; called once, even after an error."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles, without their routes."""
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes; for a recording, the bytes held for its positions."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles, and bytes held for their routes or, of a recording, for its positions."""
 
 
 class RecordedTraffic(Protocol):

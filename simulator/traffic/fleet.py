@@ -136,9 +136,9 @@ class Fleet(QueueEngine):
         return self._log[: int(self._counts["logged"][0])]
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles and their trips, without routes."""
-        return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles and their trips, and for routes."""
+        return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
 
     def __repr__(self) -> str:
         return f"<Fleet: {len(self._trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"

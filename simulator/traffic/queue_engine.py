@@ -95,11 +95,6 @@ class QueueEngine(ABC):
     def close(self) -> None:  # noqa: B027 - not every engine has resources to release
         """Do nothing: the engine holds no resources outside this process."""
 
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes."""
-        return self._book.nbytes
-
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
         state, link, entry_tick = self._entries_now()

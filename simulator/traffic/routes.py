@@ -143,7 +143,8 @@ class RouteBook:
         numpy.ndarray
             (n,) bool: whether each vehicle's row changed.
         """
-        changed = _differs(self.start, self.end, self.links, vehicles, keep, rest.offsets, rest.links)
+        after = self.start[vehicles] + keep
+        changed = _differs(self.links, after, self.end[vehicles] - after, rest.links, rest.offsets)
         if not changed.any():
             return changed
         rows = np.flatnonzero(changed)
@@ -199,23 +200,13 @@ def copy_rows(source: IntArray, starts: LongArray, lengths: LongArray, target: I
 
 
 @compiled
-def _differs(
-    start: LongArray,
-    end: LongArray,
-    links: IntArray,
-    vehicles: LongArray,
-    keep: LongArray,
-    offsets: LongArray,
-    rest: IntArray,
-) -> BoolArray:
-    changed = np.zeros(len(vehicles), dtype=np.bool_)
-    for i in range(len(vehicles)):
-        old = start[vehicles[i]] + keep[i]
-        length = offsets[i + 1] - offsets[i]
-        changed[i] = end[vehicles[i]] - old != length
+def _differs(links: IntArray, starts: LongArray, lengths: LongArray, rest: IntArray, offsets: LongArray) -> BoolArray:
+    changed = np.zeros(len(starts), dtype=np.bool_)
+    for i in range(len(starts)):
+        changed[i] = lengths[i] != offsets[i + 1] - offsets[i]
         if not changed[i]:
-            for step in range(length):
-                if links[old + step] != rest[offsets[i] + step]:
+            for step in range(lengths[i]):
+                if links[starts[i] + step] != rest[offsets[i] + step]:
                     changed[i] = True
                     break
     return changed

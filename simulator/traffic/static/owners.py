@@ -342,15 +342,10 @@ class Static:
         """Do nothing: the engine holds no resources outside this process."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for owners."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for owners, and for their places."""
         arrays = (self._owners.site, self._owners.arrive_s, self._owners.leave_s)
-        return sum(array.nbytes for array in arrays if array is not None)
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for the owners' places."""
-        return int(self._owners.sites.xy.nbytes)
+        return sum(array.nbytes for array in arrays if array is not None), self._owners.sites.xy.nbytes
 
     @property
     def _now_s(self) -> float:

@@ -86,14 +86,9 @@ class Sumo:
         return (*inputs.others, *inputs.routes, *inputs.additional, *self._insertions.included)
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held in this process for vehicles; SUMO's own memory is not counted."""
-        return self._registry.nbytes
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held in this process for routes: 0, SUMO holds them."""
-        return 0
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held in this process for vehicles, and 0 for routes, which SUMO holds."""
+        return self._registry.nbytes, 0
 
     def start(self, env: simpy.Environment) -> None:
         """Start SUMO, and add the process that steps it to `env`.

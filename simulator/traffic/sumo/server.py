@@ -166,7 +166,7 @@ class Warned(NamedTuple):
 
 
 class SumoLog:
-    """File for SUMO's messages, readable even after it is closed, and a folder for `outputs`, which is deleted."""
+    """File for SUMO's messages, whose warnings are known even after it is closed, and a folder for SUMO's outputs."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -174,13 +174,10 @@ class SumoLog:
         self.outputs = Path(self._folder.name) / "outputs"
         self.outputs.mkdir()
         self.file: IO[bytes] = self._path.open("wb")
-        self._last = ""
         self._last_warned: tuple[Warned, ...] = ()
 
     def read(self) -> str:
         """Return the end of the messages, at most 1 MiB."""
-        if self.file.closed:
-            return self._last
         # A separate file object, because SUMO writes at the position of the other one.
         with self._path.open("rb") as written:
             written.seek(max(0, written.seek(0, os.SEEK_END) - _LONGEST_READ))
@@ -209,7 +206,7 @@ class SumoLog:
         """Remove the file; do nothing if it is already removed."""
         if self.file.closed:
             return
-        self._last, self._last_warned = self.read(), self.warned()
+        self._last_warned = self.warned()
         self.file.close()
         self._folder.cleanup()
 

@@ -294,15 +294,10 @@ class Replay:
         """Do nothing: a recording holds nothing outside this process."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles, without their positions."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles, and for their recorded positions."""
         held = (self._cursor, self._appears_s, self._leaves_s, self._state, self._share)
-        return sum(array.nbytes for array in held)
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for recorded positions."""
-        return self._tracks.nbytes
+        return sum(array.nbytes for array in held), self._tracks.nbytes
 
     def __repr__(self) -> str:
         return f"<Replay: {self._vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
