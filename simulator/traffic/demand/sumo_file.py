@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -320,9 +320,22 @@ _UNSUPPORTED_ENDS = dict.fromkeys(("fromTaz", "toTaz"), _ZONES) | dict.fromkeys(
 _NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 
 
-@dataclass
+class _Node(NamedTuple):
+    """An element with its children, of which only those of `_UNITS` are kept."""
+
+    name: str
+    attributes: Mapping[str, str]
+    where: str
+    children: list["_Node"]
+
+
 class SumoFile:
-    """Content of one or more route files.
+    """Content of one or more route files (and additional files with routes), plain or gzipped.
+
+    Parameters
+    ----------
+    files
+        The files.
 
     Attributes
     ----------
@@ -338,49 +351,25 @@ class SumoFile:
         Flows of vehicles.
     unhandled
         Number of elements that are not simulated, by reason.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
     """
 
-    ids: list[str] = field(default_factory=list)
-    depart_s: list[float] = field(default_factory=list)
-    course: list[int] = field(default_factory=list)
-    courses: Courses = field(default_factory=Courses)
-    flows: list[SumoFlow] = field(default_factory=list)
-    unhandled: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def read(cls, files: Iterable[str | Path]) -> "SumoFile":
-        """Read route files (and additional files with routes), plain or gzipped.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
-        """
-        held = cls()
-        known: set[str] = set()
+    def __init__(self, files: Iterable[str | Path]) -> None:
+        self.ids: list[str] = []
+        self.depart_s: list[float] = []
+        self.course: list[int] = []
+        self.courses = Courses()
+        self.flows: list[SumoFlow] = []
+        self.unhandled: Counter[str] = Counter()
+        self._known: set[str] = set()
         for file in files:
-            _Reading(held, known).run(str(file))
-        return held
+            self._read(str(file))
 
-
-class _Node(NamedTuple):
-    """An element with its children, of which only those of `_UNITS` are kept."""
-
-    name: str
-    attributes: Mapping[str, str]
-    where: str
-    children: list["_Node"]
-
-
-class _Reading:
-    """Reading of files into `held`; `known` are the ids of vehicles so far."""
-
-    def __init__(self, held: SumoFile, known: set[str]) -> None:
-        self._held, self._known = held, known
-
-    def run(self, file: str) -> None:
-        """Read one file."""
-        unhandled = self._held.unhandled
+    def _read(self, file: str) -> None:
         outer: list[_Node] = []
         for name, attributes, line in elements_of(file):
             if attributes is None:
@@ -392,9 +381,9 @@ class _Reading:
                     [f"{node.where}: the outermost element must be one of {', '.join(_ROOTS)}, got {name!r}"]
                 )
             if name == "include":
-                unhandled["an <include> of another file: name that file too"] += 1
+                self.unhandled["an <include> of another file: name that file too"] += 1
             elif name in _NOT_VEHICLES:
-                unhandled[f"a {name}, which is not a road vehicle"] += 1
+                self.unhandled[f"a {name}, which is not a road vehicle"] += 1
             # Types, stops and parameters do not affect routes and departures.
             elif name in _UNITS and outer and outer[-1].name in _UNITS:
                 outer[-1].children.append(node)
@@ -412,7 +401,7 @@ class _Reading:
 
     def _route(self, node: _Node, *, named: bool) -> int:
         """Return the number of a route or distribution; those outside of vehicles get their names."""
-        attributes, courses = node.attributes, self._held.courses
+        attributes, courses = node.attributes, self.courses
         if node.name == "routeDistribution":
             course = self._distribution(node, named=named)
         elif "edges" in attributes:
@@ -426,7 +415,7 @@ class _Reading:
         return course
 
     def _distribution(self, node: _Node, *, named: bool) -> int:
-        attributes, where, courses = node.attributes, node.where, self._held.courses
+        attributes, where, courses = node.attributes, node.where, self.courses
         names = attributes.get("routes", "").split()
         listed = attributes.get("probabilities", "").split() or ["1"] * len(names)
         if len(listed) != len(names):
@@ -446,7 +435,7 @@ class _Reading:
 
     def _vehicle(self, node: _Node, interval: Mapping[str, str]) -> None:
         """Store a vehicle, trip or flow, or count the reason against it."""
-        held, attributes, kind = self._held, node.attributes, node.name
+        attributes, kind = node.attributes, node.name
         routes = [self._route(child, named=False) for child in node.children if child.name in _ROUTES]
         name = attributes.get("id")
         if not name:
@@ -459,29 +448,29 @@ class _Reading:
         if course is None:
             return
         if kind == "flow":
-            held.flows.append(SumoFlow.from_attributes(name, course, {**interval, **attributes}, where=where))
+            self.flows.append(SumoFlow.from_attributes(name, course, {**interval, **attributes}, where=where))
             return
         depart = attributes.get("depart", "").strip()
         if depart in _WITHOUT_TIME:
-            held.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
+            self.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
             raise InputError([f"{where}: depart must be seconds, 0 or more, got {depart!r}"])
-        held.ids.append(name)
-        held.depart_s.append(leaves)
-        held.course.append(course)
+        self.ids.append(name)
+        self.depart_s.append(leaves)
+        self.course.append(course)
 
     def _course_between(self, attributes: Mapping[str, str], where: str) -> int | None:
         """Return the course that a vehicle without a route of its own names, None if it is not supported."""
         if "route" in attributes:
-            return self._held.courses.refer(attributes["route"], where=where)
+            return self.courses.refer(attributes["route"], where=where)
         if "from" in attributes and "to" in attributes:
             edges = (attributes["from"], *attributes.get("via", "").split(), attributes["to"])
-            return self._held.courses.number(edges, given=False, where=where)
+            return self.courses.number(edges, given=False, where=where)
         for key, words in _UNSUPPORTED_ENDS.items():
             if key in attributes:
-                self._held.unhandled[f"travels between {words}"] += 1
+                self.unhandled[f"travels between {words}"] += 1
                 return None
         raise InputError([f"{where} must have a route, or from and to"])
 

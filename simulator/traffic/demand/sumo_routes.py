@@ -198,7 +198,7 @@ def read_sumo_routes(
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
-    held = SumoFile.read(listed)
+    held = SumoFile(listed)
     ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
     courses, course = held.courses.of(number, rng=rng)
     links_of = CourseLinks.build(courses, network, paths=paths)
@@ -256,20 +256,20 @@ def _count_unfit(
     end_s: float,
 ) -> BoolArray:
     """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
-    early, late = depart_s < begin_s, depart_s >= end_s
-    for words, which in (
-        (f"they depart before the run starts (second {begin_s:.10g})", early),
-        (f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})", late),
-    ):
-        if which.any():
-            unused[words] += int(which.sum())
-    fits = ~(early | late)
-    for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH):
-        broken = [number for number, (other, _) in links.faults.items() if other == rule]
-        which = fits & np.isin(course, broken)
-        if which.any():
-            first = int(course[np.flatnonzero(which)[0]])
-            unused[f"{rule} (as in {courses[first].where}: {links.faults[first][1]})"] += int(which.sum())
+    fits = np.ones(len(course), dtype=np.bool_)
+    undrivable = {
+        rule: np.isin(course, [number for number, (other, _) in links.faults.items() if other == rule])
+        for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH)
+    }
+    for rule, which in {
+        f"they depart before the run starts (second {begin_s:.10g})": depart_s < begin_s,
+        f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})": depart_s >= end_s,
+        **undrivable,
+    }.items():
+        first = next(iter(course[fits & which].tolist()), None)
+        if first is not None:
+            example = f" (as in {courses[first].where}: {links.faults[first][1]})" if rule in undrivable else ""
+            unused[rule + example] += int((fits & which).sum())
             fits &= ~which
     return fits
 

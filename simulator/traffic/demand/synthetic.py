@@ -98,10 +98,7 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
     )
     by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
     columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
-    return _checked(Table.from_file(path, columns=columns, text=()), by_hour=by_hour)
-
-
-def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
+    table = Table.from_file(path, columns=columns, text=())
     share = table.checked_numbers("share", at_least=0)
     if by_hour:
         hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)

@@ -16,8 +16,9 @@ from typing import IO, Any, NamedTuple, Self
 import numpy as np
 
 from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
 from simulator.traffic import FloatArray
-from simulator.traffic.sumo.inputs import SumoInputs, error_text, sumo_command, sumo_environment, traci_constants
+from simulator.traffic.sumo.inputs import NEEDED, SumoInputs, error_text, sumo_command, sumo_environment
 
 _EVERYWHERE_M = 1e9
 Point = tuple[float, float]
@@ -75,7 +76,7 @@ class SumoClient:
 
     def __init__(self, ask: Callable[..., Any]) -> None:
         self._ask = ask
-        self._numbers = traci_constants()
+        self._numbers = import_extra("traci.constants", needed=NEEDED, extra="sumo")
 
     def edges(self) -> set[str]:
         """Return the edges that have lanes, without edges within junctions and edges that only represent a zone."""
@@ -166,7 +167,7 @@ class Warned(NamedTuple):
 
 
 class SumoLog:
-    """File for SUMO's messages, whose warnings are known even after it is closed, and a folder for SUMO's outputs."""
+    """File for SUMO's messages, readable even after it is closed, and a folder for `outputs`, which is deleted."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -174,10 +175,13 @@ class SumoLog:
         self.outputs = Path(self._folder.name) / "outputs"
         self.outputs.mkdir()
         self.file: IO[bytes] = self._path.open("wb")
+        self._last = ""
         self._last_warned: tuple[Warned, ...] = ()
 
     def read(self) -> str:
         """Return the end of the messages, at most 1 MiB."""
+        if self.file.closed:
+            return self._last
         # A separate file object, because SUMO writes at the position of the other one.
         with self._path.open("rb") as written:
             written.seek(max(0, written.seek(0, os.SEEK_END) - _LONGEST_READ))
@@ -206,7 +210,7 @@ class SumoLog:
         """Remove the file; do nothing if it is already removed."""
         if self.file.closed:
             return
-        self._last_warned = self.warned()
+        self._last, self._last_warned = self.read(), self.warned()
         self.file.close()
         self._folder.cleanup()
 
@@ -260,7 +264,8 @@ class SumoServer:
         outputs = log.outputs.resolve()
         prefix = f"{'../' * _DEEPEST}{outputs.relative_to(outputs.anchor).as_posix()}/"
         command += ["--output-prefix", prefix]
-        try:
+        with contextlib.ExitStack() as cleaning:
+            cleaning.callback(log.close)
             process = subprocess.Popen(  # noqa: S603 - our own program, and files named by the user
                 command,
                 stdin=subprocess.PIPE,
@@ -269,16 +274,11 @@ class SumoServer:
                 env=sumo_environment(),
                 start_new_session=True,  # Ctrl-C must only reach this process, which ends SUMO
             )
-        except BaseException:
-            log.close()
-            raise
-        server = cls(process, log)
-        threading.Thread(target=server._end_when_late, daemon=True).start()
-        try:
+            server = cls(process, log)
+            cleaning.callback(server.close)
+            threading.Thread(target=server._end_when_late, daemon=True).start()
             server._load()
-        except BaseException:
-            server.close()
-            raise
+            cleaning.pop_all()
         return server
 
     def _load(self) -> None:
