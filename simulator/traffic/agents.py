@@ -100,7 +100,7 @@ class Agents(QueueEngine):
 
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Start the vehicles that depart in the same tick together, in the order of their numbers."""
-        for number, tick in enumerate(self._trips.departure_tick.tolist()):
+        for number, tick in enumerate(self.trips.departure_tick.tolist()):
             if tick > env.now:
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
@@ -219,7 +219,7 @@ class Agents(QueueEngine):
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles and their trips, about 1 kB of Python objects per vehicle; and for routes."""
-        return self._trips.nbytes + 1024 * len(self._vehicles), self._book.nbytes
+        return self.trips.nbytes + 1024 * len(self._vehicles), self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Agents: {len(self._trips):,} vehicles on {len(self._links):,} links>"
+        return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"

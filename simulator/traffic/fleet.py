@@ -21,7 +21,7 @@ class Fleet(QueueEngine):
     """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`, in arrays of the whole fleet."""
 
     def _prepare(self, *, record_entries: bool) -> None:
-        vehicles = len(self._trips)
+        vehicles = len(self.trips)
         self._links = _link_records(self._road_links, self._physics)
         self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
@@ -92,7 +92,7 @@ class Fleet(QueueEngine):
             self._book.start,
             self._book.end,
             self._book.links,
-            self._trips.departure_tick,
+            self.trips.departure_tick,
             self._ring,
             self._origins,
             self._counts,
@@ -138,10 +138,10 @@ class Fleet(QueueEngine):
     @property
     def nbytes(self) -> tuple[int, int]:
         """Bytes held for vehicles and their trips, and for routes."""
-        return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
+        return self.trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Fleet: {len(self._trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
+        return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
 
 
 def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:

@@ -47,6 +47,11 @@ class ShortestPaths:
         (nodes,) bool: whether routes may pass through a node; by default, through every node.
     time_s
         (links,) float64, above 0: seconds to cross each link; by default, the free-flow times.
+
+    Attributes
+    ----------
+    nodes
+        Number of nodes.
     """
 
     def __init__(
@@ -56,7 +61,7 @@ class ShortestPaths:
         through: BoolArray | None = None,
         time_s: FloatArray | None = None,
     ) -> None:
-        self._nodes = len(links.first_out) - 1
+        self.nodes = len(links.first_out) - 1
         time = links.free_flow_s if time_s is None else time_s
         order = np.lexsort((np.arange(len(time)), time, links.to_node, links.from_node))
         first = np.ones(len(order), dtype=bool)
@@ -64,24 +69,19 @@ class ShortestPaths:
         first[1:] = np.any(ends[:, 1:] != ends[:, :-1], axis=0)
         self._quickest = order[first].astype(np.int32)
         ends = ends[:, first]
-        self._row_start = np.searchsorted(ends[0], np.arange(self._nodes + 1)).astype(np.int32)
+        self._row_start = np.searchsorted(ends[0], np.arange(self.nodes + 1)).astype(np.int32)
         self._to = ends[1]
         # A node closed to through traffic keeps its incoming links. Its outgoing links start at an added twin node,
         # which has no incoming links and where the node's own trips begin. So no tree passes through the node, and the
         # other nodes cost no more than before.
         closed = np.empty(0, dtype=np.int64) if through is None else np.flatnonzero(~through)
-        self._start = np.arange(self._nodes, dtype=np.int32)
-        self._start[closed] = self._nodes + np.arange(len(closed), dtype=np.int32)
-        size = self._nodes + len(closed)
+        self._start = np.arange(self.nodes, dtype=np.int32)
+        self._start[closed] = self.nodes + np.arange(len(closed), dtype=np.int32)
+        size = self.nodes + len(closed)
         self._graph = csr_array(
             (time[self._quickest], (self._start[ends[0]], ends[1])), shape=(size, size), dtype=np.float64
         )
         self._kept: dict[int, IntArray] = {}
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self._nodes
 
     @cached_property
     def all_joined(self) -> bool:
@@ -93,14 +93,14 @@ class ShortestPaths:
     def blocks(self, origins: IntArray) -> Iterator[IntArray]:
         """Split the distinct `origins` into blocks whose distance matrices fit into memory."""
         distinct = np.unique(origins)
-        rows = max(1, _BLOCK_CELLS // self._nodes)
+        rows = max(1, _BLOCK_CELLS // self.nodes)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
     def times(self, origins: IntArray) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
         times, before = self._grow(origins)
-        if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
+        if (len(self._kept) + len(origins)) * self.nodes <= _KEEP_CELLS:
             self._kept.update(zip(origins.tolist(), before, strict=True))
         return times
 
@@ -128,10 +128,10 @@ class ShortestPaths:
     def _grow(self, origins: IntArray) -> tuple[FloatArray, IntArray]:
         """Return times and predecessors, (origins, nodes) each, without the twins."""
         times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
-        times, before = times[:, : self._nodes], before[:, : self._nodes].astype(np.int32, copy=False)
-        if len(self._graph.indptr) - 1 > self._nodes:
+        times, before = times[:, : self.nodes], before[:, : self.nodes].astype(np.int32, copy=False)
+        if len(self._graph.indptr) - 1 > self.nodes:
             # Only the twin that is the tree's root occurs in a tree; a path back to its own node counts as no movement.
-            before = np.where(before >= self._nodes, origins[:, None], before)
+            before = np.where(before >= self.nodes, origins[:, None], before)
             times[np.arange(len(origins)), origins] = 0.0
         return times, before
 

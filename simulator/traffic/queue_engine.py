@@ -36,6 +36,13 @@ class QueueEngine(ABC):
     record_entries
         Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
 
+    Attributes
+    ----------
+    trips
+        The trips being driven.
+    vehicles
+        Number of vehicles in the whole run: one per trip.
+
     Raises
     ------
     ValueError
@@ -57,7 +64,7 @@ class QueueEngine(ABC):
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
-        self._trips, self._clock, self._physics = trips, clock, physics
+        self.trips, self.vehicles, self._clock, self._physics = trips, len(trips), clock, physics
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
@@ -69,19 +76,9 @@ class QueueEngine(ABC):
         """Create the links and vehicles of the engine, with empty roads."""
 
     @property
-    def trips(self) -> Trips:
-        """The trips being driven."""
-        return self._trips
-
-    @property
     def routes(self) -> Routes:
         """Routes of the vehicles: as driven so far, and as planned from there on."""
         return self._book.routes
-
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles in the whole run: one per trip."""
-        return len(self._trips)
 
     def notes(self) -> list[str]:
         """Return notes on what the demand left out, on the effect of re-routing, if any, and on gridlock."""

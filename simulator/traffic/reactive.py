@@ -73,6 +73,11 @@ class ReactiveRouting:
     stopwatch
         Records the computing time of re-routing as phase "rerouting"; by default, it is not recorded.
 
+    Attributes
+    ----------
+    every_ticks
+        Ticks between two moments of re-routing; the first is this many ticks after the start.
+
     Raises
     ------
     ValueError
@@ -99,18 +104,13 @@ class ReactiveRouting:
         if not 0 <= share <= 1:
             raise ValueError(f"share must be between 0 and 1, received {share!r}")
         self._links, self._physics, self._trips, self._clock = links, physics, trips, clock
-        self._every, self._share, self._through, self._rng = every_ticks, share, through, rng
+        self.every_ticks, self._share, self._through, self._rng = every_ticks, share, through, rng
         self._at_departure = at_departure
         self._left = np.zeros(len(links), dtype=np.int64)
         self._spent = np.zeros(len(links), dtype=np.int64)
         self._delay_s = np.zeros(len(links))
         self._asked = self._changed = 0
         self._stopwatch = stopwatch or Stopwatch()
-
-    @property
-    def every_ticks(self) -> int:
-        """Ticks between two moments of re-routing; the first is this many ticks after the start."""
-        return self._every
 
     @property
     def time_s(self) -> FloatArray:
@@ -135,7 +135,7 @@ class ReactiveRouting:
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
         looking = on_way[self._rng.random(len(on_way)) < self._share]
         ahead = links.to_node[book.at(looking, flow.position[looking])]
-        until = np.searchsorted(trips.departure_tick, tick + self._every) if self._at_departure else departed
+        until = np.searchsorted(trips.departure_tick, tick + self.every_ticks) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
         vehicles: LongArray = np.concatenate([looking, leaving])
         node = np.concatenate([ahead, trips.origin[leaving]])
@@ -166,4 +166,4 @@ class ReactiveRouting:
         return [f"{looked}, and changed their route {counted(self._changed, 'time')}."]
 
     def __repr__(self) -> str:
-        return f"<ReactiveRouting: every {self._every} ticks, share {self._share:g}>"
+        return f"<ReactiveRouting: every {self.every_ticks} ticks, share {self._share:g}>"

@@ -4,7 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,8 +23,8 @@ class Course:
 
     Attributes
     ----------
-    edges
-        SUMO's edge ids, in driving order.
+    written
+        SUMO's edge ids, in driving order: separately, or in one text, separated by blanks.
     given
         Whether they are the whole route; otherwise they are a trip's first edge, its edges on the way, and its last
         edge.
@@ -32,12 +32,17 @@ class Course:
         File and line, for messages.
     """
 
-    edges: tuple[str, ...]
+    written: str | tuple[str, ...]
     given: bool
-    where: str
+    where: str = field(compare=False)
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """SUMO's edge ids, in driving order."""
+        return tuple(self.written.split()) if isinstance(self.written, str) else self.written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RouteDistribution:
     """Random choice among several courses, each with a weight.
 
@@ -61,45 +66,19 @@ class RouteReference:
     """Reference to the route or distribution of routes with this name, anywhere in the files."""
 
     name: str
-    where: str
+    where: str = field(compare=False)
 
 
 class Courses:
     """Distinct courses of some files, by number."""
 
     def __init__(self) -> None:
-        self._all: list[Course | RouteDistribution | RouteReference] = []
-        self._known: dict[tuple[object, bool], int] = {}
+        self._numbers: dict[Course | RouteDistribution | RouteReference, int] = {}
         self._named: dict[str, int] = {}
-        self._referred: dict[str, int] = {}
-
-    def number(self, edges: str | tuple[str, ...], *, given: bool, where: str) -> int:
-        """Return the number of a course; a string holds edge ids separated by blanks.
-
-        Raises
-        ------
-        InputError
-            If it has no edge.
-        """
-        known = self._known.get((edges, given))
-        if known is not None:
-            return known
-        ids = tuple(edges.split()) if isinstance(edges, str) else edges
-        if not ids:
-            raise InputError([f"{where}: a route must have at least one edge"])
-        self._known[edges, given] = self.add(Course(ids, given, where))
-        return len(self._all) - 1
 
     def add(self, course: Course | RouteDistribution | RouteReference) -> int:
-        """Add a new course, choice or reference, and return its number."""
-        self._all.append(course)
-        return len(self._all) - 1
-
-    def refer(self, name: str, *, where: str) -> int:
-        """Return the number of a reference to a route by name."""
-        if name not in self._referred:
-            self._referred[name] = self.add(RouteReference(name, where))
-        return self._referred[name]
+        """Return the number of a course, which is that of an equal one, if there is any."""
+        return self._numbers.setdefault(course, len(self._numbers))
 
     def define(self, name: str, number: int, *, where: str) -> None:
         """Give a course a name.
@@ -133,15 +112,15 @@ class Courses:
         InputError
             If a name is not defined, or names refer to one another in a circle.
         """
-        ends = numbers.copy()
-        for _ in range(len(self._all) + 1):
+        ends, every = numbers.copy(), list(self._numbers)
+        for _ in range(len(every) + 1):
             used, index = np.unique(ends, return_inverse=True)
-            open_ones = [number for number in used.tolist() if not isinstance(self._all[number], Course)]
+            open_ones = [number for number in used.tolist() if not isinstance(every[number], Course)]
             if not open_ones:
-                courses = [course for number in used.tolist() if isinstance(course := self._all[number], Course)]
+                courses = [course for number in used.tolist() if isinstance(course := every[number], Course)]
                 return courses, index.astype(np.int32)
             for number in open_ones:
-                these, course = ends == number, self._all[number]
+                these, course = ends == number, every[number]
                 if isinstance(course, RouteDistribution):
                     share = np.array(course.weights) / sum(course.weights)
                     ends[these] = np.array(course.options)[rng.choice(len(share), size=int(these.sum()), p=share)]
@@ -149,7 +128,7 @@ class Courses:
                     if course.name not in self._named:
                         raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
                     ends[these] = self._named[course.name]
-        where = self._all[open_ones[0]].where
+        where = every[open_ones[0]].where
         raise InputError([f"{where}: distributions of routes must not refer to one another in a circle"])
 
 
@@ -405,9 +384,11 @@ class SumoFile:
         if node.name == "routeDistribution":
             course = self._distribution(node, named=named)
         elif "edges" in attributes:
-            course = courses.number(attributes["edges"], given=True, where=node.where)
+            if not attributes["edges"].strip():
+                raise InputError([f"{node.where}: a route must have at least one edge"])
+            course = courses.add(Course(attributes["edges"], given=True, where=node.where))
         elif "refId" in attributes:
-            course = courses.refer(attributes["refId"], where=node.where)
+            course = courses.add(RouteReference(attributes["refId"], node.where))
         else:
             raise InputError([f"{node.where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
         if named and "id" in attributes:
@@ -420,7 +401,7 @@ class SumoFile:
         listed = attributes.get("probabilities", "").split() or ["1"] * len(names)
         if len(listed) != len(names):
             raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(listed)}"])
-        options = [courses.refer(name, where=where) for name in names]
+        options = [courses.add(RouteReference(name, where)) for name in names]
         weights = [_weight(text, where) for text in listed]
         for child in node.children:
             if child.name == "route":
@@ -464,10 +445,10 @@ class SumoFile:
     def _course_between(self, attributes: Mapping[str, str], where: str) -> int | None:
         """Return the course that a vehicle without a route of its own names, None if it is not supported."""
         if "route" in attributes:
-            return self.courses.refer(attributes["route"], where=where)
+            return self.courses.add(RouteReference(attributes["route"], where))
         if "from" in attributes and "to" in attributes:
             edges = (attributes["from"], *attributes.get("via", "").split(), attributes["to"])
-            return self.courses.number(edges, given=False, where=where)
+            return self.courses.add(Course(edges, given=False, where=where))
         for key, words in _UNSUPPORTED_ENDS.items():
             if key in attributes:
                 self.unhandled[f"travels between {words}"] += 1

@@ -59,12 +59,13 @@ class CourseLinks:
         named: list[list[int]] = []
         faults: dict[int, tuple[str, str]] = {}
         for number, course in enumerate(courses):
-            links = [link_of.get(edge, -1) for edge in course.edges]
+            edges = course.edges
+            links = [link_of.get(edge, -1) for edge in edges]
             gaps = [place for place, (a, b) in enumerate(pairwise(links), 1) if end[a] != start[b]]
             if -1 in links:
-                faults[number] = (_EDGE_UNKNOWN, f"edge {course.edges[links.index(-1)]!r}")
+                faults[number] = (_EDGE_UNKNOWN, f"edge {edges[links.index(-1)]!r}")
             elif course.given and gaps:
-                after = f"edge {course.edges[gaps[0]]!r} after edge {course.edges[gaps[0] - 1]!r}"
+                after = f"edge {edges[gaps[0]]!r} after edge {edges[gaps[0] - 1]!r}"
                 faults[number] = (_NOT_CONSECUTIVE, after)
             named.append([] if number in faults else links)
         trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]

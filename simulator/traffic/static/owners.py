@@ -276,17 +276,17 @@ class Static:
         Data owners, with their places and times.
     clock
         Conversion between ticks and seconds.
+
+    Attributes
+    ----------
+    vehicles
+        Number of owners in the table.
     """
 
     def __init__(self, owners: Owners, *, clock: Clock) -> None:
-        self._owners, self._clock = owners, clock
+        self._owners, self._clock, self.vehicles = owners, clock, len(owners)
         self._env = simpy.Environment()
         self._seen: tuple[float, VehicleStates] | None = None
-
-    @property
-    def vehicles(self) -> int:
-        """Number of owners in the table."""
-        return len(self._owners)
 
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`."""

@@ -51,6 +51,11 @@ class Sumo:
         The city's link of each edge, by SUMO's id; empty if the roads have another source.
     crs
         The city's coordinate system, if it differs from the network's.
+
+    Attributes
+    ----------
+    vehicles
+        Maximum number of vehicles in the whole run.
     """
 
     def __init__(
@@ -65,6 +70,7 @@ class Sumo:
     ) -> None:
         self._inputs, self._insertions, self._clock = inputs, insertions, clock
         self._frame, self._crs = frame, crs
+        self.vehicles = insertions.most
         self._registry = VehicleRegistry(insertions.most, insertions.unscheduled)
         self._link_of, self._edges = link_of, Edges((), link_of)
         self._server: SumoServer | None = None
@@ -73,11 +79,6 @@ class Sumo:
         self._last_look: tuple[VehicleStates, FloatArray]
         self._counted: Counter[str] = Counter()
         self._edges_off_roads = self._signals = 0
-
-    @property
-    def vehicles(self) -> int:
-        """Maximum number of vehicles in the whole run."""
-        return self._insertions.most
 
     @property
     def files(self) -> tuple[Path, ...]:

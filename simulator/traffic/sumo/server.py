@@ -281,19 +281,25 @@ class SumoServer:
             cleaning.pop_all()
         return server
 
-    def _load(self) -> None:
-        self._answered = False
-        self._due_s = time.monotonic() + _LOADING_S
+    @contextlib.contextmanager
+    def _within(self, limit_s: float) -> Iterator[None]:
+        """Kill SUMO if the block lasts longer; after an error in it, SUMO counts as not having answered."""
+        self._answered, self._due_s = False, time.monotonic() + limit_s
         try:
-            self.version = self._receive()
+            yield
+        finally:
+            self._due_s = math.inf
+        self._answered = True
+
+    def _load(self) -> None:
+        try:
+            with self._within(_LOADING_S):
+                self.version = self._receive()
         except ConnectionError:
             self._wait(_DYING_S)
             if self._late:
                 raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
             raise InputError([f"SUMO does not start: {error_text(self._log.read())}"]) from None
-        finally:
-            self._due_s = math.inf
-        self._answered = True
 
     @property
     def is_open(self) -> bool:
@@ -316,18 +322,14 @@ class SumoServer:
         """
         if self._closed:
             raise InputError([f"{what}: SUMO is closed"])
-        self._answered = False
-        self._due_s = time.monotonic() + _ANSWER_S
         try:
-            yield self._ask
+            with self._within(_ANSWER_S):
+                yield self._ask
         except SumoError as error:
             self._answered = True
             raise InputError([f"{what}: SUMO reports: {error}"]) from None
         except ConnectionError:
             raise InputError([f"{what}: {self._exit_message()}"]) from None
-        finally:
-            self._due_s = math.inf
-        self._answered = True
 
     def _ask(self, name: str, *arguments: object) -> Any:
         if self._process.stdin is None:
@@ -361,9 +363,11 @@ class SumoServer:
         self._wait(_DYING_S)
         if self._late:
             return f"SUMO has not answered for {_ANSWER_S:g} s"
+        # Warnings are left out: the last one is not the reason why a SUMO process was killed.
+        errors = "\n".join(line for line in self._log.read().splitlines() if not line.startswith("Warning:"))
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {error_text(_errors_of(self._log.read()))}"
+        return f"SUMO ended the connection{how}: {error_text(errors)}"
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -384,8 +388,3 @@ class SumoServer:
                 with contextlib.suppress(OSError):
                     pipe.close()
         self._log.close()
-
-
-def _errors_of(words: str) -> str:
-    """Remove warnings: the last warning is not the reason why a SUMO process was killed."""
-    return "\n".join(line for line in words.splitlines() if not line.startswith("Warning:"))

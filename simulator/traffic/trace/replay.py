@@ -180,6 +180,11 @@ class Replay:
         Maximum time between joined fixes of the recording, for the notes.
     hold_s
         Time after a fix for which a vehicle is assumed to stay there, if the next leg is unknown.
+
+    Attributes
+    ----------
+    vehicles
+        Number of vehicles observed by the end of the run.
     """
 
     def __init__(
@@ -197,17 +202,12 @@ class Replay:
         first = self._tracks.first
         self._appears_s = self._tracks.time_s[first[:-1]]
         self._leaves_s = self._tracks.time_s[first[1:] - 1] + hold_s
-        self._vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
+        self.vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
         self._cursor: LongArray = first[:-1].copy()
         self._env = simpy.Environment()
         self._now_s, self._departed = -np.inf, 0
         self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
-
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles observed by the end of the run."""
-        return self._vehicles
 
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`; a recording needs no process."""
@@ -221,7 +221,7 @@ class Replay:
             return
         self._now_s = now_s
         # Vehicles first observed after the run are left out, even while the last deadline is still pending.
-        self._departed = int(np.searchsorted(self._appears_s[: self._vehicles], now_s, side="right"))
+        self._departed = int(np.searchsorted(self._appears_s[: self.vehicles], now_s, side="right"))
         tracks, at = self._tracks, self._cursor[: self._departed]
         last = tracks.first[1 : self._departed + 1] - 1
         moving = np.arange(self._departed)
@@ -300,4 +300,4 @@ class Replay:
         return sum(array.nbytes for array in held), self._tracks.nbytes
 
     def __repr__(self) -> str:
-        return f"<Replay: {self._vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
+        return f"<Replay: {self.vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
