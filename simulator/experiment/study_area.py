@@ -14,7 +14,7 @@ from simulator.roads.projection import LOCAL
 from simulator.traffic.engine import RecordedTraffic, VehicleStates
 
 if TYPE_CHECKING:
-    from simulator.traffic.static import Owners
+    from simulator.traffic.static.owners import Owners
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class City:
     @cached_property
     def _owners(self) -> "Owners | None":
         """The recorded data owners; None if vehicles are simulated or replayed."""
-        from simulator.traffic.static import Owners  # noqa: PLC0415 - for this engine only
+        from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for this engine only
 
         return self.ground.recorded if isinstance(self.ground.recorded, Owners) else None
 

@@ -132,19 +132,16 @@ class Totals:
         forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
         broken = []
         if self.stuck_released > limit * moves:
-            broken.append(
-                f"{forced} ({100 * self.stuck_released / moves:.2f} % of {of_what}; the limit is {100 * limit:g} %)"
-            )
+            share = f"{100 * self.stuck_released / moves:.2f} % of {of_what}"
+            broken.append(f"{forced} ({share}; the limit is {100 * limit:g} %)")
         if self.due is not None and self.arrived < DUE_SHARE * self.due:
-            share = (
-                f"{100 * self.arrived / self.due:.2f} % of the {self.due:,} that would have at half of free-flow speed"
-            )
+            part = f"{100 * self.arrived / self.due:.2f} % of the {self.due:,}"
+            share = f"{part} that would have at half of free-flow speed"
             broken.append(f"only {self.arrived:,} vehicles arrived ({share}; the limit is {100 * DUE_SHARE:g} %)")
         if self.waiting > WAITING_SHARE * self.departed:
             share = f"{100 * self.waiting / self.departed:.2f} % of vehicles departed"
-            broken.append(
-                f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {100 * WAITING_SHARE:.2f} %)"
-            )
+            limit = 100 * WAITING_SHARE
+            broken.append(f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {limit:.2f} %)")
         if not broken:
             return []
         also = "" if broken[0].startswith(forced) else f" and {forced}"

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
-from simulator.traffic.static import FileFormat, OwnerOptions, Owners
+from simulator.traffic.static.owners import OwnerOptions, Owners
+from simulator.traffic.static.rows import FileFormat
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40

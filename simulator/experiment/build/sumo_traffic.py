@@ -22,7 +22,8 @@ from simulator.traffic.physics import LinkPhysics
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame
-    from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
+    from simulator.traffic.sumo.engine import Sumo
+    from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -45,7 +46,7 @@ def build_sumo(
     InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
-    from simulator.traffic.sumo import Sumo  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.engine import Sumo  # noqa: PLC0415 - for this engine only
     from simulator.traffic.sumo.inputs import refuse_connection  # noqa: PLC0415 - for this engine only
 
     inputs = sumo_inputs(scenario, streams=streams)
@@ -69,7 +70,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     ScenarioError
         If there is no network.
     """
-    from simulator.traffic.sumo import SumoInputs  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.inputs import SumoInputs  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic  # a union discriminated by its engine
     seed = section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS))
@@ -113,7 +114,7 @@ def sumo_insertions(scenario: Scenario, inputs: "SumoInputs", *, end_s: float | 
     InputError
         If a file cannot be read, or holds no vehicle.
     """
-    from simulator.traffic.sumo import Insertions  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.inputs import Insertions  # noqa: PLC0415 - for this engine only
 
     clock = Clock(inputs.step_s)
     last_s = closing_s(scenario) if end_s is None else last_departure_s(clock, end_s)

@@ -100,11 +100,8 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
 
 def _checked(table: Table) -> TripTable:
     code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
-    ids = node_ids(values.tolist())
-    places = list(dict.fromkeys(known for known in ids if known is not None))
-    at = {place: number for number, place in enumerate(places)}
-    place = np.array([*(at.get(known or "", -1) for known in ids), -1], dtype=np.int32)[code]
-    origin, destination = place.reshape(2, -1)
+    place_of, places = pd.factorize(pd.Series(node_ids(values.tolist()), dtype="object"))
+    origin, destination = np.append(place_of, -1)[code].astype(np.int32).reshape(2, -1)
     for name, end in zip(_ENDS, (origin, destination), strict=True):
         table.refuse(name, end < 0, "the identifier of a zone or node")
     trips = np.ones(len(table))
@@ -118,7 +115,9 @@ def _checked(table: Table) -> TripTable:
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
     from_s, to_s = _times(table)
     table.check()
-    trip_table = TripTable(table.file, places, origin, destination, trips, table.number, from_s=from_s, to_s=to_s)
+    trip_table = TripTable(
+        table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s
+    )
     driven = trip_table.kept(trips > 0)
     built = driven.summed() if table.has("trips") else driven.sorted()
     read = set(table.columns.values())

@@ -123,8 +123,7 @@ def gravity_table(
     """
     zones = Zones.named_by(masses.names, network)
     number = zones.find(masses.names)
-    if np.any(number < 0):
-        lost = [masses.names[row] for row in np.flatnonzero(number < 0).tolist()]
+    if lost := [name for name, place in zip(masses.names, number.tolist(), strict=True) if place < 0]:
         words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
         raise InputError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
     times = zones.mean_times(number, paths)
@@ -143,10 +142,7 @@ def gravity_table(
     if constraint == "doubly":
         trips = _balanced(weights, masses, attraction)
     else:
-        sent = masses.production > 0
-        trips = (
-            weights * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=sent)[:, None]
-        )
+        trips = weights * _ratio(masses.production, weights.sum(axis=1))[:, None]
     origin, destination = np.nonzero(trips > 0)
     return TripTable(
         masses.file,

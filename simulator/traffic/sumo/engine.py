@@ -201,8 +201,7 @@ class Sumo:
         with self._asking("asked for its vehicles") as client:
             self._reconcile(client)
             seen = client.vehicles()
-        numbers = [registry.row_of(vehicle) for vehicle in seen.vehicles]
-        rows = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
+        rows = np.array([registry.row_of(vehicle) for vehicle in seen.vehicles], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
         state = registry.rows["state"].copy()

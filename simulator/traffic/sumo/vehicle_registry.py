@@ -86,9 +86,9 @@ class VehicleRegistry:
         state[state == State.WAITING] = State.ABSENT
         state[[self._row[vehicle] for vehicle in pending if vehicle in self._row]] = State.WAITING
 
-    def row_of(self, vehicle: str) -> int | None:
-        """Return the number of a vehicle that has not arrived, None if it has no number."""
-        return self._row.get(vehicle)
+    def row_of(self, vehicle: str) -> int:
+        """Return the number of a vehicle that has not arrived, -1 if it has no number."""
+        return self._row.get(vehicle, UNKNOWN)
 
     @property
     def rows(self) -> npt.NDArray[np.void]:

@@ -43,9 +43,7 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
         If leuvenmapmatching is not installed.
     """
     needed = 'match = "hmm" needs leuvenmapmatching'
-    matching = "leuvenmapmatching.matcher.distance"
-    distance = import_extra(matching, needed=needed, extra="traces")
-
+    distance = import_extra("leuvenmapmatching.matcher.distance", needed=needed, extra="traces")
     roads_map = SegmentMap(roads)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)
     fraction = np.zeros(len(link))
