@@ -201,7 +201,7 @@ class Sumo:
         with self._asking("asked for its vehicles") as client:
             self._reconcile(client)
             seen = client.vehicles()
-        rows = np.array([registry.row_of(vehicle) for vehicle in seen.vehicles], dtype=np.int64)
+        rows = np.array([registry.row_of(vehicle) for vehicle in seen["vehicle"]], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
         state = registry.rows["state"].copy()
@@ -214,10 +214,10 @@ class Sumo:
             which = state == end
             links, ends = edges.ends(registry.rows[edge][which])
             link[which], xy[which] = links, ends[:, point]
-        xy[rows] = seen.xy[known]
-        link[rows] = np.array([edges.link(edge) for edge in seen.edges], dtype=np.int32)[known]
+        xy[rows] = seen[["x", "y"]].to_numpy()[known]
+        link[rows] = np.array([edges.link(edge) for edge in seen["edge"]], dtype=np.int32)[known]
         speed = np.zeros(len(state))
-        speed[rows] = seen.speed_mps[known]
+        speed[rows] = np.maximum(seen["speed_mps"].to_numpy()[known], 0.0)
         return VehicleStates.from_coordinates(state, self._in_city(xy), link), speed
 
     def _in_city(self, xy: FloatArray) -> FloatArray:

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-import numpy as np
+import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
-from simulator.traffic import FloatArray
 from simulator.traffic.sumo.inputs import NEEDED, SumoInputs, error_text, sumo_command, sumo_environment
 
 _EVERYWHERE_M = 1e9
@@ -44,25 +43,6 @@ class Events(NamedTuple):
     arrived: Sequence[str]
     colliding: int
     emergency_stops: int
-
-
-class ObservedVehicles(NamedTuple):
-    """Vehicles on the road at a moment.
-
-    Attributes
-    ----------
-    vehicles, edges
-        Ids of the vehicles and of their edges; within a junction, the edge's name begins with a colon.
-    xy
-        (vehicles, 2) float64, SUMO's coordinates of the vehicle's front, metres.
-    speed_mps
-        (vehicles,) float64.
-    """
-
-    vehicles: list[str]
-    edges: list[str]
-    xy: FloatArray
-    speed_mps: FloatArray
 
 
 class SumoClient:
@@ -127,9 +107,11 @@ class SumoClient:
         begin, end = (self._ask("simulation.convert2D", edge, at_m) for at_m in (0.0, length_m))
         return (begin[0], begin[1]), (end[0], end[1])
 
-    def vehicles(self) -> ObservedVehicles:
+    def vehicles(self) -> pd.DataFrame:
         """Return all vehicles on the road, by one request for a circle around a junction that contains the network.
 
+        One row per vehicle: `vehicle` and `edge`, their ids (within a junction, the edge's begins with a colon); `x`
+        and `y`, SUMO's coordinates of the vehicle's front, metres; `speed_mps`, below 0 where SUMO does not know it.
         For 700 vehicles this takes 7 ms, while requesting the position of each vehicle separately takes 60 ms.
         """
         ask, numbers = self._ask, self._numbers
@@ -145,11 +127,7 @@ class SumoClient:
         for vehicle in sorted(set(ask("vehicle.getIDList")) - found.keys()):
             place = ask("vehicle.getPosition", vehicle)
             rows.append((vehicle, ask("vehicle.getRoadID", vehicle), *place[:2], ask("vehicle.getSpeed", vehicle)))
-        xyv = np.array([row[2:] for row in rows], dtype=np.float64).reshape(-1, 3)
-        # SUMO's value for an unknown speed is far below 0.
-        return ObservedVehicles(
-            [row[0] for row in rows], [row[1] for row in rows], xyv[:, :2], np.maximum(xyv[:, 2], 0.0)
-        )
+        return pd.DataFrame(rows, columns=["vehicle", "edge", "x", "y", "speed_mps"])
 
 
 _LONGEST_READ = 1 << 20
