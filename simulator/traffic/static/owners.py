@@ -123,7 +123,7 @@ class OwnerOptions:
         Format of the file, and which of its rows are used.
     crs
         Coordinate system of `x` and `y`.
-        window
+    window
         (lon_min, lat_min, lon_max, lat_max) in degrees: rows outside are left out.
     duplicates
         Handling of rows with the same place, period, time and owner; None for "refuse" if rows have counts, and for

@@ -312,7 +312,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         Tracks with straight legs: every waypoint is a fix.
     roads
         Roads, in the coordinate system of the tracks.
-        matching
+    matching
         Options of map matching.
 
     Returns
