@@ -30,7 +30,7 @@ class Fleet(QueueEngine):
         self._log = np.zeros((self._book.live if record_entries else 0, 3), dtype=np.int32)
         self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._next_tick = 0
-        self._env = simpy.Environment()
+        self._env: simpy.Environment | None = None
 
     def start(self, env: simpy.Environment) -> None:
         """Add the process that moves the fleet to `env`."""
@@ -48,6 +48,8 @@ class Fleet(QueueEngine):
 
     def advance(self) -> None:
         """Move every vehicle to `env.now`, tick ⌊now⌋ included."""
+        if self._env is None:
+            raise RuntimeError("the fleet has not been started: call start(env) first")
         self.advance_to(int(self._env.now))
 
     def compile(self) -> None:
