@@ -63,7 +63,7 @@ def main() -> None:
         print(f"agents: {spread([rate / 1e6 for rate in agents], unit='million link crossings/s', digits=3)}")
         ratios = [a / b for a, b in zip(fleet, agents, strict=False)]
         print(f"ratio : {spread(ratios, digits=0)}")
-    nbytes = built.vehicle_nbytes
+    nbytes = built.nbytes[0]
     print(f"memory: {nbytes / chosen.vehicles:.1f} bytes a vehicle beside its route")
     print(f"        {built.routes.nbytes / len(built.routes.links):.2f} bytes a link of a route, row index included")
 

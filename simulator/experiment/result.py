@@ -143,8 +143,8 @@ class RunResult:
             queries=len(queries),
             device_answers=int(rounds["answered"].sum()),
             memory_bytes={
-                "vehicles": engine.vehicle_nbytes,
-                "routes": engine.route_nbytes,
+                "vehicles": engine.nbytes[0],
+                "routes": engine.nbytes[1],
                 "peak": peak_memory_nbytes(),
             },
             city=CityRecord(

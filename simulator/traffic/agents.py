@@ -1,13 +1,13 @@
 """Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the queue model."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
+from simulator.traffic import IntArray, StateArray
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import FRACTION_BITS
@@ -25,7 +25,7 @@ class _Vehicle:
     """Event that happens when the vehicle reaches the head of its queue and may try to leave the link."""
     route: list[int]
     departure: int
-    state: State | None = None
+    state: State = State.WAITING
     position: int = 0  # of the link it is on, or waits to enter, in its route
     entry: int = 0
 
@@ -81,15 +81,10 @@ class Agents(QueueEngine):
 
     def _prepare(self, *, record_entries: bool) -> None:
         physics = self._physics
-        self._links = [
-            _Link(number, *numbers)
-            for number, numbers in enumerate(
-                zip(physics.free_ticks.tolist(), physics.storage.tolist(), physics.headway.tolist(), strict=True)
-            )
-        ]
+        numbers = (values.tolist() for values in (physics.free_ticks, physics.storage, physics.headway))
+        self._links = [_Link(*values) for values in zip(range(len(physics)), *numbers, strict=True)]
         self._vehicles: list[_Vehicle] = []
-        self._counts = dict.fromkeys(State, 0)
-        self._crossings = self._stuck = self._trip_ticks = 0
+        self._stuck = self._trip_ticks = 0
         self._log: list[tuple[int, int, int]] | None = [] if record_entries else None
         self._env = simpy.Environment()
 
@@ -105,7 +100,7 @@ class Agents(QueueEngine):
 
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Start the vehicles that depart in the same tick together, in the order of their numbers."""
-        for number, tick in enumerate(self._trips.departure_tick.tolist()):
+        for number, tick in enumerate(self.trips.departure_tick.tolist()):
             if tick > env.now:
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
@@ -119,7 +114,7 @@ class Agents(QueueEngine):
         while driving:
             driving = yield from self._cross(env, vehicle, self._links[vehicle.link])
         self._trip_ticks += int(env.now) - vehicle.departure
-        self._become(vehicle, State.ARRIVED)
+        vehicle.state = State.ARRIVED
 
     def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
@@ -139,7 +134,6 @@ class Agents(QueueEngine):
         self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
     ) -> Generator[simpy.Event, None, None]:
         priority = _FIRST_LINK + len(self._links) + link.number
-        self._become(vehicle, State.WAITING)
         link.waiting.append(vehicle)
         if link.waiting[0] is vehicle:
             vehicle.turn.schedule(delay=0, priority=priority)
@@ -149,7 +143,7 @@ class Agents(QueueEngine):
         link.waiting.popleft()
         if link.waiting:
             link.waiting[0].turn.schedule(delay=0, priority=priority)
-        self._become(vehicle, State.ON_ROAD)
+        vehicle.state = State.ON_ROAD
         self._enter(env, vehicle, link)
 
     def _ahead(self, vehicle: _Vehicle) -> _Link | None:
@@ -172,7 +166,6 @@ class Agents(QueueEngine):
             yield PriorityEvent(env).schedule(delay=1, priority=priority)
             tick += 1
         link.release_head(tick)
-        self._crossings += 1
         if link.queue:
             follower = link.queue[0]
             follower.turn.schedule(delay=max(0, link.ready_tick(follower) - tick), priority=priority)
@@ -192,17 +185,11 @@ class Agents(QueueEngine):
         if self._log is not None:
             self._log.append((vehicle.number, link.number, tick))
 
-    def _become(self, vehicle: _Vehicle, state: State) -> None:
-        if vehicle.state is not None:
-            self._counts[vehicle.state] -= 1
-        self._counts[state] += 1
-        vehicle.state = state
-
     @property
     def _now(self) -> float:
         return self._env.now
 
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""
         return (
             np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
@@ -212,13 +199,14 @@ class Agents(QueueEngine):
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""
+        count = Counter(vehicle.state for vehicle in self._vehicles)
         return Totals(
             departed=len(self._vehicles),
-            waiting=self._counts[State.WAITING],
-            on_road=self._counts[State.ON_ROAD],
-            arrived=self._counts[State.ARRIVED],
+            waiting=count[State.WAITING],
+            on_road=count[State.ON_ROAD],
+            arrived=count[State.ARRIVED],
             stuck_released=self._stuck,
-            link_crossings=self._crossings,
+            link_crossings=sum(link.left for link in self._links),
             trip_time_s=self._trip_ticks * self._clock.step_s,
             due=self._due(),
         )
@@ -229,9 +217,9 @@ class Agents(QueueEngine):
         return np.array(self._log or [], dtype=np.int32).reshape(-1, 3)
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles and their trips, without routes: about 1 kB of Python objects per vehicle."""
-        return self._trips.nbytes + 1024 * len(self._vehicles)
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles and their trips, about 1 kB of Python objects per vehicle; and for routes."""
+        return self.trips.nbytes + 1024 * len(self._vehicles), self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Agents: {len(self._trips):,} vehicles on {len(self._links):,} links>"
+        return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"

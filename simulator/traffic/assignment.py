@@ -3,19 +3,17 @@
 The equilibrium is found by the conjugate Frank-Wolfe method; the relative gap states how far volumes are from it.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.roads.network import Links, RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray
+from simulator.traffic.demand.trip_table import capped
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
 
 LEAST_TIME_S = 1e-6
 """Replaces a time of 0, which connectors may have: the shortest-path search needs a positive time on every link."""
@@ -99,9 +97,6 @@ class Bpr:
         return len(self.free_flow_s)
 
 
-IntArray = npt.NDArray[np.int32]
-
-
 @dataclass(frozen=True, eq=False)
 class OdPairs:
     """Origin-destination pairs, each once, sorted by origin and destination; all join two nodes and have trips.
@@ -146,53 +141,37 @@ class OdPairs:
         return f"<OdPairs: {self.total:,g} trips between {len(self):,} pairs>"
 
 
-@dataclass(frozen=True, eq=False)
-class Loading:
-    """Volumes with all trips on the shortest paths for given travel times (all-or-nothing assignment).
+def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: BoolArray | None = None) -> FloatArray:
+    """Return the volumes with all trips on the shortest paths at given link times (all-or-nothing assignment).
 
-    Attributes
+    Parameters
     ----------
-    volume
+    time_s
+        (links,) seconds, above 0.
+    pairs
+        The trips.
+    links
+        The network.
+    through
+        (nodes,) bool: whether paths may pass through a node; by default, through every node.
+
+    Returns
+    -------
+    numpy.ndarray
         (links,) float64, vehicles.
-    total_s
-        Total driving time of all trips at those travel times, seconds.
+
+    Raises
+    ------
+    NoPathError
+        If no path joins some pair.
     """
-
-    volume: FloatArray
-    total_s: float
-
-    @classmethod
-    def at_times(
-        cls, time_s: FloatArray, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
-    ) -> "Loading":
-        """Assign `pairs` to the shortest paths at the link times `time_s`.
-
-        Parameters
-        ----------
-        time_s
-            (links,) seconds, above 0.
-        pairs
-            The trips.
-        links
-            The network.
-        through
-            (nodes,) bool: whether paths may pass through a node; by default, through every node.
-
-        Raises
-        ------
-        NoPathError
-            If no path joins some pair.
-        """
-        paths = ShortestPaths(links, through=through, time_s=time_s)
-        at_once = np.zeros(len(pairs), dtype=np.int32)
-        routes = paths.routes(Trips(pairs.origin, pairs.destination, at_once))
-        along = np.repeat(pairs.trips, np.diff(routes.offsets))
-        volume = np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
-        return cls(volume, float(volume @ time_s))
+    routes = ShortestPaths(links, through=through, time_s=time_s).routes(pairs.origin, pairs.destination)
+    along = np.repeat(pairs.trips, np.diff(routes.offsets))
+    return np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
 
 
 def relative_gap(
-    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: npt.NDArray[np.bool_] | None = None
+    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: BoolArray | None = None
 ) -> float:
     """Return the relative excess of total travel time over that on the shortest paths at the same link times.
 
@@ -208,10 +187,15 @@ def relative_gap(
     pairs
         The trips that the volumes carry.
     links, through
-        As in `Loading.at_times`.
+        As in `load_shortest`.
     """
     time_s = bpr.time_s(volume)
-    shortest_s = Loading.at_times(time_s, pairs, links=links, through=through).total_s
+    return _excess(volume, load_shortest(time_s, pairs, links=links, through=through), time_s)
+
+
+def _excess(volume: FloatArray, loaded: FloatArray, time_s: FloatArray) -> float:
+    """Return the relative excess of the total travel time of `volume` over that of `loaded`."""
+    shortest_s = float(loaded @ time_s)
     return (float(volume @ time_s) - shortest_s) / shortest_s
 
 
@@ -243,7 +227,7 @@ def find_equilibrium(
     pairs: OdPairs,
     *,
     links: Links,
-    through: npt.NDArray[np.bool_] | None = None,
+    through: BoolArray | None = None,
     gap: float = 1e-4,
     iterations: int = 1000,
 ) -> Equilibrium:
@@ -261,7 +245,7 @@ def find_equilibrium(
     pairs
         The trips.
     links, through
-        As in `Loading.at_times`.
+        As in `load_shortest`.
     gap
         Relative gap to stop at.
     iterations
@@ -272,18 +256,18 @@ def find_equilibrium(
     NoPathError
         If no path joins some pair.
     """
-    volume = Loading.at_times(bpr.time_s(np.zeros(len(bpr))), pairs, links=links, through=through).volume
+    volume = load_shortest(bpr.time_s(np.zeros(len(bpr))), pairs, links=links, through=through)
     target: FloatArray | None = None
     taken = 0
     while True:
         time_s = bpr.time_s(volume)
-        loading = Loading.at_times(time_s, pairs, links=links, through=through)
-        reached = (float(volume @ time_s) - loading.total_s) / loading.total_s
+        loaded = load_shortest(time_s, pairs, links=links, through=through)
+        reached = _excess(volume, loaded, time_s)
         if reached <= gap or taken == iterations:
             return Equilibrium(volume, reached, taken)
-        target = _conjugate(volume, target, loading.volume, bpr.slope(volume))
+        target = _conjugate(volume, target, loaded, bpr.slope(volume))
         if (target - volume) @ time_s >= 0:
-            target = loading.volume
+            target = loaded
         step = _best_step(bpr, volume, target - volume)
         volume = volume + step * (target - volume)
         target = None if step == 1.0 else target
@@ -314,9 +298,6 @@ def _best_step(bpr: Bpr, volume: FloatArray, way: FloatArray) -> float:
     return float(brentq(slope, 0.0, 1.0, xtol=1e-12)) if slope(0.0) < 0.0 else 0.0
 
 
-_SHOWN = 10
-
-
 @dataclass(frozen=True, eq=False)
 class PublishedFlows:
     """Volume and cost of every link, as published.
@@ -344,27 +325,23 @@ class PublishedFlows:
         InputError
             If a link has no flow, or a flow between two existing nodes has no link.
         """
-        index = {name: node for node, name in enumerate(roads.node_names)}
-        waiting: dict[tuple[int, int], list[int]] = defaultdict(list)
-        ends = zip(roads.links.from_node.tolist(), roads.links.to_node.tolist(), strict=True)
-        for link, pair in enumerate(ends):
-            waiting[pair].append(link)
-        volume, cost = np.full(len(roads.links), np.nan), np.full(len(roads.links), np.nan)
-        faults, left_out = [], 0
-        for start, end, flow, paid in table[["from", "to", "volume", "cost"]].itertuples(index=False):
-            if start not in index or end not in index:
-                left_out += 1
-                continue
-            links = waiting[index[start], index[end]]
-            if not links:
-                faults.append(f"a flow from node {start} to node {end}, but there is no further link between them")
-                continue
-            link = links.pop(0)
-            volume[link], cost[link] = flow, paid
-        for link in np.flatnonzero(np.isnan(volume)).tolist():
-            start, end = (roads.node_names[at[link]] for at in (roads.links.from_node, roads.links.to_node))
-            faults.append(f"no flow for the link from node {start} to node {end}")
+        node = {name: number for number, name in enumerate(roads.node_names)}
+        key = ["from_node", "to_node", "nth"]
+        flows = table.assign(from_node=table["from"].map(node), to_node=table["to"].map(node)).dropna(subset=key[:2])
+        links = pd.DataFrame({"from_node": roads.links.from_node, "to_node": roads.links.to_node})
+        for frame in (flows, links):
+            frame["nth"] = frame.groupby(key[:2]).cumcount()
+        surplus = flows.merge(links, how="left", on=key, indicator=True).query("_merge == 'left_only'")
+        faults = [
+            f"a flow from node {start} to node {end}, but there is no further link between them"
+            for start, end in zip(surplus["from"], surplus["to"], strict=True)
+        ]
+        matched = links.merge(flows, how="left", on=key)
+        faults += [
+            f"no flow for the link from node {roads.node_names[start]} to node {roads.node_names[end]}"
+            for start, end in links.loc[matched["volume"].isna(), key[:2]].to_numpy().tolist()
+        ]
         if faults:
-            more = [f"{file}: … and {len(faults) - _SHOWN:,} more like these"] if len(faults) > _SHOWN else []
-            raise InputError([*(f"{file}: {fault}" for fault in faults[:_SHOWN]), *more])
-        return cls(volume, cost, left_out)
+            raise InputError(capped([f"{file}: {fault}" for fault in faults]))
+        volume, cost = matched[["volume", "cost"]].to_numpy(dtype=np.float64).T.copy()
+        return cls(volume, cost, len(table) - len(flows))

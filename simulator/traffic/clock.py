@@ -56,9 +56,6 @@ class PriorityEvent(simpy.Event):
     needs as many priorities as there are links.
     """
 
-    def __init__(self, env: simpy.Environment) -> None:
-        super().__init__(env)
-
     def schedule(self, *, delay: float, priority: int) -> "PriorityEvent":
         """Schedule the event `delay` ticks from now, with `priority` among the events of that instant."""
         self._ok = True

@@ -5,11 +5,11 @@ from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
 from simulator.files.messages import Doubt, counted
+from simulator.traffic import FloatArray, IntArray, StateArray
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -58,16 +58,14 @@ class VehicleStates:
         (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
     """
 
-    state: npt.NDArray[np.uint8]
-    link: npt.NDArray[np.int32]
-    fraction: npt.NDArray[np.float64]
-    xy: npt.NDArray[np.float64] | None = None
-    site: npt.NDArray[np.int32] | None = None
+    state: StateArray
+    link: IntArray
+    fraction: FloatArray
+    xy: FloatArray | None = None
+    site: IntArray | None = None
 
     @classmethod
-    def from_coordinates(
-        cls, state: npt.NDArray[np.uint8], xy: npt.NDArray[np.float64], link: npt.NDArray[np.int32] | None = None
-    ) -> "VehicleStates":
+    def from_coordinates(cls, state: StateArray, xy: FloatArray, link: IntArray | None = None) -> "VehicleStates":
         """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
         return cls(state, links, np.zeros(len(state)), xy)
@@ -134,19 +132,16 @@ class Totals:
         forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
         broken = []
         if self.stuck_released > limit * moves:
-            broken.append(
-                f"{forced} ({100 * self.stuck_released / moves:.2f} % of {of_what}; the limit is {100 * limit:g} %)"
-            )
+            share = f"{100 * self.stuck_released / moves:.2f} % of {of_what}"
+            broken.append(f"{forced} ({share}; the limit is {100 * limit:g} %)")
         if self.due is not None and self.arrived < DUE_SHARE * self.due:
-            share = (
-                f"{100 * self.arrived / self.due:.2f} % of the {self.due:,} that would have at half of free-flow speed"
-            )
+            part = f"{100 * self.arrived / self.due:.2f} % of the {self.due:,}"
+            share = f"{part} that would have at half of free-flow speed"
             broken.append(f"only {self.arrived:,} vehicles arrived ({share}; the limit is {100 * DUE_SHARE:g} %)")
         if self.waiting > WAITING_SHARE * self.departed:
             share = f"{100 * self.waiting / self.departed:.2f} % of vehicles departed"
-            broken.append(
-                f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {100 * WAITING_SHARE:.2f} %)"
-            )
+            limit = 100 * WAITING_SHARE
+            broken.append(f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {limit:.2f} %)")
         if not broken:
             return []
         also = "" if broken[0].startswith(forced) else f" and {forced}"
@@ -179,7 +174,7 @@ class Engine(Protocol):
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first."""
 
     def totals(self) -> Totals:
@@ -192,12 +187,8 @@ class Engine(Protocol):
         """Release resources the engine holds outside this process; called once, even after an error."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles, without their routes."""
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes; for a recording, the bytes held for its positions."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles, and bytes held for their routes or, of a recording, for its positions."""
 
 
 class RecordedTraffic(Protocol):

@@ -9,17 +9,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import simpy
 
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
+from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
-
-FloatArray = npt.NDArray[np.float64]
 
 _MOVED_M = 0.01
 _LOOK = {
@@ -89,23 +87,13 @@ class Samples:
 
 def _angles(rows: pd.DataFrame) -> FloatArray:
     """Return courses, (rows,) degrees: along the link, else by the previous move, else by the next move, else 0."""
-    vehicle, moment = rows["vehicle"].to_numpy(), rows["moment"].to_numpy()
-    xy, tangent = rows[["x", "y"]].to_numpy(), rows[["along_x", "along_y"]].to_numpy()
-    order = np.lexsort((moment, vehicle))
-    step = np.diff(xy[order], axis=0)
-    follows = vehicle[order][1:] == vehicle[order][:-1]
-    moved = follows & (np.hypot(step[:, 0], step[:, 1]) > _MOVED_M)
-    course = np.zeros((len(vehicle), 2))
-    course[:-1][moved] = step[moved]
-    course[1:][moved] = step[moved]
+    step = rows.groupby("vehicle")[["x", "y"]].diff()
+    step[~(np.hypot(step["x"], step["y"]) > _MOVED_M)] = np.nan
+    course = step.fillna(step.groupby(rows["vehicle"]).shift(-1))
     # A standing vehicle keeps its previous course.
-    has = np.hypot(course[:, 0], course[:, 1]) > 0
-    last = np.maximum.accumulate(np.where(has, np.arange(len(has)), -1))
-    same = (last >= 0) & (vehicle[order][last] == vehicle[order])
-    course = np.where(same[:, None], course[last], 0.0)
-    unsorted = np.empty_like(course)
-    unsorted[order] = course
-    way = np.where((tangent != 0).any(axis=1)[:, None], tangent, unsorted)
+    course = course.groupby(rows["vehicle"]).ffill().fillna(0.0)
+    tangent = rows[["along_x", "along_y"]].to_numpy()
+    way = np.where((tangent != 0).any(axis=1)[:, None], tangent, course)
     return np.mod(np.degrees(np.arctan2(way[:, 0], way[:, 1])), 360.0)
 
 
@@ -168,7 +156,7 @@ class Sampler:
             with stopwatch.phase("fcd"):
                 self._looks.append(self._look(self._engine.places(), self._engine.speeds()))
 
-    def _look(self, places: VehicleStates, speeds: npt.NDArray[np.float64]) -> pd.DataFrame:
+    def _look(self, places: VehicleStates, speeds: FloatArray) -> pd.DataFrame:
         """Return the vehicles seen at one moment: places in metres, and directions of their links, 0 where unknown."""
         seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
         if self._parked:

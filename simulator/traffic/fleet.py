@@ -7,7 +7,7 @@ import numpy.typing as npt
 import simpy
 
 from simulator.roads.network import Links
-from simulator.traffic import kernel
+from simulator.traffic import IntArray, StateArray, kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
@@ -21,7 +21,7 @@ class Fleet(QueueEngine):
     """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`, in arrays of the whole fleet."""
 
     def _prepare(self, *, record_entries: bool) -> None:
-        vehicles = len(self._trips)
+        vehicles = len(self.trips)
         self._links = _link_records(self._road_links, self._physics)
         self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
@@ -94,7 +94,7 @@ class Fleet(QueueEngine):
             self._book.start,
             self._book.end,
             self._book.links,
-            self._trips.departure_tick,
+            self.trips.departure_tick,
             self._ring,
             self._origins,
             self._counts,
@@ -109,7 +109,7 @@ class Fleet(QueueEngine):
     def _now(self) -> float:
         return self._next_tick - 1 if self._env is None else self._env.now
 
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
@@ -133,17 +133,17 @@ class Fleet(QueueEngine):
         )
 
     @property
-    def entries(self) -> npt.NDArray[np.int32]:
+    def entries(self) -> IntArray:
         """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
         return self._log[: int(self._counts["logged"][0])]
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles and their trips, without routes."""
-        return self._trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles and their trips, and for routes."""
+        return self.trips.nbytes + self._vehicles.nbytes + self._cursor.nbytes, self._book.nbytes
 
     def __repr__(self) -> str:
-        return f"<Fleet: {len(self._trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
+        return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
 
 
 def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:

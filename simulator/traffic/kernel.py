@@ -22,6 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.kernel import compiled
+from simulator.traffic import IntArray, LongArray, StateArray
 from simulator.traffic.physics import FRACTION_BITS, ONE_TICK
 
 
@@ -37,8 +38,6 @@ trailing_zeros = cast("Callable[[np.uint64], np.uint64]", _trailing_zeros)
 """Return the number of zero bits below the lowest set bit of a nonzero uint64; only for use in compiled code."""
 
 Bitmap = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 Index = int | np.int64
 Record = Any  # whose fields numba reads as attributes
 Records = Any
@@ -113,7 +112,7 @@ def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
 
 @compiled
 def _refill(
-    vehicle: Index, cursor: Ints, starts: Longs, ends: Longs, route: Ints, links: Records, bits: int
+    vehicle: Index, cursor: IntArray, starts: LongArray, ends: LongArray, route: IntArray, links: Records, bits: int
 ) -> np.uint64:
     """Encode the next turns of `vehicle` in a word, the first turn in the lowest bits."""
     start = starts[vehicle]
@@ -158,7 +157,7 @@ def _enter(vehicle: Index, at: Index, link: Record, vehicles: Records, ring: Bit
 
 
 @compiled
-def _log(log: Ints, counts: Record, vehicle: Index, link: Index, tick: int) -> None:
+def _log(log: IntArray, counts: Record, vehicle: Index, link: Index, tick: int) -> None:
     if counts.logged < log.shape[0]:
         log[counts.logged, 0] = vehicle
         log[counts.logged, 1] = link
@@ -170,15 +169,15 @@ def _log(log: Ints, counts: Record, vehicle: Index, link: Index, tick: int) -> N
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     links: Records,
     vehicles: Records,
-    cursor: Ints,
-    starts: Longs,
-    ends: Longs,
-    route: Ints,
-    departure: Ints,
+    cursor: IntArray,
+    starts: LongArray,
+    ends: LongArray,
+    route: IntArray,
+    departure: IntArray,
     ring: Bitmap,
     origins: Bitmap,
     counters: Records,
-    log: Ints,
+    log: IntArray,
     bits: int,
     stuck_ticks: int,
     start: int,
@@ -313,7 +312,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
 
 
 @compiled
-def survey(links: Records, vehicles: Records, state: npt.NDArray[np.uint8], where: Ints, entry: Ints) -> None:
+def survey(links: Records, vehicles: Records, state: StateArray, where: IntArray, entry: IntArray) -> None:
     """Write each queued vehicle's state, link and entry tick; vehicles in no queue have arrived and are not changed.
 
     Parameters
@@ -342,7 +341,7 @@ def survey(links: Records, vehicles: Records, state: npt.NDArray[np.uint8], wher
 
 
 @compiled
-def positions(vehicles: Records, cursor: Ints, departed: int, bits: int) -> Ints:
+def positions(vehicles: Records, cursor: IntArray, departed: int, bits: int) -> IntArray:
     """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
 
     The cursor is ahead of the vehicle by the number of turns left in its word.

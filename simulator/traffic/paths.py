@@ -4,24 +4,19 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mechanisms.kernel import compiled
 from simulator.roads.network import Links
-from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
+from simulator.traffic.routes import Routes, copy_rows
 
 _BLOCK_CELLS = 1 << 22
 """Maximum number of distance matrix entries computed at once: 32 MiB of float64."""
 
 _KEEP_CELLS = 1 << 25
 """Maximum number of predecessors cached between demand and routing, to compute each tree once: 128 MiB of int32."""
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 
 class NoPathError(ValueError):
@@ -52,16 +47,21 @@ class ShortestPaths:
         (nodes,) bool: whether routes may pass through a node; by default, through every node.
     time_s
         (links,) float64, above 0: seconds to cross each link; by default, the free-flow times.
+
+    Attributes
+    ----------
+    nodes
+        Number of nodes.
     """
 
     def __init__(
         self,
         links: Links,
         *,
-        through: npt.NDArray[np.bool_] | None = None,
+        through: BoolArray | None = None,
         time_s: FloatArray | None = None,
     ) -> None:
-        self._nodes = len(links.first_out) - 1
+        self.nodes = len(links.first_out) - 1
         time = links.free_flow_s if time_s is None else time_s
         order = np.lexsort((np.arange(len(time)), time, links.to_node, links.from_node))
         first = np.ones(len(order), dtype=bool)
@@ -69,24 +69,19 @@ class ShortestPaths:
         first[1:] = np.any(ends[:, 1:] != ends[:, :-1], axis=0)
         self._quickest = order[first].astype(np.int32)
         ends = ends[:, first]
-        self._row_start = np.searchsorted(ends[0], np.arange(self._nodes + 1)).astype(np.int32)
+        self._row_start = np.searchsorted(ends[0], np.arange(self.nodes + 1)).astype(np.int32)
         self._to = ends[1]
         # A node closed to through traffic keeps its incoming links. Its outgoing links start at an added twin node,
         # which has no incoming links and where the node's own trips begin. So no tree passes through the node, and the
         # other nodes cost no more than before.
         closed = np.empty(0, dtype=np.int64) if through is None else np.flatnonzero(~through)
-        self._start = np.arange(self._nodes, dtype=np.int32)
-        self._start[closed] = self._nodes + np.arange(len(closed), dtype=np.int32)
-        size = self._nodes + len(closed)
+        self._start = np.arange(self.nodes, dtype=np.int32)
+        self._start[closed] = self.nodes + np.arange(len(closed), dtype=np.int32)
+        size = self.nodes + len(closed)
         self._graph = csr_array(
             (time[self._quickest], (self._start[ends[0]], ends[1])), shape=(size, size), dtype=np.float64
         )
         self._kept: dict[int, IntArray] = {}
-
-    @property
-    def nodes(self) -> int:
-        """Number of nodes."""
-        return self._nodes
 
     @cached_property
     def all_joined(self) -> bool:
@@ -98,18 +93,18 @@ class ShortestPaths:
     def blocks(self, origins: IntArray) -> Iterator[IntArray]:
         """Split the distinct `origins` into blocks whose distance matrices fit into memory."""
         distinct = np.unique(origins)
-        rows = max(1, _BLOCK_CELLS // self._nodes)
+        rows = max(1, _BLOCK_CELLS // self.nodes)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
     def times(self, origins: IntArray) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
         times, before = self._grow(origins)
-        if (len(self._kept) + len(origins)) * self._nodes <= _KEEP_CELLS:
+        if (len(self._kept) + len(origins)) * self.nodes <= _KEEP_CELLS:
             self._kept.update(zip(origins.tolist(), before, strict=True))
         return times
 
-    def reached(self, origin: IntArray, destination: IntArray) -> npt.NDArray[np.bool_]:
+    def reached(self, origin: IntArray, destination: IntArray) -> BoolArray:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
         found = np.empty(len(origin), dtype=np.bool_)
         for block, chosen, row in self._by_block(origin):
@@ -133,15 +128,15 @@ class ShortestPaths:
     def _grow(self, origins: IntArray) -> tuple[FloatArray, IntArray]:
         """Return times and predecessors, (origins, nodes) each, without the twins."""
         times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
-        times, before = times[:, : self._nodes], before[:, : self._nodes].astype(np.int32, copy=False)
-        if len(self._graph.indptr) - 1 > self._nodes:
+        times, before = times[:, : self.nodes], before[:, : self.nodes].astype(np.int32, copy=False)
+        if len(self._graph.indptr) - 1 > self.nodes:
             # Only the twin that is the tree's root occurs in a tree; a path back to its own node counts as no movement.
-            before = np.where(before >= self._nodes, origins[:, None], before)
+            before = np.where(before >= self.nodes, origins[:, None], before)
             times[np.arange(len(origins)), origins] = 0.0
         return times, before
 
-    def routes(self, trips: Trips) -> Routes:
-        """Return each trip's shortest-time route.
+    def routes(self, origin: IntArray, destination: IntArray) -> Routes:
+        """Return the shortest-time route from each origin to the destination of the same index, (trips,) int32 each.
 
         Raises
         ------
@@ -150,25 +145,25 @@ class ShortestPaths:
         ValueError
             If a trip has equal origin and destination: there is no shortest route from a node to itself.
         """
-        nowhere = np.flatnonzero(trips.origin == trips.destination)
+        nowhere = np.flatnonzero(origin == destination)
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
-        lengths = np.zeros(len(trips), dtype=np.int64)
-        parts: list[tuple[LongArray, IntArray]] = []
-        for block, chosen, row in self._by_block(trips.origin):
-            before, destination = self._before(block), trips.destination[chosen]
-            count = _count_links(before, row, trips.origin[chosen], destination)
+        lengths = np.zeros(len(origin), dtype=np.int64)
+        parts: list[tuple[LongArray, LongArray, IntArray]] = []
+        for block, chosen, row in self._by_block(origin):
+            before, ends = self._before(block), destination[chosen]
+            count = _count_links(before, row, origin[chosen], ends)
             if np.any(count < 0):
                 lost = int(chosen[np.flatnonzero(count < 0)[0]])
-                raise NoPathError(int(trips.origin[lost]), int(trips.destination[lost]))
+                raise NoPathError(int(origin[lost]), int(destination[lost]))
             lengths[chosen] = count
-            traced = _trace_back(before, row, destination, count, self._row_start, self._to, self._quickest)
-            parts.append((chosen, traced))
-        offsets = np.zeros(len(trips) + 1, dtype=np.int64)
+            traced = _trace_back(before, row, ends, count, self._row_start, self._to, self._quickest)
+            parts.append((chosen, count, traced))
+        offsets = np.zeros(len(origin) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         links = np.empty(offsets[-1], dtype=np.int32)
-        for chosen, traced in parts:
-            _scatter(links, offsets, chosen, traced)
+        for chosen, count, traced in parts:
+            copy_rows(traced, np.cumsum(count) - count, count, links, offsets[chosen])
         return Routes(offsets, links)
 
 
@@ -211,12 +206,3 @@ def _trace_back(
             links[at] = quickest[edge]
             node = previous
     return links
-
-
-@compiled
-def _scatter(links: IntArray, offsets: LongArray, chosen: LongArray, traced: IntArray) -> None:
-    read = 0
-    for vehicle in chosen:
-        length = offsets[vehicle + 1] - offsets[vehicle]
-        links[offsets[vehicle] : offsets[vehicle + 1]] = traced[read : read + length]
-        read += length

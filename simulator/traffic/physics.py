@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.roads.network import Links
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.clock import Clock
 
 VEHICLE_LENGTH_M = 7.5
@@ -44,10 +44,10 @@ class LinkPhysics:
         Ticks after which a blocked head is forced through.
     """
 
-    free_ticks: npt.NDArray[np.int32]
-    storage: npt.NDArray[np.int32]
-    headway: npt.NDArray[np.int32]
-    free_flow_s: npt.NDArray[np.float64]
+    free_ticks: IntArray
+    storage: IntArray
+    headway: IntArray
+    free_flow_s: FloatArray
     stuck_ticks: int
 
     @classmethod

@@ -4,9 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.roads.network import Links
+from simulator.traffic import FloatArray, IntArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.physics import LinkPhysics
@@ -36,6 +36,13 @@ class QueueEngine(ABC):
     record_entries
         Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
 
+    Attributes
+    ----------
+    trips
+        The trips being driven.
+    vehicles
+        Number of vehicles in the whole run: one per trip.
+
     Raises
     ------
     ValueError
@@ -57,7 +64,7 @@ class QueueEngine(ABC):
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
         routes.check_connected(links)
-        self._trips, self._clock, self._physics = trips, clock, physics
+        self.trips, self.vehicles, self._clock, self._physics = trips, len(trips), clock, physics
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
         trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
@@ -69,19 +76,9 @@ class QueueEngine(ABC):
         """Create the links and vehicles of the engine, with empty roads."""
 
     @property
-    def trips(self) -> Trips:
-        """The trips being driven."""
-        return self._trips
-
-    @property
     def routes(self) -> Routes:
         """Routes of the vehicles: as driven so far, and as planned from there on."""
         return self._book.routes
-
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles in the whole run: one per trip."""
-        return len(self._trips)
 
     def notes(self) -> list[str]:
         """Return notes on what the demand left out, on the effect of re-routing, if any, and on gridlock."""
@@ -95,11 +92,6 @@ class QueueEngine(ABC):
     def close(self) -> None:  # noqa: B027 - not every engine has resources to release
         """Do nothing: the engine holds no resources outside this process."""
 
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for routes."""
-        return self._book.nbytes
-
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
         state, link, entry_tick = self._entries_now()
@@ -110,7 +102,7 @@ class QueueEngine(ABC):
         fraction[state == State.ARRIVED] = 1.0
         return VehicleStates(state, link, fraction)
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first.
 
         The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
@@ -118,7 +110,7 @@ class QueueEngine(ABC):
         its speed is its average since it entered, length / (t − entry), which falls the longer it stands.
         """
         state, link, entry_tick = self._entries_now()
-        speed: npt.NDArray[np.float64] = self._road_links.speed_mps[link]
+        speed: FloatArray = self._road_links.speed_mps[link]
         elapsed = self._now - entry_tick
         queued = elapsed >= self._physics.free_ticks[link]
         # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
@@ -137,5 +129,5 @@ class QueueEngine(ABC):
         """Return the current moment in ticks."""
 
     @abstractmethod
-    def _entries_now(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
         """Return the state, link and entry tick of every departed vehicle."""

@@ -3,20 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.messages import counted
 from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +34,10 @@ class Flow:
         (departed,) int32: position in its row of the link a vehicle is on or waits to enter; undefined once arrived.
     """
 
-    left: npt.NDArray[np.int64]
-    spent_ticks: npt.NDArray[np.int64]
+    left: LongArray
+    spent_ticks: LongArray
     head_entry: IntArray
-    state: npt.NDArray[np.uint8]
+    state: StateArray
     position: IntArray
 
 
@@ -76,6 +73,11 @@ class ReactiveRouting:
     stopwatch
         Records the computing time of re-routing as phase "rerouting"; by default, it is not recorded.
 
+    Attributes
+    ----------
+    every_ticks
+        Ticks between two moments of re-routing; the first is this many ticks after the start.
+
     Raises
     ------
     ValueError
@@ -91,7 +93,7 @@ class ReactiveRouting:
         clock: Clock,
         every_s: float,
         share: float,
-        through: npt.NDArray[np.bool_] | None = None,
+        through: BoolArray | None = None,
         at_departure: bool = True,
         rng: np.random.Generator,
         stopwatch: Stopwatch | None = None,
@@ -102,7 +104,7 @@ class ReactiveRouting:
         if not 0 <= share <= 1:
             raise ValueError(f"share must be between 0 and 1, received {share!r}")
         self._links, self._physics, self._trips, self._clock = links, physics, trips, clock
-        self._every, self._share, self._through, self._rng = every_ticks, share, through, rng
+        self.every_ticks, self._share, self._through, self._rng = every_ticks, share, through, rng
         self._at_departure = at_departure
         self._left = np.zeros(len(links), dtype=np.int64)
         self._spent = np.zeros(len(links), dtype=np.int64)
@@ -111,16 +113,11 @@ class ReactiveRouting:
         self._stopwatch = stopwatch or Stopwatch()
 
     @property
-    def every_ticks(self) -> int:
-        """Ticks between two moments of re-routing; the first is this many ticks after the start."""
-        return self._every
-
-    @property
     def time_s(self) -> FloatArray:
         """(links,) float64: seconds to cross each link, by the latest measurement."""
         return self._links.free_flow_s + self._delay_s
 
-    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
         """Measure travel times and write new routes into `book`, before the vehicles of `tick` move.
 
         Returns
@@ -132,25 +129,25 @@ class ReactiveRouting:
             self._measure(tick, flow)
             return self._choose(tick, book, flow)
 
-    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> npt.NDArray[np.int64]:
+    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
         """Assign the currently shortest routes to the vehicles that re-route; return the departed ones that changed."""
         departed, links, trips = len(flow.state), self._links, self._trips
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
         looking = on_way[self._rng.random(len(on_way)) < self._share]
         ahead = links.to_node[book.at(looking, flow.position[looking])]
-        until = np.searchsorted(trips.departure_tick, tick + self._every) if self._at_departure else departed
+        until = np.searchsorted(trips.departure_tick, tick + self.every_ticks) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
-        vehicles: npt.NDArray[np.int64] = np.concatenate([looking, leaving])
+        vehicles: LongArray = np.concatenate([looking, leaving])
         node = np.concatenate([ahead, trips.origin[leaving]])
         keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
         going = node != trips.destination[vehicles]
         vehicles, node, keep = vehicles[going], node[going], keep[going]
         if not len(vehicles):
             return vehicles
-        asking = Trips(node, trips.destination[vehicles], np.zeros(len(node), dtype=np.int32))
-        rest = ShortestPaths(links, through=self._through, time_s=self.time_s).routes(asking)
+        paths = ShortestPaths(links, through=self._through, time_s=self.time_s)
+        rest = paths.routes(node, trips.destination[vehicles])
         changed = vehicles[book.replace(vehicles, keep, rest)]
-        under_way: npt.NDArray[np.int64] = changed[changed < departed]
+        under_way: LongArray = changed[changed < departed]
         self._asked += int(np.count_nonzero(vehicles < departed))
         self._changed += len(under_way)
         return under_way
@@ -169,4 +166,4 @@ class ReactiveRouting:
         return [f"{looked}, and changed their route {counted(self._changed, 'time')}."]
 
     def __repr__(self) -> str:
-        return f"<ReactiveRouting: every {self._every} ticks, share {self._share:g}>"
+        return f"<ReactiveRouting: every {self.every_ticks} ticks, share {self._share:g}>"

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from mechanisms.kernel import compiled
 from simulator.roads.network import Links
+from simulator.traffic import BoolArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,15 +22,16 @@ class Routes:
         (total,) int32 link ids: 4 bytes per link driven.
     """
 
-    offsets: npt.NDArray[np.int64]
-    links: npt.NDArray[np.int32]
+    offsets: LongArray
+    links: IntArray
 
     @classmethod
-    def from_lists(cls, routes: list[list[int]]) -> "Routes":
-        """Build compressed rows from one list of link ids per vehicle."""
-        lengths = np.array([len(route) for route in routes], dtype=np.int64)
+    def gathered(cls, links: IntArray, starts: LongArray, lengths: LongArray) -> "Routes":
+        """Copy the routes that begin at `starts` in `links`, (vehicles,) int64 each."""
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        return cls(offsets, np.array([link for route in routes for link in route], dtype=np.int32))
+        routes = cls(offsets, np.empty(offsets[-1], dtype=np.int32))
+        copy_rows(links, starts, lengths, routes.links, offsets[:-1])
+        return routes
 
     def check_connected(self, links: Links) -> None:
         """Check that every route is drivable on `links`.
@@ -54,16 +56,16 @@ class Routes:
             )
 
     @property
-    def first(self) -> npt.NDArray[np.int32]:
+    def first(self) -> IntArray:
         """(vehicles,) int32: each vehicle's first link."""
         return self.links[self.offsets[:-1]]
 
     @property
-    def last(self) -> npt.NDArray[np.int32]:
+    def last(self) -> IntArray:
         """(vehicles,) int32: each vehicle's last link."""
         return self.links[self.offsets[1:] - 1]
 
-    def of(self, vehicle: int) -> npt.NDArray[np.int32]:
+    def of(self, vehicle: int) -> IntArray:
         """Return the link ids of one vehicle's route."""
         return self.links[self.offsets[vehicle] : self.offsets[vehicle + 1]]
 
@@ -78,9 +80,6 @@ class Routes:
     def __repr__(self) -> str:
         return f"<Routes: {len(self):,} vehicles, {len(self.links):,} links>"
 
-
-IntArray = npt.NDArray[np.int32]
-Longs = npt.NDArray[np.int64]
 
 _SLACK = 4
 """A rewritten book has spare room for 1 / `_SLACK` (a quarter) of its links, besides the links needed at once."""
@@ -123,11 +122,11 @@ class RouteBook:
         """Return the last link of each of the first `vehicles` rows."""
         return self.links[self.end[:vehicles] - 1]
 
-    def at(self, vehicles: Longs, position: npt.NDArray[np.integer]) -> IntArray:
+    def at(self, vehicles: LongArray, position: npt.NDArray[np.integer]) -> IntArray:
         """Return the link at `position` of the row of each of `vehicles`."""
         return self.links[self.start[vehicles] + position]
 
-    def replace(self, vehicles: Longs, keep: Longs, rest: Routes) -> npt.NDArray[np.bool_]:
+    def replace(self, vehicles: LongArray, keep: LongArray, rest: Routes) -> BoolArray:
         """Replace the links after the first `keep` links of each vehicle's row.
 
         Parameters
@@ -144,7 +143,8 @@ class RouteBook:
         numpy.ndarray
             (n,) bool: whether each vehicle's row changed.
         """
-        changed = _differs(self.start, self.end, self.links, vehicles, keep, rest.offsets, rest.links)
+        after = self.start[vehicles] + keep
+        changed = _differs(self.links, after, self.end[vehicles] - after, rest.links, rest.offsets)
         if not changed.any():
             return changed
         rows = np.flatnonzero(changed)
@@ -154,24 +154,27 @@ class RouteBook:
             self._write_anew(needed)
         self.live += needed - int((self.end - self.start)[vehicles[rows]].sum())
         at = self._used + np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        _append(self.start, self.end, self.links, vehicles, keep, rest.offsets, rest.links, rows, at)
+        changing, kept = vehicles[rows], keep[rows]
+        copy_rows(self.links, self.start[changing], kept, self.links, at)
+        copy_rows(rest.links, rest.offsets[rows], lengths - kept, self.links, at + kept)
+        self.start[changing], self.end[changing] = at, at + lengths
         self._used += needed
         self._routes = None
         return changed
 
     def _write_anew(self, needed: int) -> None:
+        lengths = self.end - self.start
+        ends = np.cumsum(lengths)
         links = np.empty(self.live + self.live // _SLACK + needed, dtype=np.int32)
-        offsets = _gather(self.start, self.end, self.links, links)
-        self.start, self.end, self.links = offsets[:-1].copy(), offsets[1:].copy(), links
-        self._used = self.live
-        self._own = True
+        copy_rows(self.links, self.start, lengths, links, ends - lengths)
+        self.start, self.end, self.links = ends - lengths, ends, links
+        self._used, self._own = self.live, True
 
     @property
     def routes(self) -> Routes:
         """All current rows, one after the other."""
         if self._routes is None:
-            links = np.empty(self.live, dtype=np.int32)
-            self._routes = Routes(_gather(self.start, self.end, self.links, links), links)
+            self._routes = Routes.gathered(self.links, self.start, self.end - self.start)
         return self._routes
 
     @property
@@ -189,55 +192,21 @@ class RouteBook:
 
 
 @compiled
-def _differs(
-    start: Longs, end: Longs, links: IntArray, vehicles: Longs, keep: Longs, offsets: Longs, rest: IntArray
-) -> npt.NDArray[np.bool_]:
-    changed = np.zeros(len(vehicles), dtype=np.bool_)
-    for i in range(len(vehicles)):
-        old = start[vehicles[i]] + keep[i]
-        length = offsets[i + 1] - offsets[i]
-        changed[i] = end[vehicles[i]] - old != length
+def copy_rows(source: IntArray, starts: LongArray, lengths: LongArray, target: IntArray, at: LongArray) -> None:
+    """Copy rows of `source`, each from its start and with its length, to the places `at` in `target`."""
+    for row in range(len(starts)):
+        for step in range(lengths[row]):
+            target[at[row] + step] = source[starts[row] + step]
+
+
+@compiled
+def _differs(links: IntArray, starts: LongArray, lengths: LongArray, rest: IntArray, offsets: LongArray) -> BoolArray:
+    changed = np.zeros(len(starts), dtype=np.bool_)
+    for i in range(len(starts)):
+        changed[i] = lengths[i] != offsets[i + 1] - offsets[i]
         if not changed[i]:
-            for step in range(length):
-                if links[old + step] != rest[offsets[i] + step]:
+            for step in range(lengths[i]):
+                if links[starts[i] + step] != rest[offsets[i] + step]:
                     changed[i] = True
                     break
     return changed
-
-
-@compiled
-def _append(
-    start: Longs,
-    end: Longs,
-    links: IntArray,
-    vehicles: Longs,
-    keep: Longs,
-    offsets: Longs,
-    rest: IntArray,
-    rows: Longs,
-    at: Longs,
-) -> None:
-    for i in range(len(rows)):
-        row = rows[i]
-        vehicle = vehicles[row]
-        write = at[i]
-        for read in range(start[vehicle], start[vehicle] + keep[row]):
-            links[write] = links[read]
-            write += 1
-        for read in range(offsets[row], offsets[row + 1]):
-            links[write] = rest[read]
-            write += 1
-        start[vehicle] = at[i]
-        end[vehicle] = write
-
-
-@compiled
-def _gather(start: Longs, end: Longs, links: IntArray, into: IntArray) -> Longs:
-    offsets = np.zeros(len(start) + 1, dtype=np.int64)
-    write = 0
-    for vehicle in range(len(start)):
-        for read in range(start[vehicle], end[vehicle]):
-            into[write] = links[read]
-            write += 1
-        offsets[vehicle + 1] = write
-    return offsets

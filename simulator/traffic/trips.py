@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.files.memory import shortage
-
-IntArray = npt.NDArray[np.int32]
+from simulator.traffic import IntArray
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles: their numbers have 32 bits."""

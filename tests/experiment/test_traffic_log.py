@@ -22,7 +22,7 @@ SERIES = ("departed", "waiting", "on_road", "arrived", "absent", "mean_trip_s")
 def fleet(clock):
     links = build_grid(rows=3, columns=3, spacing_x_m=100, spacing_y_m=100, speed_mps=10, lanes=1).links
     trips = Trips.from_unsorted([0, 8, 2], [8, 0, 6], [0, 5, 40])
-    routes = ShortestPaths(links).routes(trips)
+    routes = ShortestPaths(links).routes(trips.origin, trips.destination)
     return Fleet(links, LinkPhysics.build(links, clock), trips, routes, clock=clock)
 
 

@@ -25,7 +25,7 @@ from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speed
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import draw_trips
+from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
@@ -288,7 +288,13 @@ def moment():
         clock=clock,
         rng=np.random.default_rng(5),
     )
-    fleet = Fleet(roads.links, LinkPhysics.build(roads.links, clock), trips, paths.routes(trips), clock=clock)
+    fleet = Fleet(
+        roads.links,
+        LinkPhysics.build(roads.links, clock),
+        trips,
+        paths.routes(trips.origin, trips.destination),
+        clock=clock,
+    )
     fleet.advance_to(600)
     places, speeds = fleet.places(), fleet.speeds()
     xy = roads.locate(places.link, places.fraction)

@@ -19,6 +19,12 @@ from simulator.traffic.trips import Trips
 ENGINES = (Fleet, Agents)
 
 
+def routes_of(routes: list[list[int]]) -> Routes:
+    """Routes from one list of link ids per vehicle."""
+    offsets = np.cumsum([0, *map(len, routes)], dtype=np.int64)
+    return Routes(offsets, np.array([link for route in routes for link in route], dtype=np.int32))
+
+
 def chain(*links: dict[str, float]) -> RoadNetwork:
     """Nodes 0, 1, 2 … along the x axis, joined by one link each; link i leads from node i to node i + 1."""
     edges = [
@@ -61,7 +67,7 @@ def drive(
             np.array([path[-1] for _, path in trips], dtype=np.int32),
             np.array([tick for tick, _ in trips], dtype=np.int32),
         ),
-        Routes.from_lists(paths),
+        routes_of(paths),
         clock=clock,
         record_entries=True,
     )

@@ -13,7 +13,8 @@ import simpy
 from simulator.files.xml_elements import elements_of
 from simulator.roads.readers.sumo import NetFrame
 from simulator.traffic.clock import Clock
-from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
+from simulator.traffic.sumo.engine import Sumo
+from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
 sumo = pytest.importorskip("sumo", reason="SUMO's programs are not installed: pip install eclipse-sumo")
 if importlib.util.find_spec("libsumo") is None:  # not imported here: it does not go with pyarrow's library

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork, build_grid
-from simulator.traffic.assignment import Bpr, Loading, OdPairs, PublishedFlows, find_equilibrium, relative_gap
+from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, load_shortest, relative_gap
 from simulator.traffic.paths import NoPathError
 
 PLAIN = {"length_m": 1000.0, "speed_mps": 10.0, "lanes": 1, "capacity_vph": 1000.0}
@@ -173,7 +173,7 @@ def test_any_city_comes_near_equilibrium_and_keeps_every_trip(side, seed, busy, 
     arriving = np.bincount(pairs.destination, weights=pairs.trips, minlength=nodes)
     np.testing.assert_allclose(out - into, departing - arriving, atol=1e-6)
     # Any other loading of the same trips is no nearer than an equilibrium: its gap is not below 0.
-    other = Loading.at_times(rng.uniform(1, 2, len(links)), pairs, links=links).volume
+    other = load_shortest(rng.uniform(1, 2, len(links)), pairs, links=links)
     assert relative_gap(other, bpr, pairs, links=links) >= -1e-12
 
 

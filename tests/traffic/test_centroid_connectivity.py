@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from zoned_roads import random_roads, ring, roads_of
 
 from simulator.roads.readers.tntp import read_tntp
-from simulator.traffic.demand import draw_uniform
+from simulator.traffic.demand.synthetic import draw_uniform
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.trips import Trips
 
@@ -43,7 +43,7 @@ def test_times_and_routes_are_those_of_a_search_without_the_closed_nodes(seed):
     origin, destination = np.nonzero(np.isfinite(expected) & ~np.eye(count, dtype=bool))
     reached = paths.reached(origin.astype(np.int32), destination.astype(np.int32))
     assert reached.all()
-    routes = paths.routes(Trips(origin, destination, np.zeros(len(origin), dtype=np.int32)))
+    routes = paths.routes(origin, destination)
     routes.check_connected(roads.links)
     for i in range(len(origin)):
         route = routes.of(i)
@@ -57,7 +57,10 @@ def test_where_every_node_is_open_nothing_changes():
     roads = ring(7)
     drawn = draw_uniform(60, paths=ShortestPaths(roads.links), rng=np.random.default_rng(1))
     trips = Trips.from_unsorted(*drawn, np.arange(60))
-    plain, told = (ShortestPaths(roads.links, through=through).routes(trips) for through in (None, roads.through))
+    plain, told = (
+        ShortestPaths(roads.links, through=through).routes(trips.origin, trips.destination)
+        for through in (None, roads.through)
+    )
     np.testing.assert_array_equal(plain.links, told.links)
 
 
@@ -67,7 +70,7 @@ def test_a_closed_node_in_between_takes_the_way_away():
     assert paths.times(np.array([0], dtype=np.int32)).tolist() == [[0.0, 10.0, np.inf]]
     assert paths.times(np.array([1], dtype=np.int32)).tolist() == [[10.0, 0.0, 10.0]]
     with pytest.raises(NoPathError) as told:
-        paths.routes(Trips.from_unsorted([0], [2], [0]))
+        paths.routes(np.array([0], dtype=np.int32), np.array([2], dtype=np.int32))
     assert (told.value.origin, told.value.destination) == (0, 2)
 
 
@@ -76,8 +79,8 @@ def test_other_times_give_other_routes():
     trips = Trips.from_unsorted([0], [1], [0])
     links = roads.links
     slow = np.where((links.from_node == 0) & (links.to_node == 1), 100.0, links.free_flow_s)
-    assert len(ShortestPaths(links).routes(trips).of(0)) == 1
-    assert len(ShortestPaths(links, time_s=slow).routes(trips).of(0)) == 2
+    assert len(ShortestPaths(links).routes(trips.origin, trips.destination).of(0)) == 1
+    assert len(ShortestPaths(links, time_s=slow).routes(trips.origin, trips.destination).of(0)) == 2
 
 
 def test_no_route_of_anaheim_passes_through_a_centroid():
@@ -96,8 +99,8 @@ def test_no_route_of_anaheim_passes_through_a_centroid():
     origin, destination = (ends.ravel() for ends in np.meshgrid(zones, zones))
     apart = origin != destination
     trips = Trips(origin[apart], destination[apart], np.zeros(apart.sum(), dtype=np.int32))
-    open_ = ShortestPaths(roads.links).routes(trips)
-    kept = ShortestPaths(roads.links, through=roads.through).routes(trips)
+    open_ = ShortestPaths(roads.links).routes(trips.origin, trips.destination)
+    kept = ShortestPaths(roads.links, through=roads.through).routes(trips.origin, trips.destination)
 
     def inside(routes):
         within = np.ones(len(routes.links), dtype=bool)

@@ -9,7 +9,7 @@ from zoned_roads import roads_of
 
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import Interval, draw_departures, draw_gravity, draw_trips, draw_uniform
+from simulator.traffic.demand.synthetic import Interval, draw_departures, draw_gravity, draw_trips, draw_uniform
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.trips import Trips
 
@@ -137,14 +137,14 @@ def test_trips_are_numbered_by_departure(roads):
 
 def test_a_trip_that_goes_nowhere_has_no_shortest_path(roads):
     with pytest.raises(ValueError, match="trip 1 that goes nowhere"):
-        ShortestPaths(roads.links).routes(Trips.from_unsorted([0, 2], [1, 2], [0, 5]))
+        ShortestPaths(roads.links).routes(np.array([0, 2], dtype=np.int32), np.array([1, 2], dtype=np.int32))
 
 
 def test_routes_are_as_short_as_networkx_finds_them(roads):
     rng = np.random.default_rng(6)
     origin, destination = draw_uniform(400, paths=ShortestPaths(roads.links), rng=rng)
     trips = Trips.from_unsorted(origin, destination, np.arange(400))
-    routes = ShortestPaths(roads.links).routes(trips)
+    routes = ShortestPaths(roads.links).routes(trips.origin, trips.destination)
     routes.check_connected(roads.links)
     np.testing.assert_array_equal(roads.links.from_node[routes.first], trips.origin)
     np.testing.assert_array_equal(roads.links.to_node[routes.last], trips.destination)
@@ -167,19 +167,19 @@ def test_the_quickest_of_parallel_links_is_driven():
             (1, 0, {"length_m": 100.0}),
         ],
     )
-    routes = ShortestPaths(roads.links).routes(Trips.from_unsorted([0], [1], [0]))
+    routes = ShortestPaths(roads.links).routes(np.array([0], dtype=np.int32), np.array([1], dtype=np.int32))
     assert routes.of(0).tolist() == [1]
 
 
 def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypatch):
     origin, destination = draw_uniform(300, paths=ShortestPaths(roads.links), rng=np.random.default_rng(7))
     trips = Trips.from_unsorted(origin, destination, np.arange(300))
-    whole = ShortestPaths(roads.links).routes(trips)
+    whole = ShortestPaths(roads.links).routes(trips.origin, trips.destination)
     monkeypatch.setattr("simulator.traffic.paths._BLOCK_CELLS", 45)
     monkeypatch.setattr("simulator.traffic.paths._KEEP_CELLS", 100)
     pieces = ShortestPaths(roads.links)
     pieces.times(np.array([0, 3], dtype=np.int32))
-    in_pieces = pieces.routes(trips)
+    in_pieces = pieces.routes(trips.origin, trips.destination)
     np.testing.assert_array_equal(whole.links, in_pieces.links)
     np.testing.assert_array_equal(whole.offsets, in_pieces.offsets)
 
@@ -187,4 +187,4 @@ def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypat
 def test_no_path():
     roads = chain({"length_m": 100.0}, {"length_m": 100.0})
     with pytest.raises(NoPathError, match="no path leads from node 2 to node 0"):
-        ShortestPaths(roads.links).routes(Trips.from_unsorted([2], [0], [0]))
+        ShortestPaths(roads.links).routes(np.array([2], dtype=np.int32), np.array([0], dtype=np.int32))

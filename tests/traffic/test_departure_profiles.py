@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand import Interval, draw_departures, read_profile, within_run
+from simulator.traffic.demand.synthetic import Interval, draw_departures, read_profile, within_run
 
 LEVEL = 1e-6
 

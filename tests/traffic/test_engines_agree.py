@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulator.roads import build_grid
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import draw_trips
+from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
@@ -29,7 +29,7 @@ def drive_both(roads, *, vehicles, duration_s, step_s, stuck_s, seed, departures
         clock=clock,
         rng=np.random.default_rng(seed),
     )
-    routes = paths.routes(trips)
+    routes = paths.routes(trips.origin, trips.destination)
     routes.check_connected(roads.links)
     physics = LinkPhysics.build(roads.links, clock, stuck_s=stuck_s)
     engines = []

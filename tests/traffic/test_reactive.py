@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import simpy
-from roads_by_hand import ENGINES, network
+from roads_by_hand import ENGINES, network, routes_of
 
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import Flow, ReactiveRouting
-from simulator.traffic.routes import RouteBook, Routes
+from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
 
 
@@ -38,7 +38,7 @@ def drive(engine, roads, trips, *, until, reactive=None, step_s=1.0):
     routing = None
     if reactive is not None:
         routing = ReactiveRouting(links, physics, trips, clock=clock, rng=np.random.default_rng(8), **reactive)
-    routes = ShortestPaths(links).routes(trips)
+    routes = ShortestPaths(links).routes(trips.origin, trips.destination)
     built = engine(links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
     env = simpy.Environment()
     built.start(env)
@@ -125,7 +125,7 @@ def measured(flow, *, tick, every_s=10.0, step_s=1.0):
     routing = ReactiveRouting(
         roads.links, physics, trips, clock=clock, every_s=every_s, share=1.0, rng=np.random.default_rng(1)
     )
-    book = RouteBook(ShortestPaths(roads.links).routes(trips))
+    book = RouteBook(ShortestPaths(roads.links).routes(trips.origin, trips.destination))
     for look in flow:
         routing.reroute(tick, book, look)
     return roads, routing.time_s
@@ -166,7 +166,7 @@ def test_nobody_is_sent_through_a_closed_node():
     routing = ReactiveRouting(
         roads.links, physics, trips, clock=clock, every_s=5.0, share=1.0, through=through, rng=np.random.default_rng(1)
     )
-    routes = ShortestPaths(roads.links, through=through).routes(trips)
+    routes = ShortestPaths(roads.links, through=through).routes(trips.origin, trips.destination)
     for engine in ENGINES:
         built = engine(roads.links, physics, trips, routes, clock=clock, reactive=routing, record_entries=True)
         env = simpy.Environment()
@@ -207,32 +207,32 @@ def test_what_it_refuses(every_s, share, named):
 
 class TestRouteBook:
     def test_rows_change_and_the_rest_stay(self):
-        book = RouteBook(Routes.from_lists([[1, 2, 3], [4], [5, 6]]))
-        changed = book.replace(np.array([2, 0]), np.array([1, 1]), Routes.from_lists([[6], [9, 8, 7]]))
+        book = RouteBook(routes_of([[1, 2, 3], [4], [5, 6]]))
+        changed = book.replace(np.array([2, 0]), np.array([1, 1]), routes_of([[6], [9, 8, 7]]))
         assert changed.tolist() == [False, True]
         assert [book.of(i).tolist() for i in range(3)] == [[1, 9, 8, 7], [4], [5, 6]]
         assert book.last(3).tolist() == [7, 4, 6]
         assert book.routes.links.tolist() == [1, 9, 8, 7, 4, 5, 6]
 
     def test_the_given_routes_are_left_alone(self):
-        routes = Routes.from_lists([[1, 2], [3, 4]])
+        routes = routes_of([[1, 2], [3, 4]])
         book = RouteBook(routes)
         assert book.routes is routes
-        book.replace(np.array([0]), np.array([0]), Routes.from_lists([[7, 8, 9]]))
+        book.replace(np.array([0]), np.array([0]), routes_of([[7, 8, 9]]))
         assert routes.links.tolist() == [1, 2, 3, 4]
         assert routes.offsets.tolist() == [0, 2, 4]
 
     def test_memory_is_bounded_however_often_rows_change(self):
         rng = np.random.default_rng(4)
         rows = [list(range(20)) for _ in range(300)]
-        book = RouteBook(Routes.from_lists(rows))
+        book = RouteBook(routes_of(rows))
         for _ in range(200):
             vehicles = rng.permutation(300)[:60]
             keep = np.array([rng.integers(0, min(len(rows[vehicle]), 10)) for vehicle in vehicles])
             rest = [rng.integers(1000, size=rng.integers(1, 15)).tolist() for _ in vehicles]
             for vehicle, kept, tail in zip(vehicles.tolist(), keep.tolist(), rest, strict=True):
                 rows[vehicle] = [*rows[vehicle][:kept], *tail]
-            book.replace(vehicles, keep, Routes.from_lists(rest))
+            book.replace(vehicles, keep, routes_of(rest))
             assert len(book.links) <= 1.25 * 300 * 24 + 60 * 24
         assert [book.of(i).tolist() for i in range(300)] == rows
         assert book.live == sum(map(len, rows))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from simulator.roads import build_grid
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import draw_trips
+from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
@@ -30,7 +30,7 @@ def drive_both(roads, *, vehicles, every_s, share, seed, step_s=1.0, stuck_s=30.
         clock=clock,
         rng=np.random.default_rng(seed),
     )
-    routes = paths.routes(trips)
+    routes = paths.routes(trips.origin, trips.destination)
     physics = LinkPhysics.build(links, clock, stuck_s=stuck_s)
     engines = []
     for engine in (Fleet, Agents):

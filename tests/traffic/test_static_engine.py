@@ -6,7 +6,8 @@ import simpy
 from simulator.roads.projection import crs_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.static import Owners, Sites, Static
+from simulator.traffic.static.owners import Owners, Static
+from simulator.traffic.static.sites import Sites
 
 
 def sites():

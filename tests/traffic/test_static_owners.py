@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
-from simulator.traffic.static import FileFormat, OwnerOptions, Owners
+from simulator.traffic.static.owners import OwnerOptions, Owners
+from simulator.traffic.static.rows import FileFormat
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40
@@ -237,9 +238,9 @@ def test_swapped_coordinates_are_guessed_at(write):
 
 
 BAD = {
-    "count (column 'flow') must be a number, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
-    "count (column 'flow') must be a number, got NaN or nothing": STATIONS.replace("ML,7,5", "ML,7,"),
-    "count (column 'flow') must be at least 0, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
+    "count (column 'flow') must be a finite number, 0 or more, got 'many'": STATIONS.replace("ML,7,5", "ML,7,many"),
+    "count (column 'flow') must be a finite number, 0 or more, got NaN or nothing": STATIONS.replace("ML,7,5", "ML,7,"),
+    "count (column 'flow') must be a finite number, 0 or more, got '-5'": STATIONS.replace("ML,7,5", "ML,7,-5"),
     "there must be at most 2,147,483,647 vehicles, got 1e+12": STATIONS.replace("ML,7,5", "ML,7,1e12"),
     "lat (column 'latitude') must be a number of degrees, got 'north'": STATIONS.replace("37.81", "north"),
     "lon (column 'longitude') must be within -180 and 180, got '-1122.41'": STATIONS.replace("-122.41", "-1122.41"),

@@ -15,8 +15,8 @@ from zoned_roads import ring, roads_of
 from simulator.files.errors import InputError
 from simulator.roads.readers.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import read_sumo_routes
 from simulator.traffic.demand.sumo_file import seconds
+from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.physics import LinkPhysics
 
 LEVEL = 1e-6

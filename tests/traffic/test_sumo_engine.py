@@ -11,7 +11,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, to
 
 from simulator.files.errors import InputError
 from simulator.traffic.engine import State
-from simulator.traffic.sumo import SumoInputs
+from simulator.traffic.sumo.inputs import SumoInputs
 
 MOMENTS = (0, 1, 30, 77, 150, 299)
 

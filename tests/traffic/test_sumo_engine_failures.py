@@ -11,8 +11,7 @@ import pytest
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
-from simulator.traffic.sumo import SumoInputs
-from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, error_text
+from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
 from simulator.traffic.sumo.server import SumoServer
 
 

@@ -10,7 +10,7 @@ import pytest
 from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
-from simulator.traffic.sumo import SumoInputs
+from simulator.traffic.sumo.inputs import SumoInputs
 from simulator.traffic.sumo.server import SumoLog, SumoServer
 
 

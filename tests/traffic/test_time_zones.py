@@ -8,7 +8,8 @@ import pytest
 
 from simulator.files.errors import InputError
 from simulator.files.messages import doubts_of
-from simulator.traffic.static import FileFormat, OwnerOptions, Owners
+from simulator.traffic.static.owners import OwnerOptions, Owners
+from simulator.traffic.static.rows import FileFormat
 from simulator.traffic.trace import read_trace
 from simulator.traffic.trace.times import Times, moment_of
 

@@ -55,7 +55,9 @@ def _engine(roads: RoadNetwork, vehicles: int) -> Fleet:
     destination = ((origin + rng.integers(1, nodes, vehicles)) % nodes).astype(np.int32)
     trips = Trips(origin, destination, np.sort(rng.integers(0, 300, vehicles)).astype(np.int32))
     physics = LinkPhysics.build(roads.links, CLOCK, stuck_s=30.0)
-    return Fleet(roads.links, physics, trips, ShortestPaths(roads.links).routes(trips), clock=CLOCK)
+    return Fleet(
+        roads.links, physics, trips, ShortestPaths(roads.links).routes(trips.origin, trips.destination), clock=CLOCK
+    )
 
 
 def _drive(vehicles: int) -> Driven:

@@ -204,4 +204,4 @@ def test_a_million_fixes_are_quick_and_their_memory_is_told():
         engine.places()
         engine.speeds()
     assert time.perf_counter() - since < 5.0
-    assert engine.route_nbytes == recording.tracks.nbytes >= vehicles * each * (8 + 16)
+    assert engine.nbytes[1] == recording.tracks.nbytes >= vehicles * each * (8 + 16)

@@ -8,7 +8,8 @@ from scipy import optimize
 from zoned_roads import random_roads, ring, roads_of
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand import ZoneMasses, Zones, gravity_table
+from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
 

@@ -19,7 +19,7 @@ from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
 
 if TYPE_CHECKING:
-    from simulator.traffic.static import Sites
+    from simulator.traffic.static.sites import Sites
 
 
 def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -42,7 +42,7 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
     InputError
         If there are no locations, or a requested one is not among them.
     """
-    from simulator.traffic.static import Owners  # noqa: PLC0415 - for such cells only
+    from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for such cells only
 
     owners = ground.recorded
     if section.file is not None:
@@ -74,7 +74,7 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
 
 
 def _of_file(section: Any, ground: Ground) -> "tuple[Sites, list[str]]":
-    from simulator.traffic.static import read_places  # noqa: PLC0415 - for such cells only
+    from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
     return read_places(
         scenarios.locate(section.file),

@@ -21,22 +21,12 @@ from simulator.roads.readers.tntp_files import read_flows
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import (
-    Demand,
-    Departures,
-    Interval,
-    SamplingOptions,
-    ZoneMasses,
-    draw_table_trips,
-    draw_trips,
-    gravity_table,
-    is_sumo_routes,
-    read_profile,
-    read_sumo_routes,
-    read_trip_table,
-    within_run,
-)
+from simulator.traffic.demand.sumo_routes import read_sumo_routes
+from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
+from simulator.traffic.demand.trip_files import is_sumo_routes, read_trip_table
+from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
 

@@ -27,7 +27,8 @@ from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
 if TYPE_CHECKING:
-    from simulator.traffic.static import FileFormat, Owners
+    from simulator.traffic.static.owners import Owners
+    from simulator.traffic.static.rows import FileFormat
     from simulator.traffic.trace import Recording
 
 Simulated = TypeVar("Simulated", Fleet, Agents)
@@ -92,7 +93,7 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
         If there is no path between the origin and the destination of a trip.
     """
     try:
-        return paths.routes(trips)
+        return paths.routes(trips.origin, trips.destination)
     except NoPathError as error:
         origin, destination = (roads.node_names[node] for node in (error.origin, error.destination))
         rule = f"no path leads from node {origin!r} to node {destination!r}"
@@ -136,7 +137,7 @@ def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a secti
     InputError
         If it cannot be read as the section specifies.
     """
-    from simulator.traffic.static import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.static.owners import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
 
     reading = OwnerOptions(
         columns=section.columns.mapping(),
@@ -149,7 +150,7 @@ def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a secti
 
 def file_format(section: Any) -> "FileFormat":
     """Return the format of a section's file."""
-    from simulator.traffic.static import FileFormat  # noqa: PLC0415 - for such tables only
+    from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
 
     return FileFormat(section.separator, section.header, section.where or {})
 
@@ -162,7 +163,7 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     ScenarioError
         If a campaign asks for speeds, which data owners do not have.
     """
-    from simulator.traffic.static import Owners, Static  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.static.owners import Owners, Static  # noqa: PLC0415 - for this engine only
 
     owners = city.ground.recorded
     if not isinstance(owners, Owners):

@@ -17,15 +17,15 @@ from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand import read_sumo_routes
-from simulator.traffic.demand.sumo_routes import sumo_link_ids
+from simulator.traffic.demand.sumo_routes import read_sumo_routes, sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame
-    from simulator.traffic.sumo import Insertions, Sumo, SumoInputs
+    from simulator.traffic.sumo.engine import Sumo
+    from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -48,7 +48,7 @@ def build_sumo(
     InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
-    from simulator.traffic.sumo import Sumo  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.engine import Sumo  # noqa: PLC0415 - for this engine only
     from simulator.traffic.sumo.inputs import refuse_connection  # noqa: PLC0415 - for this engine only
 
     inputs = sumo_inputs(scenario, streams=streams)
@@ -72,7 +72,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     ScenarioError
         If there is no network.
     """
-    from simulator.traffic.sumo import SumoInputs  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.inputs import SumoInputs  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic  # a union discriminated by its engine
     options = {
@@ -109,7 +109,7 @@ def sumo_insertions(scenario: Scenario, inputs: "SumoInputs", *, end_s: float | 
     InputError
         If a file cannot be read, or holds no vehicle.
     """
-    from simulator.traffic.sumo import Insertions  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.sumo.inputs import Insertions  # noqa: PLC0415 - for this engine only
 
     clock = Clock(inputs.step_s)
     last_s = closing_s(scenario) if end_s is None else last_departure_s(clock, end_s)

@@ -1,22 +1,20 @@
 """Reader of SUMO route files: vehicles, trips and flows with their edges and departure times."""
 
-import itertools
 import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
-from simulator.files.xml_elements import Element, elements_of
+from simulator.files.xml_elements import elements_of
+from simulator.roads.readers.tntp_files import finite_number
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trips import too_many
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,8 @@ class Course:
 
     Attributes
     ----------
-    edges
-        SUMO's edge ids, in driving order.
+    written
+        SUMO's edge ids, in driving order: separately, or in one text, separated by blanks.
     given
         Whether they are the whole route; otherwise they are a trip's first edge, its edges on the way, and its last
         edge.
@@ -34,12 +32,17 @@ class Course:
         File and line, for messages.
     """
 
-    edges: tuple[str, ...]
+    written: str | tuple[str, ...]
     given: bool
-    where: str
+    where: str = field(compare=False)
+
+    @property
+    def edges(self) -> tuple[str, ...]:
+        """SUMO's edge ids, in driving order."""
+        return tuple(self.written.split()) if isinstance(self.written, str) else self.written
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RouteDistribution:
     """Random choice among several courses, each with a weight.
 
@@ -63,45 +66,19 @@ class RouteReference:
     """Reference to the route or distribution of routes with this name, anywhere in the files."""
 
     name: str
-    where: str
+    where: str = field(compare=False)
 
 
 class Courses:
     """Distinct courses of some files, by number."""
 
     def __init__(self) -> None:
-        self._all: list[Course | RouteDistribution | RouteReference] = []
-        self._known: dict[tuple[object, bool], int] = {}
+        self._numbers: dict[Course | RouteDistribution | RouteReference, int] = {}
         self._named: dict[str, int] = {}
-        self._referred: dict[str, int] = {}
-
-    def number(self, edges: str | tuple[str, ...], *, given: bool, where: str) -> int:
-        """Return the number of a course; a string holds edge ids separated by blanks.
-
-        Raises
-        ------
-        InputError
-            If it has no edge.
-        """
-        known = self._known.get((edges, given))
-        if known is not None:
-            return known
-        ids = tuple(edges.split()) if isinstance(edges, str) else edges
-        if not ids:
-            raise InputError([f"{where}: a route must have at least one edge"])
-        self._known[edges, given] = self.add(Course(ids, given, where))
-        return len(self._all) - 1
 
     def add(self, course: Course | RouteDistribution | RouteReference) -> int:
-        """Add a new course, choice or reference, and return its number."""
-        self._all.append(course)
-        return len(self._all) - 1
-
-    def refer(self, name: str, *, where: str) -> int:
-        """Return the number of a reference to a route by name."""
-        if name not in self._referred:
-            self._referred[name] = self.add(RouteReference(name, where))
-        return self._referred[name]
+        """Return the number of a course, which is that of an equal one, if there is any."""
+        return self._numbers.setdefault(course, len(self._numbers))
 
     def define(self, name: str, number: int, *, where: str) -> None:
         """Give a course a name.
@@ -135,32 +112,24 @@ class Courses:
         InputError
             If a name is not defined, or names refer to one another in a circle.
         """
-        ends = numbers.copy()
-        for _ in range(len(self._all) + 1):
-            used = [int(number) for number in np.unique(ends)]
-            open_ones = [number for number in used if not isinstance(self._all[number], Course)]
+        ends, every = numbers.copy(), list(self._numbers)
+        for _ in range(len(every) + 1):
+            used, index = np.unique(ends, return_inverse=True)
+            open_ones = [number for number in used.tolist() if not isinstance(every[number], Course)]
             if not open_ones:
-                place = {number: at for at, number in enumerate(used)}
-                renumbered = np.array([place.get(number, -1) for number in range(len(self._all))], dtype=np.int32)
-                courses = [course for number in used if isinstance(course := self._all[number], Course)]
-                return courses, renumbered[ends] if len(ends) else ends
+                courses = [course for number in used.tolist() if isinstance(course := every[number], Course)]
+                return courses, index.astype(np.int32)
             for number in open_ones:
-                these = ends == number
-                ends[these] = self._one_step(self._all[number], int(these.sum()), rng)
-        first = self._all[open_ones[0]]
-        raise InputError([f"{first.where}: distributions of routes must not refer to one another in a circle"])
-
-    def _one_step(
-        self, course: Course | RouteDistribution | RouteReference, vehicles: int, rng: np.random.Generator
-    ) -> IntArray:
-        if isinstance(course, RouteReference):
-            if course.name not in self._named:
-                raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
-            return np.full(vehicles, self._named[course.name], dtype=np.int32)
-        if isinstance(course, RouteDistribution):
-            share = np.array(course.weights) / sum(course.weights)
-            return np.array(course.options, dtype=np.int32)[rng.choice(len(share), size=vehicles, p=share)]
-        raise TypeError("a Course is not a reference to another course")
+                these, course = ends == number, every[number]
+                if isinstance(course, RouteDistribution):
+                    share = np.array(course.weights) / sum(course.weights)
+                    ends[these] = np.array(course.options)[rng.choice(len(share), size=int(these.sum()), p=share)]
+                elif isinstance(course, RouteReference):
+                    if course.name not in self._named:
+                        raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
+                    ends[these] = self._named[course.name]
+        where = every[open_ones[0]].where
+        raise InputError([f"{where}: distributions of routes must not refer to one another in a circle"])
 
 
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
@@ -180,16 +149,7 @@ def seconds(text: str, *, as_sumo: bool = True) -> float | None:
     if clock:
         days, hours, minutes, rest = (float(part or 0) for part in clock.groups())
         return ((days * 24 + hours) * 60 + minutes) * 60 + rest
-    return number(text)
-
-
-def number(text: str) -> float | None:
-    """Read a finite number; return None for any other text."""
-    try:
-        value = float(text) if "_" not in text else math.nan
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
+    return finite_number(text)
 
 
 @dataclass(frozen=True)
@@ -306,7 +266,7 @@ def read_number(attributes: Mapping[str, str], key: str, default: float, where: 
     """
     if key not in attributes:
         return default
-    value = seconds(attributes[key]) if key in {"begin", "end"} else number(attributes[key])
+    value = seconds(attributes[key]) if key in {"begin", "end"} else finite_number(attributes[key])
     if value is None or value < 0:
         raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
     return value
@@ -315,7 +275,7 @@ def read_number(attributes: Mapping[str, str], key: str, default: float, where: 
 def _rate(key: str, text: str, where: str) -> tuple[str, float]:
     """Return the kind and rate of a flow."""
     poisson = _POISSON.fullmatch(text) if key == "period" else None
-    value = number(poisson[1] if poisson else text)
+    value = finite_number(poisson[1] if poisson else text)
     most = 1.0 if key == "probability" else math.inf
     if value is None or not 0 < value <= most:
         within = "from above 0 to 1" if key == "probability" else "above 0"
@@ -327,24 +287,34 @@ def _rate(key: str, text: str, where: str) -> tuple[str, float]:
     return key, value
 
 
-Attributes = Mapping[str, str]
-
 _ROOTS = ("routes", "additional", "add", "routes-alternatives")
+_ROUTES = ("route", "routeDistribution")
+_UNITS = ("vehicle", "trip", "flow", *_ROUTES)
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
-_UNSUPPORTED_ENDS = {
-    "fromTaz": "zones (fromTaz, toTaz)",
-    "toTaz": "zones (fromTaz, toTaz)",
-    "fromJunction": "junctions (fromJunction, toJunction)",
-    "toJunction": "junctions (fromJunction, toJunction)",
-    "viaJunctions": "junctions (fromJunction, toJunction)",
-}
+_ZONES, _JUNCTIONS = "zones (fromTaz, toTaz)", "junctions (fromJunction, toJunction)"
+_UNSUPPORTED_ENDS = dict.fromkeys(("fromTaz", "toTaz"), _ZONES) | dict.fromkeys(
+    ("fromJunction", "toJunction", "viaJunctions"), _JUNCTIONS
+)
 _NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 
 
-@dataclass
+class _Node(NamedTuple):
+    """An element with its children, of which only those of `_UNITS` are kept."""
+
+    name: str
+    attributes: Mapping[str, str]
+    where: str
+    children: list["_Node"]
+
+
 class SumoFile:
-    """Content of one or more route files.
+    """Content of one or more route files (and additional files with routes), plain or gzipped.
+
+    Parameters
+    ----------
+    files
+        The files.
 
     Attributes
     ----------
@@ -360,179 +330,134 @@ class SumoFile:
         Flows of vehicles.
     unhandled
         Number of elements that are not simulated, by reason.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
     """
 
-    ids: list[str] = field(default_factory=list)
-    depart_s: list[float] = field(default_factory=list)
-    course: list[int] = field(default_factory=list)
-    courses: Courses = field(default_factory=Courses)
-    flows: list[SumoFlow] = field(default_factory=list)
-    unhandled: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def read(cls, files: Iterable[str | Path]) -> "SumoFile":
-        """Read route files (and additional files with routes), plain or gzipped.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be read, is not a route file, uses an id twice, or has an invalid time or route.
-        """
-        held = cls()
-        known: set[str] = set()
+    def __init__(self, files: Iterable[str | Path]) -> None:
+        self.ids: list[str] = []
+        self.depart_s: list[float] = []
+        self.course: list[int] = []
+        self.courses = Courses()
+        self.flows: list[SumoFlow] = []
+        self.unhandled: Counter[str] = Counter()
+        self._known: set[str] = set()
         for file in files:
-            _Reading(held, str(file), known).run()
-        return held
+            self._read(str(file))
 
-
-class _Reading:
-    """One pass through one file."""
-
-    def __init__(self, held: SumoFile, file: str, known: set[str]) -> None:
-        self._held, self._file, self._known = held, file, known
-        self._open: list[str] = []
-        self._vehicle: Element | None = None
-        self._course: int | None = None
-        self._options: list[tuple[int, float]] | None = None
-        self._holder: Element | None = None
-        self._interval: Attributes = {}
-
-    def run(self) -> None:
-        empty = True
-        for element in elements_of(self._file):
-            if element.attributes is None:
-                self._open.pop()
-                self._end(element)
+    def _read(self, file: str) -> None:
+        outer: list[_Node] = []
+        for name, attributes, line in elements_of(file):
+            if attributes is None:
+                self._end(outer.pop(), outer)
                 continue
-            if empty and element.name not in _ROOTS:
-                rule = f"the outermost element must be one of {', '.join(_ROOTS)}"
-                raise InputError([f"{self._at(element)}: {rule}, got {element.name!r}"])
-            empty = False
-            self._begin(element, element.attributes)
-            self._open.append(element.name)
+            node = _Node(name, attributes, f"{file}: line {line}", [])
+            if not outer and name not in _ROOTS:
+                raise InputError(
+                    [f"{node.where}: the outermost element must be one of {', '.join(_ROOTS)}, got {name!r}"]
+                )
+            if name == "include":
+                self.unhandled["an <include> of another file: name that file too"] += 1
+            elif name in _NOT_VEHICLES:
+                self.unhandled[f"a {name}, which is not a road vehicle"] += 1
+            # Types, stops and parameters do not affect routes and departures.
+            elif name in _UNITS and outer and outer[-1].name in _UNITS:
+                outer[-1].children.append(node)
+            outer.append(node)
 
-    def _at(self, element: Element) -> str:
-        return f"{self._file}: line {element.line}"
-
-    def _begin(self, element: Element, attributes: Attributes) -> None:
-        match element.name:
-            case "vehicle" | "trip" | "flow" if self._vehicle is None:
-                self._vehicle, self._course = element, None
-            case "route":
-                self._route(element, attributes)
-            case "routeDistribution":
-                self._holder, self._options = element, []
-                self._listed(element, attributes)
-            case "interval":
-                self._interval = attributes
-            case "include":
-                self._held.unhandled["an <include> of another file: name that file too"] += 1
-            case name if name in _NOT_VEHICLES:
-                self._held.unhandled[f"a {name}, which is not a road vehicle"] += 1
-            case _:
-                pass  # types, stops, parameters: they do not affect routes and departures
-
-    def _route(self, element: Element, attributes: Attributes) -> None:
-        where = self._at(element)
-        if "edges" not in attributes and "refId" in attributes:
-            course = self._held.courses.refer(attributes["refId"], where=where)
-        elif "edges" not in attributes:
-            raise InputError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
-        else:
-            course = self._held.courses.number(attributes["edges"], given=True, where=where)
-        if self._options is not None:
-            self._options.append((course, self._weight(attributes.get("probability", "1"), where)))
-        elif self._vehicle is not None:
-            self._course = course
-        if "id" in attributes and self._vehicle is None:
-            self._held.courses.define(attributes["id"], course, where=where)
-
-    def _listed(self, element: Element, attributes: Attributes) -> None:
-        """Read the routes that a distribution names in its attributes."""
-        names = attributes.get("routes", "").split()
-        weights = attributes.get("probabilities", "").split() or ["1"] * len(names)
-        where = self._at(element)
-        if len(weights) != len(names):
-            raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(weights)}"])
-        if self._options is not None:
-            for name, weight in zip(names, weights, strict=True):
-                self._options.append((self._held.courses.refer(name, where=where), self._weight(weight, where)))
-
-    def _weight(self, text: str, where: str) -> float:
-        weight = number(text)
-        if weight is None or weight < 0:
-            raise InputError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
-        return weight
-
-    def _end(self, element: Element) -> None:
-        if element.name == "routeDistribution" and self._holder is not None and self._options is not None:
-            self._close_distribution(self._holder, self._options)
-        elif element.name == "interval":
-            self._interval = {}
-        elif self._vehicle is not None and element.name == self._vehicle.name and self._vehicle_closes():
-            begun, self._vehicle = self._vehicle, None
-            self._take(begun, begun.attributes or {})
-
-    def _vehicle_closes(self) -> bool:
-        return not any(name in {"vehicle", "trip", "flow"} for name in self._open)
-
-    def _close_distribution(self, holder: Element, options: list[tuple[int, float]]) -> None:
-        where, attributes = self._at(holder), holder.attributes or {}
-        self._holder = self._options = None
-        if not options or sum(weight for _, weight in options) <= 0:
-            raise InputError([f"{where}: a distribution must have a route with a probability above 0"])
-        last = attributes.get("last")
-        if self._vehicle is not None and last is not None and last.isdecimal() and int(last) < len(options):
-            self._course = options[int(last)][0]  # a router's alternatives: use the one it chose
+    def _end(self, node: _Node, outer: list[_Node]) -> None:
+        """Read an element that has ended, unless it is a part of one that has not."""
+        if node.name not in _UNITS or any(one.name in _UNITS for one in outer):
             return
-        choice = RouteDistribution(
-            tuple(course for course, _ in options), tuple(weight for _, weight in options), where
-        )
-        course = self._held.courses.add(choice)
-        if self._vehicle is not None:
-            self._course = course
-        elif "id" in attributes:
-            self._held.courses.define(attributes["id"], course, where=where)
+        if node.name in _ROUTES:
+            self._route(node, named=True)
+        else:
+            interval = next((one.attributes for one in reversed(outer) if one.name == "interval"), {})
+            self._vehicle(node, interval)
 
-    def _take(self, element: Element, attributes: Attributes) -> None:
+    def _route(self, node: _Node, *, named: bool) -> int:
+        """Return the number of a route or distribution; those outside of vehicles get their names."""
+        attributes, courses = node.attributes, self.courses
+        if node.name == "routeDistribution":
+            course = self._distribution(node, named=named)
+        elif "edges" in attributes:
+            if not attributes["edges"].strip():
+                raise InputError([f"{node.where}: a route must have at least one edge"])
+            course = courses.add(Course(attributes["edges"], given=True, where=node.where))
+        elif "refId" in attributes:
+            course = courses.add(RouteReference(attributes["refId"], node.where))
+        else:
+            raise InputError([f"{node.where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
+        if named and "id" in attributes:
+            courses.define(attributes["id"], course, where=node.where)
+        return course
+
+    def _distribution(self, node: _Node, *, named: bool) -> int:
+        attributes, where, courses = node.attributes, node.where, self.courses
+        names = attributes.get("routes", "").split()
+        listed = attributes.get("probabilities", "").split() or ["1"] * len(names)
+        if len(listed) != len(names):
+            raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(listed)}"])
+        options = [courses.add(RouteReference(name, where)) for name in names]
+        weights = [_weight(text, where) for text in listed]
+        for child in node.children:
+            if child.name == "route":
+                options.append(self._route(child, named=named))
+                weights.append(_weight(child.attributes.get("probability", "1"), child.where))
+        if sum(weights) <= 0:
+            raise InputError([f"{where}: a distribution must have a route with a probability above 0"])
+        last = attributes.get("last", "")
+        if not named and last.isdecimal() and int(last) < len(options):
+            return options[int(last)]  # a router's alternatives: use the one it chose
+        return courses.add(RouteDistribution(tuple(options), tuple(weights), where))
+
+    def _vehicle(self, node: _Node, interval: Mapping[str, str]) -> None:
         """Store a vehicle, trip or flow, or count the reason against it."""
-        where, kind = self._at(element), element.name
+        attributes, kind = node.attributes, node.name
+        routes = [self._route(child, named=False) for child in node.children if child.name in _ROUTES]
         name = attributes.get("id")
         if not name:
-            raise InputError([f"{where}: a {kind} must have an id"])
+            raise InputError([f"{node.where}: a {kind} must have an id"])
+        where = f"{node.where}: {kind} {name!r}"
         if name in self._known:
-            raise InputError([f"{where}: {kind} {name!r}: another vehicle, trip or flow has this id"])
+            raise InputError([f"{where}: another vehicle, trip or flow has this id"])
         self._known.add(name)
-        course = self._course_of(attributes, f"{where}: {kind} {name!r}")
+        course = routes[-1] if routes else self._course_between(attributes, where)
         if course is None:
             return
         if kind == "flow":
-            flow = SumoFlow.from_attributes(
-                name, course, {**self._interval, **attributes}, where=f"{where}: flow {name!r}"
-            )
-            self._held.flows.append(flow)
+            self.flows.append(SumoFlow.from_attributes(name, course, {**interval, **attributes}, where=where))
             return
         depart = attributes.get("depart", "").strip()
         if depart in _WITHOUT_TIME:
-            self._held.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
+            self.unhandled[f"departs on an event instead of at a time (depart={depart!r})"] += 1
             return
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
-            raise InputError([f"{where}: {kind} {name!r}: depart must be seconds, 0 or more, got {depart!r}"])
-        self._held.ids.append(name)
-        self._held.depart_s.append(leaves)
-        self._held.course.append(course)
+            raise InputError([f"{where}: depart must be seconds, 0 or more, got {depart!r}"])
+        self.ids.append(name)
+        self.depart_s.append(leaves)
+        self.course.append(course)
 
-    def _course_of(self, attributes: Attributes, where: str) -> int | None:
-        if self._course is not None:
-            return self._course
+    def _course_between(self, attributes: Mapping[str, str], where: str) -> int | None:
+        """Return the course that a vehicle without a route of its own names, None if it is not supported."""
         if "route" in attributes:
-            return self._held.courses.refer(attributes["route"], where=where)
+            return self.courses.add(RouteReference(attributes["route"], where))
         if "from" in attributes and "to" in attributes:
-            ends = itertools.chain([attributes["from"]], attributes.get("via", "").split(), [attributes["to"]])
-            return self._held.courses.number(tuple(ends), given=False, where=where)
+            edges = (attributes["from"], *attributes.get("via", "").split(), attributes["to"])
+            return self.courses.add(Course(edges, given=False, where=where))
         for key, words in _UNSUPPORTED_ENDS.items():
             if key in attributes:
-                self._held.unhandled[f"travels between {words}"] += 1
+                self.unhandled[f"travels between {words}"] += 1
                 return None
         raise InputError([f"{where} must have a route, or from and to"])
+
+
+def _weight(text: str, where: str) -> float:
+    weight = finite_number(text)
+    if weight is None or weight < 0:
+        raise InputError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
+    return weight

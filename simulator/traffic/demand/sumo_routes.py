@@ -8,21 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips, too_many
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 _EDGE_UNKNOWN = "its edges are not all among the roads"
 _NOT_CONSECUTIVE = "its edges are not consecutive"
@@ -63,41 +59,31 @@ class CourseLinks:
         named: list[list[int]] = []
         faults: dict[int, tuple[str, str]] = {}
         for number, course in enumerate(courses):
-            links = [link_of.get(edge, -1) for edge in course.edges]
+            edges = course.edges
+            links = [link_of.get(edge, -1) for edge in edges]
+            gaps = [place for place, (a, b) in enumerate(pairwise(links), 1) if end[a] != start[b]]
             if -1 in links:
-                faults[number] = (_EDGE_UNKNOWN, f"edge {course.edges[links.index(-1)]!r}")
-            elif course.given:
-                gap = next((i for i, (a, b) in enumerate(pairwise(links)) if end[a] != start[b]), None)
-                if gap is not None:
-                    faults[number] = (
-                        _NOT_CONSECUTIVE,
-                        f"edge {course.edges[gap + 1]!r} after edge {course.edges[gap]!r}",
-                    )
+                faults[number] = (_EDGE_UNKNOWN, f"edge {edges[links.index(-1)]!r}")
+            elif course.given and gaps:
+                after = f"edge {edges[gaps[0]]!r} after edge {edges[gaps[0] - 1]!r}"
+                faults[number] = (_NOT_CONSECUTIVE, after)
             named.append([] if number in faults else links)
-        legs = {
-            (int(end[a]), int(start[b]))
-            for course, links in zip(courses, named, strict=True)
-            for a, b in pairwise([] if course.given else links)
-            if a != b and end[a] != start[b]
-        }
-        between = (
-            _shortest(sorted(legs), paths or ShortestPaths(network.links, through=network.through)) if legs else {}
-        )
-        for number, course in enumerate(courses):
-            if not course.given and named[number]:
-                whole = _joined(named[number], start, end, between)
-                named[number] = whole or []
-                if whole is None:
-                    faults[number] = (_NO_PATH, f"from edge {course.edges[0]!r} to edge {course.edges[-1]!r}")
+        trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
+        ends = {(int(end[a]), int(start[b])) for number in trips for a, b in pairwise(named[number]) if a != b}
+        legs = sorted((first, last) for first, last in ends if first != last)
+        between = _shortest(legs, paths or ShortestPaths(network.links, through=network.through)) if legs else {}
+        for number in trips:
+            whole = _joined(named[number], start, end, between)
+            if whole is None:
+                edges = courses[number].edges
+                faults[number] = (_NO_PATH, f"from edge {edges[0]!r} to edge {edges[-1]!r}")
+            named[number] = whole or []
         offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
         return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
 
     def routes_of(self, course: IntArray) -> Routes:
         """Return the route of each vehicle, given the number of its course, (vehicles,) int32."""
-        lengths = np.diff(self.offsets)[course]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        at = np.arange(offsets[-1], dtype=np.int64) + np.repeat(self.offsets[course] - offsets[:-1], lengths)
-        return Routes(offsets, self.links[at])
+        return Routes.gathered(self.links, self.offsets[course], np.diff(self.offsets)[course])
 
 
 def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
@@ -122,8 +108,7 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
     """Return the links of the shortest path between each pair of nodes, None where there is no path."""
     origin, destination = (np.array(ends, dtype=np.int32) for ends in zip(*legs, strict=True))
     reached = paths.reached(origin, destination)
-    at_once = np.zeros(np.count_nonzero(reached), dtype=np.int32)
-    routes = paths.routes(Trips(origin[reached], destination[reached], at_once))
+    routes = paths.routes(origin[reached], destination[reached])
     row = np.cumsum(reached) - 1
     return {leg: routes.of(int(row[i])).tolist() if reached[i] else None for i, leg in enumerate(legs)}
 
@@ -214,7 +199,7 @@ def read_sumo_routes(
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
-    held = SumoFile.read(listed)
+    held = SumoFile(listed)
     ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
     courses, course = held.courses.of(number, rng=rng)
     links_of = CourseLinks.build(courses, network, paths=paths)
@@ -270,22 +255,22 @@ def _count_unfit(
     *,
     begin_s: float,
     end_s: float,
-) -> npt.NDArray[np.bool_]:
+) -> BoolArray:
     """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
-    early, late = depart_s < begin_s, depart_s >= end_s
-    for words, which in (
-        (f"they depart before the run starts (second {begin_s:.10g})", early),
-        (f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})", late),
-    ):
-        if which.any():
-            unused[words] += int(which.sum())
-    fits = ~(early | late)
-    for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH):
-        broken = [number for number, (other, _) in links.faults.items() if other == rule]
-        which = fits & np.isin(course, broken)
-        if which.any():
-            first = int(course[np.flatnonzero(which)[0]])
-            unused[f"{rule} (as in {courses[first].where}: {links.faults[first][1]})"] += int(which.sum())
+    fits = np.ones(len(course), dtype=np.bool_)
+    undrivable = {
+        rule: np.isin(course, [number for number, (other, _) in links.faults.items() if other == rule])
+        for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH)
+    }
+    for rule, which in {
+        f"they depart before the run starts (second {begin_s:.10g})": depart_s < begin_s,
+        f"they depart after the run ends (second {np.floor(1000 * end_s) / 1000:.10g})": depart_s >= end_s,
+        **undrivable,
+    }.items():
+        first = next(iter(course[fits & which].tolist()), None)
+        if first is not None:
+            example = f" (as in {courses[first].where}: {links.faults[first][1]})" if rule in undrivable else ""
+            unused[rule + example] += int((fits & which).sum())
             fits &= ~which
     return fits
 
@@ -297,9 +282,7 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
     return note
 
 
-def _names(ids: list[str], order: npt.NDArray[np.int64], copies: npt.NDArray[np.int64]) -> list[str]:
-    if (copies == 1).all():
-        return [ids[place] for place in order.tolist()]
+def _names(ids: list[str], order: LongArray, copies: LongArray) -> list[str]:
     return [
         ids[place] if copy == 0 else f"{ids[place]}.{copy}"
         for place, total in zip(order.tolist(), copies.tolist(), strict=True)

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import Links
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
 
 _PEAK_SHAPE = 4.0
 
@@ -100,10 +98,7 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
     )
     by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
     columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
-    return _checked(Table.from_file(path, columns=columns, text=()), by_hour=by_hour)
-
-
-def _checked(table: Table, *, by_hour: bool) -> tuple[Interval, ...]:
+    table = Table.from_file(path, columns=columns, text=())
     share = table.checked_numbers("share", at_least=0)
     if by_hour:
         hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)
@@ -137,9 +132,6 @@ def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float
             share = interval.share * (to_s - from_s) / (interval.to_s - interval.from_s)
             cut.append(Interval(from_s, to_s, share))
     return cut
-
-
-IntArray = npt.NDArray[np.int32]
 
 
 def draw_gravity(

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
-from simulator.roads.readers.tntp_files import Line, finite_number, lines_of, read_metadata, shown
+from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, shown
 from simulator.roads.schema import node_ids
+from simulator.traffic import FloatArray
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 
@@ -64,9 +64,6 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-
 _ENDS = ("origin", "destination")
 _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
 _TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
@@ -103,11 +100,8 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
 
 def _checked(table: Table) -> TripTable:
     code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
-    ids = node_ids(values.tolist())
-    places = list(dict.fromkeys(known for known in ids if known is not None))
-    at = {place: number for number, place in enumerate(places)}
-    place = np.array([*(at.get(known or "", -1) for known in ids), -1], dtype=np.int32)[code]
-    origin, destination = place.reshape(2, -1)
+    place_of, places = pd.factorize(pd.Series(node_ids(values.tolist()), dtype="object"))
+    origin, destination = np.append(place_of, -1)[code].astype(np.int32).reshape(2, -1)
     for name, end in zip(_ENDS, (origin, destination), strict=True):
         table.refuse(name, end < 0, "the identifier of a zone or node")
     trips = np.ones(len(table))
@@ -121,7 +115,9 @@ def _checked(table: Table) -> TripTable:
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
     from_s, to_s = _times(table)
     table.check()
-    trip_table = TripTable(table.file, places, origin, destination, trips, table.number, from_s=from_s, to_s=to_s)
+    trip_table = TripTable(
+        table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s
+    )
     driven = trip_table.kept(trips > 0)
     built = driven.summed() if table.has("trips") else driven.sorted()
     read = set(table.columns.values())
@@ -194,98 +190,75 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     InputError
         If the file does not have this form, a number is invalid or negative, or the sum differs from the declared one.
     """
-    return _Reading(str(file)).run()
-
-
-class _Reading:
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._faults: list[str] = []
-        self._pairs: list[tuple[int, int, float, int]] = []
-        # Variance of the rounding error of the sum, if each number was rounded to its last digit.
-        self._variance = 0.0
-
-    def run(self) -> TripTable:
-        lines = lines_of(self._file)
-        metadata = read_metadata(lines, file=self._file)
-        zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
-        declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
-        origin: int | None = None
-        blocks = 0
-        last: Line | None = None
-        for line in lines:
-            last = line
-            opening = _ORIGIN.fullmatch(line.text)
-            if opening:
-                blocks += 1
-                origin = self._zone(opening[1], line, zones)
-            elif blocks == 0:
-                self._faults.append(f"{self._at(line)}: must be the Origin of a block, got {shown(line.text)}")
-            else:
-                self._read_pairs(line, origin, zones)
-            if len(self._faults) >= SHOWN:
-                break
-        if self._faults:
-            raise InputError(self._faults)
-        if declared is None and last is not None and ":" in last.text.rpartition(";")[2]:
-            rule = "the last pair of the file must be ended by a semicolon, or it may be cut off"
-            raise InputError([f"{self._at(last)}: {rule}; got {shown(last.text.rpartition(';')[2].strip())}"])
-        if not blocks:
-            raise InputError([f"{self._file}: it holds no trips: no line begins with Origin"])
-        if declared is not None:
-            self._check_total(declared)
-        return self._table()
-
-    def _at(self, line: Line) -> str:
-        return f"{self._file}: line {line.number}"
-
-    def _zone(self, text: str, line: Line, zones: int | None) -> int | None:
-        text = text.strip()
-        if not _ZONE.fullmatch(text):
-            self._faults.append(f"{self._at(line)}: a zone must be a whole number, got {shown(text)}")
-            return None
-        zone = int(text)
-        if zones is not None and not 1 <= zone <= zones:
-            self._faults.append(f"{self._at(line)}: a zone must be from 1 to <{_ZONES}> = {zones}, got {zone}")
-            return None
-        return zone
-
-    def _read_pairs(self, line: Line, origin: int | None, zones: int | None) -> None:
-        for pair in line.text.split(";"):
-            if not pair.strip():
-                continue
-            name, colon, amount = pair.partition(":")
-            if not colon:
-                rule = "must be pairs of destination : trips, each ended by a semicolon"
-                self._faults.append(f"{self._at(line)}: {rule}, got {shown(pair.strip())}")
-                return
-            destination = self._zone(name, line, zones)
-            amount = amount.strip()
-            trips = finite_number(amount)
-            if trips is None or trips < 0:
-                rule = f"trips to zone {name.strip()} must be a finite number, 0 or more"
-                self._faults.append(f"{self._at(line)}: {rule}, got {shown(amount)}")
-            elif origin is not None and destination is not None:
-                self._variance += 100.0 ** -_decimals(amount) / 12.0
-                if trips > 0:
-                    self._pairs.append((origin, destination, trips, line.number))
-
-    def _check_total(self, declared: float) -> None:
-        total = math.fsum(trips for _, _, trips, _ in self._pairs)
-        if abs(total - declared) > _SIGMAS * math.sqrt(self._variance) + 1e-9 * max(total, declared):
+    lines = lines_of(file)
+    metadata = read_metadata(lines, file=str(file))
+    zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
+    declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
+    faults: list[str] = []
+    pairs: list[tuple[int, int, float, float, int]] = []
+    blocks, origin, end = 0, 0, ""
+    for line in lines:
+        end = f"{file}: line {line.number}"
+        if opening := _ORIGIN.fullmatch(line.text):
+            blocks += 1
+            origin, wrong = _zone(opening[1], zones)
+        elif blocks == 0:
+            wrong = [f"must be the Origin of a block, got {shown(line.text)}"]
+        else:
+            found, wrong = _pairs(line.text, zones)
+            pairs += [(origin, *pair, line.number) for pair in found]
+        faults += [f"{end}: {rule}" for rule in wrong]
+        if len(faults) >= SHOWN:
+            break
+    if faults:
+        raise InputError(faults)
+    if not blocks:
+        raise InputError([f"{file}: it holds no trips: no line begins with Origin"])
+    rest = line.text.rpartition(";")[2].strip()
+    if declared is None and ":" in rest:
+        rule = "the last pair of the file must be ended by a semicolon, or it may be cut off"
+        raise InputError([f"{end}: {rule}; got {shown(rest)}"])
+    frame = pd.DataFrame(pairs, columns=["origin", "destination", "trips", "variance", "line"])
+    total = math.fsum(frame["trips"])
+    if declared is not None:
+        error = _SIGMAS * math.sqrt(frame["variance"].sum()) + 1e-9 * max(total, declared)
+        if abs(total - declared) > error:
             rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
-            raise InputError([f"{self._file}: {rule}; got {declared:,.10g}"])
+            raise InputError([f"{file}: {rule}; got {declared:,.10g}"])
+    frame = frame[frame["trips"] > 0]
+    places, codes = np.unique(frame[["origin", "destination"]].to_numpy(dtype=np.int64).T, return_inverse=True)
+    from_zone, to_zone = codes.reshape(2, -1).astype(np.int32)
+    trips, rows = frame["trips"].to_numpy(dtype=np.float64), frame["line"].to_numpy(dtype=np.int64)
+    return TripTable(str(file), list(map(str, places.tolist())), from_zone, to_zone, trips, rows, unit="line").summed()
 
-    def _table(self) -> TripTable:
-        ends = np.array([pair[:2] for pair in self._pairs], dtype=np.int64).reshape(-1, 2)
-        trips, lines = (
-            np.array([pair[i] for pair in self._pairs], dtype=kind) for i, kind in ((2, float), (3, np.int64))
-        )
-        zones, codes = np.unique(ends.T, return_inverse=True)
-        origin, destination = codes.reshape(2, -1).astype(np.int32)
-        return TripTable(
-            self._file, [str(zone) for zone in zones.tolist()], origin, destination, trips, lines, unit="line"
-        ).summed()
+
+def _zone(text: str, zones: int | None) -> tuple[int, list[str]]:
+    """Read the number of a zone; return also the rules that the text breaks."""
+    if not _ZONE.fullmatch(text.strip()):
+        return 0, [f"a zone must be a whole number, got {shown(text.strip())}"]
+    zone = int(text)
+    if zones is not None and not 1 <= zone <= zones:
+        return zone, [f"a zone must be from 1 to <{_ZONES}> = {zones}, got {zone}"]
+    return zone, []
+
+
+def _pairs(text: str, zones: int | None) -> tuple[list[tuple[int, float, float]], list[str]]:
+    """Read a line's destinations and trips, with the variance of each number's rounding error, and the rules broken."""
+    pairs: list[tuple[int, float, float]] = []
+    faults: list[str] = []
+    for pair in filter(str.strip, text.split(";")):
+        name, colon, amount = (part.strip() for part in pair.partition(":"))
+        if not colon:
+            faults.append(f"must be pairs of destination : trips, each ended by a semicolon, got {shown(name)}")
+            break
+        destination, wrong = _zone(name, zones)
+        trips = finite_number(amount)
+        if trips is None or trips < 0:
+            wrong.append(f"trips to zone {name} must be a finite number, 0 or more, got {shown(amount)}")
+        else:
+            pairs.append((destination, trips, 100.0 ** -_decimals(amount) / 12.0))
+        faults += wrong
+    return pairs, faults
 
 
 def _decimals(written: str) -> int:

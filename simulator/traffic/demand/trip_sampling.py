@@ -4,20 +4,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
-
-FloatArray = npt.NDArray[np.float64]
-LongArray = npt.NDArray[np.int64]
 
 
 def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.random.Generator) -> LongArray:
@@ -59,10 +56,6 @@ def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.rando
         bounds[-1] = total
     whole = np.floor(bounds + rng.random()).astype(np.int64)
     return whole[1:] - whole[:-1]
-
-
-BoolArray = npt.NDArray[np.bool_]
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -173,23 +166,20 @@ def _placed(
         notes.append(
             f"{table.title}: no zone of the roads but a node has the name of {named}: it is taken as that node"
         )
-    faults, left_out = [], []
-    if not known.all():
-        words = f"there is no such {zones.kind} among the roads"
-        faults += _unknown(table, origin, destination, zones)
-        left_out.append((words, ~known))
     within = known & (origin == destination)
     drivable = known & ~within
     joined = np.zeros(len(table), dtype=np.bool_)
     joined[drivable] = zones.joined(origin[drivable], destination[drivable], paths)
     apart = drivable & ~joined
-    if apart.any():
-        faults += _apart(table, apart, zones.kind)
-        left_out.append((f"no path leads from one {zones.kind} to the other", apart))
+    faults = _unknown(table, origin, destination, zones) + _apart(table, apart, zones.kind)
     if faults and taking.undrivable == "refuse":
         faults[-1] += '; undrivable = "leave_out" leaves such trips out and counts them'
         raise InputError(faults)
-    for words, which in [*left_out, (f"they begin and end in one {zones.kind}", within)]:
+    for words, which in (
+        (f"there is no such {zones.kind} among the roads", ~known),
+        (f"no path leads from one {zones.kind} to the other", apart),
+        (f"they begin and end in one {zones.kind}", within),
+    ):
         if which.any():
             trips, pairs = counted(float(table.trips[which].sum()), "trip"), counted(int(which.sum()), "pair")
             notes.append(f"{table.title}: {trips} ({pairs}) not driven: {words}")

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int32]
-LongArray = npt.NDArray[np.int64]
 
 SHOWN = 20
 """Maximum number of faults of one kind that are listed individually."""
@@ -65,9 +63,9 @@ class TripTable:
     def summed(self) -> "TripTable":
         """Sort entries, add up those that differ only in their trips, and note how many those were."""
         table = self.sorted()
-        keys = [key for key in (table.origin, table.destination, table.from_s, table.to_s) if key is not None]
-        first = np.ones(len(table), dtype=np.bool_)
-        first[1:] = np.any([key[1:] != key[:-1] for key in keys], axis=0)
+        keys = {name: getattr(table, name) for name in ("origin", "destination", "from_s", "to_s")}
+        keys = {name: values for name, values in keys.items() if values is not None}
+        first = ~pd.DataFrame(keys).duplicated().to_numpy(dtype=np.bool_)
         if first.all():
             return table
         again = table.row[~first]
@@ -88,7 +86,7 @@ class TripTable:
         """Total number of trips, those within a place included."""
         return float(self.trips.sum())
 
-    def kept(self, which: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> "TripTable":
+    def kept(self, which: BoolArray | npt.NDArray[np.intp]) -> "TripTable":
         """Return a table of the entries that a mask selects, or of those with the given indices in their order."""
         columns = {name: getattr(self, name) for name in _ENTRY_COLUMNS}
         return replace(self, **{name: values[which] for name, values in columns.items() if values is not None})
@@ -109,9 +107,6 @@ def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
     count = len(faults) if total is None else total
     shown = list(faults[:SHOWN])
     return shown if count <= len(shown) else [*shown, f"… and {count - len(shown):,} more like these"]
-
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,21 +137,10 @@ class Zones:
     def of_zones(cls, network: RoadNetwork) -> "Zones":
         """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
         carried = node_ids([data.get("zone") for _, data in network.graph.nodes(data=True)])
-        members: dict[str, list[int]] = {}
-        for node, name in enumerate(carried):
-            if name is not None:
-                members.setdefault(name, []).append(node)
-        sizes = [len(nodes) for nodes in members.values()]
-        offsets = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
-        nodes = np.array([node for held in members.values() for node in held], dtype=np.int32)
-        return cls(list(members), offsets, nodes, "zone")
-
-    @classmethod
-    def of_nodes(cls, network: RoadNetwork) -> "Zones":
-        """Return every node of a network as a separate zone, named by its key in the graph."""
-        names = [name or "" for name in node_ids(network.node_names)]
-        count = len(names)
-        return cls(names, np.arange(count + 1, dtype=np.int64), np.arange(count, dtype=np.int32), "node")
+        zone, names = pd.factorize(pd.Series(carried, dtype="object"))
+        nodes = np.argsort(zone, kind="stable")[np.count_nonzero(zone < 0) :].astype(np.int32)
+        sizes = np.bincount(zone[zone >= 0], minlength=len(names))
+        return cls(names.tolist(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes, "zone")
 
     @classmethod
     def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "Zones":
@@ -165,11 +149,12 @@ class Zones:
         If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers
         for the centroids at the edge of a region. See `borrowed`.
         """
-        zones, nodes = cls.of_zones(network), cls.of_nodes(network)
+        zones, nodes = cls.of_zones(network), [name or "" for name in node_ids(network.node_names)]
         known = set(zones.names)
         if not known & set(names):
-            return nodes
-        at = {name: node for node, name in enumerate(nodes.names)}
+            each = np.arange(len(nodes) + 1, dtype=np.int64)
+            return cls(nodes, each, each[:-1].astype(np.int32), "node")
+        at = {name: node for node, name in enumerate(nodes)}
         extra = [name for name in dict.fromkeys(names) if name not in known and name in at]
         return cls(
             zones.names + extra,

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
@@ -14,10 +13,9 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
+from simulator.traffic import FloatArray
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.paths import ShortestPaths
-
-FloatArray = npt.NDArray[np.float64]
 
 _PAIR_NBYTES = 64.0
 """Memory per pair of zones: eight numbers, including the temporary ones of the computation."""
@@ -125,8 +123,7 @@ def gravity_table(
     """
     zones = Zones.named_by(masses.names, network)
     number = zones.find(masses.names)
-    if np.any(number < 0):
-        lost = [masses.names[row] for row in np.flatnonzero(number < 0).tolist()]
+    if lost := [name for name, place in zip(masses.names, number.tolist(), strict=True) if place < 0]:
         words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"
         raise InputError(capped([f"{masses.file}: zone {name!r} {words}" for name in lost]))
     times = zones.mean_times(number, paths)
@@ -145,10 +142,7 @@ def gravity_table(
     if constraint == "doubly":
         trips = _balanced(weights, masses, attraction)
     else:
-        sent = masses.production > 0
-        trips = (
-            weights * np.divide(masses.production, weights.sum(axis=1), out=np.zeros(len(number)), where=sent)[:, None]
-        )
+        trips = weights * _ratio(masses.production, weights.sum(axis=1))[:, None]
     origin, destination = np.nonzero(trips > 0)
     return TripTable(
         masses.file,

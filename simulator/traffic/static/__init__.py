@@ -1,7 +1,1 @@
 """Stationary data owners: vehicles counted at detectors, people who checked in at places."""
-
-from simulator.traffic.static.owners import OwnerOptions, Owners, Static
-from simulator.traffic.static.rows import FileFormat, OwnerRows
-from simulator.traffic.static.sites import Sites, read_places
-
-__all__ = ["FileFormat", "OwnerOptions", "OwnerRows", "Owners", "Sites", "Static", "read_places"]

@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.tables import Table
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.static.rows import (
-    BoolArray,
     FileFormat,
-    FloatArray,
-    OwnerRows,
-    counts_of,
     expanded,
+    optional_numbers,
+    read_rows,
+    texts_of,
     without_duplicates,
 )
 from simulator.traffic.static.sites import Sites, place_rows
@@ -29,7 +29,7 @@ from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 
 def _arrivals(
-    rows: OwnerRows, *, start: str | float | None, unit_s: float, dwell_s: float | None
+    table: Table, *, start: str | float | None, unit_s: float, dwell_s: float | None
 ) -> tuple[FloatArray | None, BoolArray, list[str]]:
     """Read the times from which the owners in the rows of a table are present.
 
@@ -44,35 +44,35 @@ def _arrivals(
     InputError
         If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
     """
-    if not rows.has("time"):
-        return None, np.ones(len(rows), dtype=bool), []
-    at_s, wrong, numeric, naive = _seconds(rows, unit_s)
+    if not table.has("time"):
+        return None, np.ones(len(table), dtype=bool), []
+    at_s, wrong, numeric, naive = _seconds(table, unit_s)
     rule = "a number, as the others are" if numeric else "a date and time, as ISO 8601 has them"
-    rows.table.refuse("time", wrong, rule)
-    rows.table.check()
+    table.refuse("time", wrong, rule)
+    table.check()
     known = np.isfinite(at_s)
-    notes = [f"{rows.file}: {NAIVE}"] if naive else []
+    notes = [f"{table.file}: {NAIVE}"] if naive else []
     if not known.all():
         untimed = counted(int((~known).sum()), "row")
-        notes.append(f"{rows.file}: left out {untimed} without a time: {rows.words(~known)}")
+        notes.append(f"{table.file}: left out {untimed} without a time: {table.rows_in_words(~known)}")
     if not known.any():
-        raise InputError([f"{rows.file}: no row is left: none that counts has a time"])
-    zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=rows.file)
+        raise InputError([f"{table.file}: no row is left: none that counts has a time"])
+    zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=table.file)
     if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
-        raise InputError([f"{rows.file}: its times name no time zone, so start must name none, got {start!r}"])
+        raise InputError([f"{table.file}: its times name no time zone, so start must name none, got {start!r}"])
     with np.errstate(invalid="ignore"):
         at_s = at_s - zero
         gone = known & (at_s + (np.inf if dwell_s is None else dwell_s) <= 0)
     if gone.any():
         over = counted(int(gone.sum()), "row")
-        notes.append(f"{rows.file}: left out {over} whose time ends before the run starts")
+        notes.append(f"{table.file}: left out {over} whose time ends before the run starts")
     keep = known & ~gone
     if not keep.any():
-        raise InputError([f"{rows.file}: no row is left: every time ends before start = {start!r}"])
+        raise InputError([f"{table.file}: no row is left: every time ends before start = {start!r}"])
     return at_s, keep, notes
 
 
-def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_], bool, bool]:
+def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, BoolArray, bool, bool]:
     """Return times in seconds (NaN if empty), which are unreadable, whether they are numbers, and whether naive.
 
     Raises
@@ -80,17 +80,17 @@ def _seconds(rows: OwnerRows, unit_s: float) -> tuple[npt.NDArray[np.float64], n
     InputError
         If some rows name a time zone and others do not.
     """
-    column = rows.table.column("time")
+    column = table.column("time")
     if pd.api.types.is_datetime64_any_dtype(column):
         stamps = Times.from_column(column)
-        return stamps.seconds, np.zeros(len(rows), dtype=bool), False, stamps.naive
-    numbers, odd = rows.numbers("time")
+        return stamps.seconds, np.zeros(len(table), dtype=bool), False, stamps.naive
+    numbers, odd = optional_numbers(table, "time")
     if np.isfinite(numbers).sum() >= odd.sum():
         return numbers * unit_s, odd, True, False
-    text = rows.texts("time")
+    text = texts_of(table, "time")
     read = Times.from_text(text)
-    rows.table.refuse("time", read.without_zone, f"like the others: {MIXED_ZONES}")
-    rows.table.check()
+    table.refuse("time", read.without_zone, f"like the others: {MIXED_ZONES}")
+    table.check()
     return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
@@ -123,7 +123,7 @@ class OwnerOptions:
         Format of the file, and which of its rows are used.
     crs
         Coordinate system of `x` and `y`.
-        window
+    window
         (lon_min, lat_min, lon_max, lat_max) in degrees: rows outside are left out.
     duplicates
         Handling of rows with the same place, period, time and owner; None for "refuse" if rows have counts, and for
@@ -170,7 +170,7 @@ class Owners:
     """
 
     sites: Sites
-    site: npt.NDArray[np.int32]
+    site: IntArray
     arrive_s: FloatArray | None = None
     leave_s: FloatArray | None = None
     remarks: tuple[str, ...] = ()
@@ -193,20 +193,25 @@ class Owners:
         InputError
             For any fault in the file, with file, row, rule and value.
         """
-        rows = OwnerRows.from_file(file, columns=reading.columns, format_=reading.format)
-        rows, site, sites, notes = place_rows(rows, crs=crs, given=reading.crs, window=reading.window)
-        count = counts_of(rows) if rows.has("count") else None
-        arrive_s, keep, more = _arrivals(rows, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s)
-        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
-        keep, again = without_duplicates(rows, site, arrive_s, count, rule=reading.duplicates)
+        table, chosen = read_rows(file, columns=reading.columns, format_=reading.format)
+        table, site, sites, notes = place_rows(table, chosen, crs=crs, given=reading.crs, window=reading.window)
+        count = None
+        if table.has("count"):
+            count = table.checked_numbers("count", at_least=0)
+            table.check()
+        arrive_s, keep, more = _arrivals(
+            table, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s
+        )
+        table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        keep, again = without_duplicates(table, site, arrive_s, count, rule=reading.duplicates)
         notes += more + again
         if reading.one_per == "owner":
-            last = _last_of_each(rows, arrive_s, keep)
+            last = _last_of_each(table, arrive_s, keep)
             owners, of_rows = counted(int(last.sum()), "owner"), counted(int(keep.sum()), "row")
-            notes.append(f"{rows.file}: {owners}, each where it was last in {of_rows}")
+            notes.append(f"{table.file}: {owners}, each where it was last in {of_rows}")
             keep = last
-        rows, site, arrive_s, count = rows.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
-        number, rounded = expanded(rows, site, arrive_s, count, fractions=reading.fractions)
+        table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
+        number, rounded = expanded(table, site, arrive_s, count, fractions=reading.fractions)
         notes += rounded
         if number is not None:
             site = np.repeat(site, number)
@@ -230,7 +235,7 @@ class Owners:
         """Extent of the places that have owners: (x_min, y_min, x_max, y_max) in metres."""
         return self.sites.bounds(self.at_sites() > 0)
 
-    def at_sites(self) -> npt.NDArray[np.int64]:
+    def at_sites(self) -> LongArray:
         """Return the total number of owners of each site, (sites,) int64."""
         return np.bincount(self.site, minlength=len(self.sites))
 
@@ -249,20 +254,14 @@ def _taken(column: FloatArray | None, keep: BoolArray) -> FloatArray | None:
     return None if column is None else column[keep]
 
 
-def _last_of_each(rows: OwnerRows, arrive_s: FloatArray | None, keep: BoolArray) -> BoolArray:
+def _last_of_each(table: Table, arrive_s: FloatArray | None, keep: BoolArray) -> BoolArray:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
-    owner = rows.texts("owner")
-    rows.table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
-    rows.table.check()
-    code = owner.astype("category").cat.codes.to_numpy()
-    place = np.flatnonzero(keep)
-    time = np.zeros(len(place)) if arrive_s is None else arrive_s[place]
-    order = place[np.lexsort((place, time, code[place]))]
-    ends = np.ones(len(order), dtype=bool)
-    ends[:-1] = code[order[1:]] != code[order[:-1]]
-    last = np.zeros(len(rows), dtype=bool)
-    last[order[ends]] = True
-    return last
+    owner = texts_of(table, "owner")
+    table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
+    table.check()
+    moves = pd.DataFrame({"owner": owner.array, "time": 0.0 if arrive_s is None else arrive_s})[keep]
+    last = moves.sort_values("time", kind="stable").drop_duplicates("owner", keep="last").index
+    return np.isin(np.arange(len(table)), last)
 
 
 class Static:
@@ -277,17 +276,17 @@ class Static:
         Data owners, with their places and times.
     clock
         Conversion between ticks and seconds.
+
+    Attributes
+    ----------
+    vehicles
+        Number of owners in the table.
     """
 
     def __init__(self, owners: Owners, *, clock: Clock) -> None:
-        self._owners, self._clock = owners, clock
-        self._env: simpy.Environment | None = None
+        self._owners, self._clock, self.vehicles = owners, clock, len(owners)
+        self._env = simpy.Environment()
         self._seen: tuple[float, VehicleStates] | None = None
-
-    @property
-    def vehicles(self) -> int:
-        """Number of owners in the table."""
-        return len(self._owners)
 
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`."""
@@ -310,7 +309,7 @@ class Static:
         self._seen = now_s, places
         return places
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return 0 m/s for every owner, (departed,): data owners do not move."""
         return np.zeros(self._come(self._now_s))
 
@@ -343,19 +342,14 @@ class Static:
         """Do nothing: the engine holds no resources outside this process."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for owners."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for owners, and for their places."""
         arrays = (self._owners.site, self._owners.arrive_s, self._owners.leave_s)
-        return sum(array.nbytes for array in arrays if array is not None)
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for the owners' places."""
-        return int(self._owners.sites.xy.nbytes)
+        return sum(array.nbytes for array in arrays if array is not None), self._owners.sites.xy.nbytes
 
     @property
     def _now_s(self) -> float:
-        return 0.0 if self._env is None else self._clock.seconds(self._env.now)
+        return self._clock.seconds(self._env.now)
 
     def _come(self, now_s: float) -> int:
         """Count the owners that have come by now; owners are numbered in that order."""

@@ -3,24 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import MOST_EXACT, Table, numbers_in
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
 """Texts that mark a missing number, in lower case."""
 _WHOLE = 1e-9
-
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -42,103 +38,73 @@ class FileFormat:
     where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class OwnerRows:
-    """Rows of a table of data owners.
+def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, BoolArray]:
+    """Read the mapped columns of a file.
 
-    Attributes
+    Parameters
     ----------
-    table
-        The mapped columns: text, or the types of a Parquet file. `where` followed by a column's name is a filter.
-    chosen
-        (rows,) bool: rows that satisfy `where`.
+    file
+        File to read; its suffix determines the format, as in `Table.from_file`.
+    columns
+        Map from our name of a column to the file's name or number.
+    format_
+        Format of the file, and which rows are used.
+
+    Returns
+    -------
+    tuple
+        The mapped columns: text, or the types of a Parquet file (`where` followed by a column's name is a filter); and
+        (rows,) bool: rows that satisfy `where`, at least one.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, lacks a column, or holds no row to use.
     """
+    if not format_.header and (named := [name for name in columns.values() if isinstance(name, str)]):
+        words = "columns of a file without header are known by number"
+        raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
+    filters = {f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where}
+    wanted = {**columns, **filters}
+    # The values of text files are text anyway; this decodes the bytes of a Parquet file.
+    text = tuple(wanted) if Path(file).suffix.lower() == ".parquet" else None
+    table = Table.from_file(
+        file, columns=wanted, text=text, separator=format_.separator, header=format_.header, missing=[""]
+    )
+    chosen = np.ones(len(table), dtype=bool)
+    for name, values in zip(filters, format_.where.values(), strict=True):
+        chosen &= _holds(table.column(name), values)
+    if not chosen.any():
+        conditions = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
+        raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {conditions}"])
+    return table, chosen
 
-    table: Table
-    chosen: BoolArray
 
-    @classmethod
-    def from_file(cls, file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> Self:
-        """Read the mapped columns of a file.
+def optional_numbers(table: Table, name: str) -> tuple[FloatArray, BoolArray]:
+    """Read a column as numbers.
 
-        Parameters
-        ----------
-        file
-            File to read; its suffix determines the format, as in `Table.from_file`.
-        columns
-            Map from our name of a column to the file's name or number.
-        format_
-            Format of the file, and which rows are used.
+    Returns
+    -------
+    tuple
+        (rows,) float64, NaN where there is no number; and (rows,) bool, whether a value is not a number.
+    """
+    column = table.column(name)
+    numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    wrong = ~np.isfinite(numbers)
+    numbers[wrong] = np.nan
+    missing = column[wrong].isna() | column[wrong].astype("str").str.strip().str.lower().isin(NOTHING)
+    wrong[wrong] = ~missing.to_numpy(dtype=bool)
+    return numbers, wrong
 
-        Raises
-        ------
-        InputError
-            If the file cannot be read, lacks a column, or holds no row to use.
-        """
-        if not format_.header and (named := [name for name in columns.values() if isinstance(name, str)]):
-            words = "columns of a file without header are known by number"
-            raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
-        filters = {
-            f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where
-        }
-        wanted = {**columns, **filters}
-        # The values of text files are text anyway; this decodes the bytes of a Parquet file.
-        text = tuple(wanted) if Path(file).suffix.lower() == ".parquet" else None
-        table = Table.from_file(
-            file, columns=wanted, text=text, separator=format_.separator, header=format_.header, missing=[""]
-        )
-        chosen = np.ones(len(table), dtype=bool)
-        for name, values in zip(filters, format_.where.values(), strict=True):
-            chosen &= _holds(table.column(name), values)
-        if not chosen.any():
-            conditions = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
-            raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {conditions}"])
-        return cls(table, chosen)
 
-    @property
-    def file(self) -> str:
-        """File name as the user gave it, for messages."""
-        return self.table.file
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-    def has(self, name: str) -> bool:
-        """Return whether a column of this name is mapped."""
-        return self.table.has(name)
-
-    def kept(self, keep: BoolArray) -> Self:
-        """Return only the rows selected by `keep`, (rows,) bool; they keep their numbers in the file."""
-        return type(self)(self.table.kept(keep), self.chosen[keep])
-
-    def numbers(self, name: str) -> tuple[FloatArray, BoolArray]:
-        """Read a column as numbers.
-
-        Returns
-        -------
-        tuple
-            (rows,) float64, NaN where there is no number; and (rows,) bool, whether a value is not a number.
-        """
-        column = self.table.column(name)
-        numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-        wrong = ~np.isfinite(numbers)
-        numbers[wrong] = np.nan
-        missing = column[wrong].isna() | column[wrong].astype("str").str.strip().str.lower().isin(NOTHING)
-        wrong[wrong] = ~missing.to_numpy(dtype=bool)
-        return numbers, wrong
-
-    def texts(self, name: str) -> "pd.Series[str]":
-        """Read a column as text without surrounding blanks; NA where a value is empty."""
-        column = self.table.column(name)
-        whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-MOST_EXACT, MOST_EXACT).all()
-        if whole and (column.dropna() % 1 == 0).all():
-            column = column.astype("Int64")  # numeric names in a column with empty values
-        text: pd.Series[str] = column.astype("string").str.strip()
-        return text.mask(text == "")
-
-    def words(self, chosen: BoolArray) -> str:
-        """List rows by their numbers in the file, at most the first 20."""
-        return self.table.rows_in_words(chosen)
+def texts_of(table: Table, name: str) -> "pd.Series[str]":
+    """Read a column as text without surrounding blanks; NA where a value is empty."""
+    column = table.column(name)
+    whole = pd.api.types.is_float_dtype(column) and column.dropna().between(-MOST_EXACT, MOST_EXACT).all()
+    if whole and (column.dropna() % 1 == 0).all():
+        column = column.astype("Int64")  # numeric names in a column with empty values
+    text: pd.Series[str] = column.astype("string").str.strip()
+    return text.mask(text == "")
 
 
 def _number(column: str, file: str) -> int:
@@ -147,38 +113,20 @@ def _number(column: str, file: str) -> int:
     raise InputError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
 
 
-def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> npt.NDArray[np.bool_]:
+def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> BoolArray:
     """Return which rows hold one of the values: numbers are compared as numbers, all other values as text."""
-    found = np.zeros(len(column), dtype=bool)
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-    others = [str(value) if isinstance(value, str) else str(value).lower() for value in values]
-    if numbers:
-        found |= numbers_in(column).isin(numbers).to_numpy(dtype=bool)
+    truths = [str(value).lower() for value in values if isinstance(value, bool)]
     text = column.astype("string").str.strip()
-    if any(isinstance(value, bool) for value in values):
-        found |= text.str.lower().isin(others).to_numpy(dtype=bool)
-    found |= text.isin([value for value in values if isinstance(value, str)]).to_numpy(dtype=bool)
-    return found
-
-
-def counts_of(rows: OwnerRows) -> FloatArray:
-    """Read the counts, (rows,) float64, finite and 0 or more.
-
-    Raises
-    ------
-    InputError
-        If any row has another value; the message lists the rows.
-    """
-    count, _ = rows.numbers("count")
-    rows.table.refuse("count", np.isnan(count), "a number")
-    rows.table.refuse("count", count < 0, "at least 0")
-    rows.table.check()
-    return count
+    found = text.isin([value for value in values if isinstance(value, str)]) | text.str.lower().isin(truths)
+    if numbers:
+        found |= numbers_in(column).isin(numbers)
+    return found.to_numpy(dtype=bool)
 
 
 def without_duplicates(
-    rows: OwnerRows,
-    site: npt.NDArray[np.int32],
+    table: Table,
+    site: IntArray,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
@@ -188,7 +136,7 @@ def without_duplicates(
 
     Parameters
     ----------
-    rows
+    table
         Rows to use.
     site, arrive_s, count
         (rows,) each, or None if the file does not have the column.
@@ -205,14 +153,13 @@ def without_duplicates(
     InputError
         If there are duplicates and the rule refuses them.
     """
-    everything = np.ones(len(rows), dtype=bool)
-    distinct_by = [name for name in ("period", "time", "owner") if rows.has(name)]
+    everything = np.ones(len(table), dtype=bool)
+    distinct_by = [name for name in ("period", "time", "owner") if table.has(name)]
     if count is None and not distinct_by:
         return everything, []  # only the owners' places are known
-    keys: dict[str, object] = {"site": site}
+    frame = pd.DataFrame({"site": site})
     for name in distinct_by:
-        keys[name] = arrive_s if name == "time" else pd.factorize(rows.texts(name))[0]
-    frame = pd.DataFrame(keys)
+        frame[name] = arrive_s if name == "time" else texts_of(table, name).array
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []
@@ -221,33 +168,29 @@ def without_duplicates(
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
         missing = "" if distinct_by else "; name the column that distinguishes rows of a place as columns.period"
-        request = f"{rows.file}: {number}: {rows.words(repeated)}; state how to treat them: duplicates = "
+        request = f"{table.file}: {number}: {table.rows_in_words(repeated)}; state how to treat them: duplicates = "
         raise InputError([f'{request}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
-        return everything, [f"{rows.file}: {number}: each counts"]
-    if rule == "greatest" and count is not None:
-        frame["less"], frame["row"] = -count, np.arange(len(rows))
-        order = frame.sort_values([*keys, "less", "row"], kind="stable")
-        keep = np.zeros(len(rows), dtype=bool)
-        keep[order["row"][~order.duplicated(list(keys))].to_numpy()] = True
-    else:
-        keep = ~frame.duplicated(keep="last" if rule == "last" else "first").to_numpy()
-    return keep, [f"{rows.file}: {number}: the {rule} of each counts"]
+        return everything, [f"{table.file}: {number}: each counts"]
+    order = np.argsort(-count, kind="stable") if rule == "greatest" and count is not None else np.arange(len(table))
+    keep = np.empty(len(table), dtype=bool)
+    keep[order] = ~frame.iloc[order].duplicated(keep="last" if rule == "last" else "first").to_numpy()
+    return keep, [f"{table.file}: {number}: the {rule} of each counts"]
 
 
 def expanded(
-    rows: OwnerRows,
-    site: npt.NDArray[np.int32],
+    table: Table,
+    site: IntArray,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
     fractions: str,
-) -> tuple[IntArray | None, list[str]]:
+) -> tuple[LongArray | None, list[str]]:
     """Return the number of owners each row stands for.
 
     Parameters
     ----------
-    rows, site, arrive_s, count
+    table, site, arrive_s, count
         Rows, with the site, time and count of each.
     fractions
         "refuse", or "nearest": the total of each place and time is rounded, halves to even, and the last row takes the
@@ -263,30 +206,20 @@ def expanded(
     InputError
         If counts are not whole and `fractions` is "refuse", or there are too many owners.
     """
-    total = float(len(rows)) if count is None else float(count.sum())
+    total = float(len(table)) if count is None else float(count.sum())
     if fault := too_many(total):
         hint = "choose rows with where or window, or take a part of them"
-        raise InputError([f"{rows.file}: a vehicle is a data owner: {fault}; {hint}"])
+        raise InputError([f"{table.file}: a vehicle is a data owner: {fault}; {hint}"])
     if count is None:
         return None, []
     broken = np.abs(count - np.rint(count)) > _WHOLE
     if not broken.any():
         return np.rint(count).astype(np.int64), []
     if fractions == "refuse":
-        raise InputError(rows.table.faults("count", broken, 'whole; or take the nearest, fractions = "nearest"'))
-    keys: list[npt.NDArray[Any]] = [site] if arrive_s is None else [arrive_s, site]
-    order = np.lexsort(keys[::-1])
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
+        raise InputError(table.faults("count", broken, 'whole; or take the nearest, fractions = "nearest"'))
+    keys = [site] if arrive_s is None else [arrive_s, site]
     # Rounding the running total of each place gives whole numbers that add up to the rounded total.
-    so_far = np.cumsum(count[order])
-    starts = np.flatnonzero(first)
-    before = np.concatenate(([0.0], so_far))[starts]
-    sizes = np.diff(np.append(starts, len(order)))
-    running = np.rint(np.round(so_far - np.repeat(before, sizes), 6)).astype(np.int64)
-    number = np.diff(running, prepend=0)
-    number[starts] = running[starts]
-    whole = np.empty(len(order), dtype=np.int64)
-    whole[order] = number
+    running = pd.Series(count).groupby(keys).cumsum().round(6).round()
+    whole = running.groupby(keys).diff().fillna(running).to_numpy().astype(np.int64)
     counts = counted(int(broken.sum()), "count is", "counts are")
-    return whole, [f"{rows.file}: {counts} not whole: the total of each place is rounded"]
+    return whole, [f"{table.file}: {counts} not whole: the total of each place is rounded"]

@@ -13,8 +13,10 @@ import pyproj
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.files.tables import Table
 from simulator.roads.projection import crs_about, utm_about
-from simulator.traffic.static.rows import BoolArray, FileFormat, FloatArray, OwnerRows
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
+from simulator.traffic.static.rows import FileFormat, optional_numbers, read_rows, texts_of
 from simulator.traffic.trace.fixes import transformed
 
 SIDE_M = 1000.0
@@ -53,47 +55,10 @@ class Sites:
         xy = np.column_stack([(np.arange(len(names)) + 0.5) * SIDE_M, np.full(len(names), SIDE_M / 2)])
         return cls(names, xy, crs_about((0.0, 0.0)), SIDE_M)
 
-    @classmethod
-    def on_the_globe(
-        cls, names: list[str] | None, lon: FloatArray, lat: FloatArray, *, crs: pyproj.CRS | None, file: str
-    ) -> Self:
-        """Project geographic places.
-
-        Parameters
-        ----------
-        names
-            One name per place, or None.
-        lon, lat
-            (places,) float64, WGS84 degrees.
-        crs
-            Coordinate system to project to; if None, the UTM zone of the places' middle.
-        file
-            File name for messages.
-
-        Raises
-        ------
-        InputError
-            If the places are too far apart for one city, or where no city is.
-        """
-        if crs is None:
-            check_one_city(lon, lat, file=file)
-            crs = utm_about(lon, lat, what=file)
-        return cls(names, transformed(lon, lat, "EPSG:4326", crs), crs)
-
-    @classmethod
-    def on_the_plane(
-        cls, names: list[str] | None, x: FloatArray, y: FloatArray, *, given: str, crs: pyproj.CRS | None
-    ) -> Self:
-        """Transform planar places, (places,) metres in the system `given`, to `crs` if the two differ."""
-        known = pyproj.CRS.from_user_input(given)
-        if crs is None or crs == known:
-            return cls(names, np.column_stack([x, y]), known)
-        return cls(names, transformed(x, y, known, crs), crs)
-
     def __len__(self) -> int:
         return len(self.xy)
 
-    def bounds(self, used: npt.NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    def bounds(self, used: BoolArray) -> tuple[float, float, float, float]:
         """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
@@ -125,7 +90,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
         raise InputError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
 
 
-def natural_order(names: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def natural_order(names: npt.ArrayLike) -> LongArray:
     """Return the natural order of names, with numbers in them compared by value; (names,) int64."""
     texts = [str(name) for name in np.asarray(names, dtype=object)]
     return np.array(sorted(range(len(texts)), key=lambda i: _natural(texts[i])), dtype=np.int64)
@@ -137,18 +102,21 @@ def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
 
 
 def place_rows(
-    rows: OwnerRows,
+    table: Table,
+    chosen: BoolArray,
     *,
     crs: pyproj.CRS | None,
     given: str | None,
     window: tuple[float, float, float, float] | None = None,
-) -> tuple[OwnerRows, npt.NDArray[np.int32], Sites, list[str]]:
+) -> tuple[Table, IntArray, Sites, list[str]]:
     """Determine the sites of rows.
 
     Parameters
     ----------
-    rows
+    table
         Rows with `place`, or `lon` and `lat`, or `x` and `y`, or a place and coordinates.
+    chosen
+        (rows,) bool: rows whose sites are used.
     crs
         Coordinate system to project to; None to choose one.
     given
@@ -168,71 +136,74 @@ def place_rows(
         If coordinates are not numbers or are out of range, or no row is left.
     """
     notes: list[str] = []
-    axes = ("lon", "lat") if rows.has("lon") else ("x", "y") if rows.has("x") else ()
-    keep = np.ones(len(rows), dtype=bool)
-    east, north = _coordinates(rows, axes) if axes else (np.zeros(0), np.zeros(0))
+    axes = ("lon", "lat") if table.has("lon") else ("x", "y") if table.has("x") else ()
+    keep = np.ones(len(table), dtype=bool)
+    east, north = _coordinates(table, chosen, axes) if axes else (np.zeros(0), np.zeros(0))
     if axes:
         known = np.isfinite(east) & np.isfinite(north)
-        _left_out(notes, rows, rows.chosen & ~known, f"without {axes[0]} and {axes[1]}")
+        _left_out(notes, table, chosen & ~known, f"without {axes[0]} and {axes[1]}")
         keep &= known
     if window is not None:
         inside = (east >= window[0]) & (east <= window[2]) & (north >= window[1]) & (north <= window[3])
-        _left_out(notes, rows, rows.chosen & keep & ~inside, "outside the window")
+        _left_out(notes, table, chosen & keep & ~inside, "outside the window")
         keep &= inside
-    name = rows.texts("place") if rows.has("place") else None
+    name = texts_of(table, "place") if table.has("place") else None
     if name is not None:
         named = name.notna().to_numpy(dtype=bool)
-        _left_out(notes, rows, rows.chosen & keep & ~named, "without a place")
+        _left_out(notes, table, chosen & keep & ~named, "without a place")
         keep &= named
-    if not (keep & rows.chosen).any():
+    if not (keep & chosen).any():
         within = "" if window is None else f" in the window {list(window)}"
-        raise InputError([f"{rows.file}: no row is left: none of the selected rows has a place{within}"])
+        raise InputError([f"{table.file}: no row is left: none of the selected rows has a place{within}"])
     site, first, names = _distinct(name, east, north, keep)
-    used = keep & rows.chosen
+    used = keep & chosen
     if not axes:
         sites = Sites.in_a_row(names or [])
     else:
         x, y = east[first], north[first]
-        if axes[0] == "x":
-            sites = Sites.on_the_plane(names, x, y, given=given or "", crs=crs)
-        else:
-            places = np.unique(site[used])
+        written_in = pyproj.CRS.from_user_input("EPSG:4326" if axes[0] == "lon" else given)
+        if crs is None and axes[0] == "x":
+            crs = written_in
+        elif crs is None:
             # The UTM zone is that of the places in use; other places may be far away.
-            crs = crs or Sites.on_the_globe(None, x[places], y[places], crs=None, file=rows.file).crs
-            sites = Sites.on_the_globe(names, x, y, crs=crs, file=rows.file)
+            places = np.unique(site[used])
+            check_one_city(x[places], y[places], file=table.file)
+            crs = utm_about(x[places], y[places], what=table.file)
+        xy = np.column_stack([x, y]) if crs == written_in else transformed(x, y, written_in, crs)
+        sites = Sites(names, xy, crs)
         several = len(np.unique(site[((east != x[site]) | (north != y[site])) & used])) if names is not None else 0
         if several:
             places_have = counted(several, "place has", "places have")
-            notes.append(f"{rows.file}: {places_have} more than one coordinate; each is where it is first")
-    return rows.kept(used), site[used].astype(np.int32), sites, notes
+            notes.append(f"{table.file}: {places_have} more than one coordinate; each is where it is first")
+    return table.kept(used), site[used].astype(np.int32), sites, notes
 
 
-def _left_out(notes: list[str], rows: OwnerRows, which: BoolArray, why: str) -> None:
+def _left_out(notes: list[str], table: Table, which: BoolArray, why: str) -> None:
     if which.any():
-        notes.append(f"{rows.file}: left out {counted(int(which.sum()), 'row')} {why}: {rows.words(which)}")
+        notes.append(f"{table.file}: left out {counted(int(which.sum()), 'row')} {why}: {table.rows_in_words(which)}")
 
 
-def _coordinates(rows: OwnerRows, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
+def _coordinates(table: Table, chosen: BoolArray, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
     """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
-    (east, odd_east), (north, odd_north) = rows.numbers(axes[0]), rows.numbers(axes[1])
+    (east, odd_east), (north, odd_north) = (optional_numbers(table, axis) for axis in axes)
     unit = "degrees" if axes[0] == "lon" else "metres"
     for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
-        rows.table.refuse(axis, odd & rows.chosen, f"a number of {unit}")
+        table.refuse(axis, odd & chosen, f"a number of {unit}")
     if axes[0] == "lon":
         far_east, far_north = np.abs(east) > 180, np.abs(north) > 90
-        outside = far_north & rows.chosen
+        outside = far_north & chosen
         far = (np.abs(north) > 180) | (np.abs(east) > 90)
-        hint = ": are lon and lat swapped?" if outside.any() and not far[rows.chosen].any() else ""
-        rows.table.refuse("lon", far_east & rows.chosen, f"within -180 and 180{hint}")
-        rows.table.refuse("lat", outside, f"within -90 and 90{hint}")
+        hint = ": are lon and lat swapped?" if outside.any() and not far[chosen].any() else ""
+        table.refuse("lon", far_east & chosen, f"within -180 and 180{hint}")
+        table.refuse("lat", outside, f"within -90 and 90{hint}")
         east[far_east | far_north], north[far_east | far_north] = np.nan, np.nan
-    rows.table.check()
+    table.check()
     return east, north
 
 
 def _distinct(
     name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: BoolArray
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[str] | None]:
+) -> tuple[LongArray, LongArray, list[str] | None]:
     """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)
     site = np.zeros(len(keep), dtype=np.int64)
@@ -243,11 +214,8 @@ def _distinct(
         return site, rows[first], None
     codes, found = pd.factorize(name[keep])
     order = natural_order(found)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    site[rows] = rank[codes]
-    first = np.full(len(order), len(keep), dtype=np.int64)
-    np.minimum.at(first, site[rows], rows)
+    site[rows] = np.argsort(order)[codes]
+    first = rows[np.unique(site[rows], return_index=True)[1]]
     return site, first, [str(found[i]) for i in order]
 
 
@@ -286,8 +254,8 @@ def read_places(
         For any fault in the file, with file, row, rule and value.
     """
     ours = {"place" if key == "name" else key: column for key, column in columns.items()}
-    rows = OwnerRows.from_file(file, columns=ours, format_=format_)
-    _, site, sites, notes = place_rows(rows, crs=crs, given=given)
+    table, chosen = read_rows(file, columns=ours, format_=format_)
+    _, site, sites, notes = place_rows(table, chosen, crs=crs, given=given)
     used = np.unique(site)
     names = sites.names or []
     return Sites([names[place] for place in used.tolist()], sites.xy[used], sites.crs), notes

@@ -4,21 +4,21 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.readers.sumo import NetFrame
+from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 from simulator.traffic.sumo.server import Events, SumoClient, SumoServer
 from simulator.traffic.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
+from simulator.traffic.trace.fixes import transformed
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
@@ -27,12 +27,6 @@ _COUNTED = (
     ("vehicle in a collision", "vehicles in collisions"),
     ("emergency stop", "emergency stops"),
 )
-
-
-class _Look(NamedTuple):
-    tick: int
-    places: VehicleStates
-    speed_mps: npt.NDArray[np.float64]
 
 
 class Sumo:
@@ -57,6 +51,11 @@ class Sumo:
         The city's link of each edge, by SUMO's id; empty if the roads have another source.
     crs
         The city's coordinate system, if it differs from the network's.
+
+    Attributes
+    ----------
+    vehicles
+        Maximum number of vehicles in the whole run.
     """
 
     def __init__(
@@ -69,23 +68,17 @@ class Sumo:
         link_of: Mapping[str, int],
         crs: pyproj.CRS | None = None,
     ) -> None:
-        self._inputs, self._insertions, self._frame, self._clock = inputs, insertions, frame, clock
-        self._to_city = None
-        if crs is not None and crs != frame.crs:
-            self._to_city = pyproj.Transformer.from_crs(frame.crs, crs, always_xy=True)
+        self._inputs, self._insertions, self._clock = inputs, insertions, clock
+        self._frame, self._crs = frame, crs
+        self.vehicles = insertions.most
         self._registry = VehicleRegistry(insertions.most, insertions.unscheduled)
         self._link_of, self._edges = link_of, Edges((), link_of)
         self._server: SumoServer | None = None
         self._env: simpy.Environment | None = None
-        self._next_tick = 0
-        self._last_look: _Look | None = None
+        self._next_tick, self._looked_tick = 0, -1
+        self._last_look: tuple[VehicleStates, FloatArray]
         self._counted: Counter[str] = Counter()
         self._edges_off_roads = self._signals = 0
-
-    @property
-    def vehicles(self) -> int:
-        """Maximum number of vehicles in the whole run."""
-        return self._insertions.most
 
     @property
     def files(self) -> tuple[Path, ...]:
@@ -94,14 +87,9 @@ class Sumo:
         return (*inputs.others, *inputs.routes, *inputs.additional, *self._insertions.included)
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held in this process for vehicles; SUMO's own memory is not counted."""
-        return self._registry.nbytes
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held in this process for routes: 0, SUMO holds them."""
-        return 0
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held in this process for vehicles, and 0 for routes, which SUMO holds."""
+        return self._registry.nbytes, 0
 
     def start(self, env: simpy.Environment) -> None:
         """Start SUMO, and add the process that steps it to `env`.
@@ -166,14 +154,14 @@ class Sumo:
         registry.schedule(now_s)
         for vehicle in events.departed:
             row = registry.depart(vehicle, now_s)
-            if registry.last_edge[row] == UNKNOWN:
+            if registry.rows["last_edge"][row] == UNKNOWN:
                 registry.settle(
                     row, *(self._edges.number(edge, client.edge_ends) for edge in client.route_ends(vehicle))
                 )
         for vehicle in events.teleport_starts:
-            registry.vanish(vehicle)
+            registry.change(vehicle, State.ABSENT)
         for vehicle in events.teleport_ends:
-            registry.reappear(vehicle)
+            registry.change(vehicle, State.ON_ROAD)
         for vehicle in events.arrived:
             registry.arrive(vehicle, now_s)
         self._counted["teleport"] += len(events.teleport_starts)
@@ -184,11 +172,10 @@ class Sumo:
         """Record loaded vehicles at SUMO's clock time `clock_s`, which after a step is the time of the next step."""
         gone = set(events.departed)
         for vehicle in events.loaded:
-            planned = client.planned(vehicle)
             # The delay counts up to the departure or, before it, up to SUMO's clock; below 0 if departure is in the
             # future.
-            scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - planned.delay_s
-            ends = (self._edges.number(edge, client.edge_ends) for edge in (planned.first_edge, planned.last_edge))
+            scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - client.delay_s(vehicle)
+            ends = (self._edges.number(edge, client.edge_ends) for edge in client.route_ends(vehicle))
             self._registry.load(vehicle, scheduled_s, *ends)
 
     def places(self) -> VehicleStates:
@@ -197,51 +184,47 @@ class Sumo:
         A vehicle on an edge of the roads has the edge's link. A vehicle within a junction, or on an edge that is not
         part of the roads, has no link.
         """
-        return self._look().places
+        return self._look()[0]
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return SUMO's speed of every departed vehicle, (departed,) m/s, 0 off the road."""
-        return self._look().speed_mps
+        return self._look()[1]
 
-    def _look(self) -> _Look:
-        if self._last_look is None or self._last_look.tick != self._next_tick:
-            self._last_look = self._request_vehicles()
+    def _look(self) -> tuple[VehicleStates, FloatArray]:
+        """Return places and speeds, which SUMO is asked for once a tick."""
+        if self._looked_tick != self._next_tick:
+            self._last_look, self._looked_tick = self._request_vehicles(), self._next_tick
         return self._last_look
 
-    def _request_vehicles(self) -> _Look:
+    def _request_vehicles(self) -> tuple[VehicleStates, FloatArray]:
         registry, edges = self._registry, self._edges
         with self._asking("asked for its vehicles") as client:
             self._reconcile(client)
             seen = client.vehicles()
-        numbers = [registry.row_of(vehicle) for vehicle in seen.vehicles]
-        rows = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
+        rows = np.array([registry.row_of(vehicle) for vehicle in seen["vehicle"]], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
-        state = registry.state.copy()
+        state = registry.rows["state"].copy()
         driving_now = np.zeros(len(state), dtype=bool)
         driving_now[rows] = True
         state[(state == State.ON_ROAD) & ~driving_now] = State.ABSENT
         link = np.full(len(state), -1, dtype=np.int32)
         xy = np.full((len(state), 2), np.nan)
-        for which, (links, ends) in (
-            (state == State.WAITING, edges.starts(registry.first_edge)),
-            (state == State.ARRIVED, edges.finishes(registry.last_edge)),
-        ):
-            link[which], xy[which] = links[which], ends[which]
-        xy[rows] = seen.xy[known]
-        link[rows] = np.array([edges.link(edge) for edge in seen.edges], dtype=np.int32)[known]
+        for end, edge, point in ((State.WAITING, "first_edge", slice(0, 2)), (State.ARRIVED, "last_edge", slice(2, 4))):
+            which = state == end
+            links, ends = edges.ends(registry.rows[edge][which])
+            link[which], xy[which] = links, ends[:, point]
+        xy[rows] = seen[["x", "y"]].to_numpy()[known]
+        link[rows] = np.array([edges.link(edge) for edge in seen["edge"]], dtype=np.int32)[known]
         speed = np.zeros(len(state))
-        speed[rows] = seen.speed_mps[known]
-        return _Look(self._next_tick, VehicleStates.from_coordinates(state, self._in_city(xy), link), speed)
+        speed[rows] = np.maximum(seen["speed_mps"].to_numpy()[known], 0.0)
+        return VehicleStates.from_coordinates(state, self._in_city(xy), link), speed
 
-    def _in_city(self, xy: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def _in_city(self, xy: FloatArray) -> FloatArray:
         xy = self._frame.to_city(xy)
-        if self._to_city is None:
+        if self._crs is None or self._crs == self._frame.crs:
             return xy
-        known = np.isfinite(xy).all(axis=1)
-        if known.any():
-            xy[known] = np.column_stack(self._to_city.transform(xy[known, 0], xy[known, 1]))
-        return xy
+        return transformed(xy[:, 0], xy[:, 1], self._frame.crs, self._crs)
 
     def _reconcile(self, client: SumoClient) -> None:
         """Update the waiting vehicles: SUMO does not report vehicles that it discarded before they departed."""

@@ -10,13 +10,13 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from simulator.files.errors import InputError
-from simulator.files.extras import import_extra, record_extra
+from simulator.files.extras import record_extra
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_file import number, read_number, seconds
+from simulator.roads.readers.tntp_files import finite_number
+from simulator.traffic.demand.sumo_file import read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 NEEDED = 'engine = "sumo" needs SUMO'
@@ -36,17 +36,6 @@ def sumo_command() -> list[str]:
         raise InputError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
-
-
-def traci_constants() -> Any:
-    """Return the numeric codes of SUMO's variables, from the package traci.
-
-    Raises
-    ------
-    InputError
-        If it is not installed.
-    """
-    return import_extra("traci.constants", needed=NEEDED, extra="sumo")
 
 
 def sumo_environment() -> Mapping[str, str]:
@@ -176,7 +165,7 @@ class SumoInputs:
             begin_s=begin_s,
             mesoscopic=mesoscopic,
             teleport_s=teleport_s,
-            scale=_known(number(scales), scales, config, "scale"),
+            scale=_known(finite_number(scales), scales, config, "scale"),
             options=options,
             outputs=outputs,
         )
@@ -378,36 +367,28 @@ class _Reading:
         return carries
 
     def _count(self, name: str, attributes: Mapping[str, str], where: str) -> None:
-        match name:
-            case "vehicle" | "trip":
-                self._one(attributes)
-            case "flow":
-                self.vehicles += self._of_flow(attributes, where)
-            case "personFlow":
-                self._persons = self._of_flow(attributes, where)
-            case "personTrip":
-                self.vehicles += self._persons
-            case "vType" if "scale" in attributes:
-                self.type_scale = max(self.type_scale, read_number(attributes, "scale", 1.0, where))
-            case _:
-                pass
-
-    def _one(self, attributes: Mapping[str, str]) -> None:
-        depart = attributes.get("depart", "")
-        if depart in _LATER:
-            self.unscheduled.append(attributes.get("id", ""))
-        leaves_s = seconds(depart)
-        # SUMO skips vehicles that depart before its begin; it reports any other unreadable departure itself.
-        if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
-            self.vehicles += 1
+        if name == "flow":
+            self.vehicles += self._of_flow(attributes, where)
+        elif name == "personFlow":
+            self._persons = self._of_flow(attributes, where)
+        elif name == "personTrip":
+            self.vehicles += self._persons
+        elif name == "vType":
+            self.type_scale = max(self.type_scale, read_number(attributes, "scale", 1.0, where))
+        elif name in {"vehicle", "trip"}:
+            depart = attributes.get("depart", "")
+            if depart in _LATER:
+                self.unscheduled.append(attributes.get("id", ""))
+            leaves_s = seconds(depart)
+            # SUMO skips vehicles that depart before its begin; it reports any other unreadable departure itself.
+            if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
+                self.vehicles += 1
 
     def _of_flow(self, attributes: Mapping[str, str], where: str) -> int:
         begin_s = max(self._begin_s, read_number(attributes, "begin", self._begin_s, where))
         end_s = min(self._end_s, read_number(attributes, "end", self._end_s, where))
         stretch_s = max(0.0, end_s - begin_s)
-        counts = []
-        if "number" in attributes:
-            counts.append(read_number(attributes, "number", 0.0, where))
+        counts = [read_number(attributes, "number", 0.0, where)] if "number" in attributes else []
         counts += [
             stretch_s * read_number(attributes, key, 0.0, where) / _HOUR_S + 2
             for key in ("vehsPerHour", "perHour")
@@ -425,7 +406,7 @@ class _Reading:
 
     def _by_period(self, text: str, stretch_s: float, where: str) -> float:
         by_chance = text.startswith("exp(") and text.endswith(")")
-        value = number(text[4:-1]) if by_chance else seconds(text)
+        value = finite_number(text[4:-1]) if by_chance else seconds(text)
         if value is None or value <= 0:
             raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
         if by_chance:

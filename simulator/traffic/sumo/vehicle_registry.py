@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.engine import State
 
 _NEARLY = 1e-9
@@ -41,7 +42,6 @@ class VehicleRegistry:
         self._loaded = 0
         self.departed = 0
         self._rows = np.zeros(0, dtype=_ROW)
-        self._count = dict.fromkeys(State, 0)
         self.trip_time_s = 0.0
 
     def load(self, vehicle: str, scheduled_s: float, first_edge: int, last_edge: int) -> None:
@@ -61,71 +61,48 @@ class VehicleRegistry:
         row = self._row.get(vehicle)
         if row is None:
             row = self._add(vehicle, now_s)
-        self._turn(row, State.ON_ROAD)
+        self._rows["state"][row] = State.ON_ROAD
         return row
 
     def settle(self, row: int, first_edge: int, last_edge: int) -> None:
         """Record the first and last edges of a vehicle's trip."""
         self._rows["first_edge"][row], self._rows["last_edge"][row] = first_edge, last_edge
 
-    def vanish(self, vehicle: str) -> None:
-        """Mark a vehicle that has not arrived as absent: it may come back."""
+    def change(self, vehicle: str, state: State) -> None:
+        """Change the state of a vehicle that has not arrived, which may be absent for a while."""
         if vehicle in self._row:
-            self._turn(self._row[vehicle], State.ABSENT)
-
-    def reappear(self, vehicle: str) -> None:
-        """Put an absent vehicle back on the road."""
-        if vehicle in self._row:
-            self._turn(self._row[vehicle], State.ON_ROAD)
+            self.rows["state"][self._row[vehicle]] = state
 
     def arrive(self, vehicle: str, now_s: float) -> None:
         """End a vehicle's trip; do nothing for a vehicle without a number."""
         row = self._row.pop(vehicle, None)
         if row is not None:
-            self._turn(row, State.ARRIVED)
+            self._rows["state"][row] = State.ARRIVED
             self.trip_time_s += now_s - float(self._rows["scheduled_s"][row])
 
     def reconcile_waiting(self, pending: Iterable[str]) -> None:
         """Correct the waiting vehicles: SUMO may discard a vehicle that it could not insert, or resume one."""
-        rows = {self._row[vehicle] for vehicle in pending if vehicle in self._row}
-        for row in np.flatnonzero(self.state == State.WAITING).tolist():
-            if row not in rows:
-                self._turn(row, State.ABSENT)
-        for row in rows:
-            self._turn(row, State.WAITING)
+        state = self.rows["state"]
+        state[state == State.WAITING] = State.ABSENT
+        state[[self._row[vehicle] for vehicle in pending if vehicle in self._row]] = State.WAITING
 
-    def row_of(self, vehicle: str) -> int | None:
-        """Return the number of a vehicle that has not arrived, None if it has no number."""
-        return self._row.get(vehicle)
+    def row_of(self, vehicle: str) -> int:
+        """Return the number of a vehicle that has not arrived, -1 if it has no number."""
+        return self._row.get(vehicle, UNKNOWN)
 
     @property
-    def state(self) -> npt.NDArray[np.uint8]:
-        """(departed,) uint8, a `State`; a view."""
-        return self._rows["state"][: self.departed]
-
-    @property
-    def first_edge(self) -> npt.NDArray[np.int32]:
-        """(departed,) int32, number of a trip's first edge, -1 where unknown; a view."""
-        return self._rows["first_edge"][: self.departed]
-
-    @property
-    def last_edge(self) -> npt.NDArray[np.int32]:
-        """(departed,) int32, number of a trip's last edge, -1 where unknown; a view."""
-        return self._rows["last_edge"][: self.departed]
+    def rows(self) -> npt.NDArray[np.void]:
+        """(departed,) records, a view: `state`, a `State`; `first_edge` and `last_edge`, -1 where unknown."""
+        return self._rows[: self.departed]
 
     def count(self, state: State) -> int:
         """Return the number of vehicles in `state`."""
-        return self._count[state]
+        return int(np.count_nonzero(self.rows["state"] == state))
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the arrays."""
         return self._rows.nbytes
-
-    def _turn(self, row: int, state: State) -> None:
-        self._count[State(self._rows["state"][row])] -= 1
-        self._rows["state"][row] = state
-        self._count[state] += 1
 
     def _add(self, vehicle: str, scheduled_s: float) -> int:
         row = self.departed
@@ -137,7 +114,6 @@ class VehicleRegistry:
             self._rows = np.concatenate([self._rows, np.zeros(more, dtype=_ROW)])
         self._row[vehicle] = row
         self._rows[row] = State.WAITING, UNKNOWN, UNKNOWN, scheduled_s
-        self._count[State.WAITING] += 1
         self.departed += 1
         return row
 
@@ -175,18 +151,12 @@ class Edges:
         """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
         return self._link_of.get(edge, -1)
 
-    def starts(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the links and start points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
-        return self._take(numbers, slice(0, 2))
+    def ends(self, numbers: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the links of edges, and x and y of their start and end points in SUMO's coordinates, (n, 4).
 
-    def finishes(self, numbers: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """Return the links and end points of edges, in SUMO's coordinates; -1 and NaN for number -1."""
-        return self._take(numbers, slice(2, 4))
-
-    def _take(
-        self, numbers: npt.NDArray[np.int32], which: slice
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        Number -1 gives -1 and NaN.
+        """
         # Number -1 selects the last row, which holds NaN.
         ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
         links = np.array([*self._links, -1], dtype=np.int32)
-        return links[numbers], ends[numbers, which]
+        return links[numbers], ends[numbers]

@@ -2,23 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
 from simulator.files.errors import InputError
+from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import numbers_in
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
-
-SHOWN = 20
-
-FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
 """Metres per second per unit of a speed column, by our name of the column."""
@@ -68,7 +64,7 @@ class TraceOptions:
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     """
 
-    columns: Mapping[str, str]
+    columns: Mapping[str, str] = field(default_factory=dict)
     crs: pyproj.CRS | None = None
     time_unit_s: float | None = None
     one_vehicle_a_file: bool = False
@@ -104,13 +100,13 @@ class Fixes:
     """
 
     source: str
-    vehicle: npt.NDArray[np.int32]
+    vehicle: IntArray
     names: Sequence[str]
     times: Times
     lon: FloatArray
     lat: FloatArray
     speed_mps: FloatArray
-    place: npt.NDArray[np.int64]
+    place: LongArray
     place_word: str = "row"
     ascending: bool = False
     notes: tuple[str, ...] = ()
@@ -186,9 +182,9 @@ class Fixes:
     def where(self, chosen: BoolArray) -> str:
         """Return the source and the lines or rows of some fixes, at most the first 20."""
         places = self.place[chosen]
-        shown = ", ".join(map(str, places[:SHOWN].tolist()))
-        many = f" … ({len(places):,} in all)" if len(places) > SHOWN else ""
-        return f"{self.source}: {self.place_word}{'s' if len(places) > 1 else ''} {shown}{many}"
+        return (
+            f"{self.source}: {numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=self.place_word)}"
+        )
 
     def _faults(self, stamps: "pd.Series[Any]", axes: "Sequence[pd.Series[Any]]") -> Iterator[str]:
         """Yield the faults of individual fixes: source, lines or rows, rule, and first value in the given columns."""
@@ -303,7 +299,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
-def _vehicles_of(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int32], list[str]]:
+def _vehicles_of(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
     """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]

@@ -19,6 +19,7 @@ from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.tables import Table, check_parquet
 from simulator.files.xml_elements import Element, elements_of, root_of
+from simulator.roads.readers.tntp_files import finite_number
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name
 from simulator.traffic.trace.times import Times
 
@@ -59,9 +60,9 @@ def format_of(file: Path) -> str:
     if line.startswith(("[", "{")):
         return "json"
     words, values = line.split(), line.split(",")
-    if len(words) == 4 and all(map(_is_number, words)) and words[2] in {"0", "1"}:
+    if len(words) == 4 and None not in map(finite_number, words) and words[2] in {"0", "1"}:
         return "cabspotting"
-    if len(values) == 4 and _is_number(values[2]) and _is_number(values[3]) and _is_time(values[1]):
+    if len(values) == 4 and None not in map(finite_number, values[2:]) and _is_time(values[1]):
         return "tdrive"
     if name.endswith((".csv", ".tsv", ".txt")):
         return "csv"
@@ -83,13 +84,6 @@ def _first_line(file: Path, *, most_nbytes: int = 1 << 16) -> str:
     if line is None:
         raise InputError([f"{file}: it is empty"])
     return line
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _is_time(text: str) -> bool:
@@ -124,7 +118,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
 
 def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
-    own = replace(options, columns={name: name for name in T_DRIVE}, crs=None, one_vehicle_a_file=False)
+    own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
 
 
@@ -133,8 +127,7 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
 
     A cab is named after its file, without the prefix ``new_``.
     """
-    columns = {"time": "time", "lon": "lon", "lat": "lat"}
-    own = TraceOptions(columns, time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
+    own = TraceOptions(time_unit_s=options.time_unit_s, one_vehicle_a_file=True)
     return _fixes_without_header(file, own, " ", CABSPOTTING)
 
 
@@ -244,9 +237,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     ]
     # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = pd.concat(ends).sort_index(kind="stable")
-    own = TraceOptions(
-        {name: name for name in both.columns}, time_unit_s=options.time_unit_s, time_format=options.time_format
-    )
+    own = TraceOptions(time_unit_s=options.time_unit_s, time_format=options.time_format)
     notes = () if taxi else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
     return Fixes.from_frame(both, own, source=source, place_word="line", notes=notes)
 
@@ -302,14 +293,20 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
     lines: list[int] = []
     time, others, root = math.nan, 0, ""
     for element in elements_of(file):
-        if element.ends:
+        name, attributes = element.local_name, element.attributes
+        if attributes is None:
             continue
-        name = element.local_name
         if not root and name != "fcd-export":
             raise _sumo_fault(file, element, f"the outermost element must be fcd-export, got {name}")
         root = "fcd-export"
         if name == "vehicle":
-            rows.append(_sumo_row(file, element, time))
+            if math.isnan(time):
+                raise _sumo_fault(file, element, "vehicle must be within a timestep")
+            if "id" not in attributes:
+                raise _sumo_fault(file, element, "vehicle must have an id")
+            x, y = _sumo_number(file, element, "x"), _sumo_number(file, element, "y")
+            speed = _sumo_number(file, element, "speed") if "speed" in attributes else math.nan
+            rows.append((attributes["id"], time, x, y, speed))
             lines.append(element.line)
         elif name == "timestep":
             before, time = time, _sumo_number(file, element, "time")
@@ -323,22 +320,13 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
     return _fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
 
 
-def _sumo_row(file: Path, element: Element, time: float) -> tuple[str, float, float, float, float]:
-    attributes = element.attributes or {}
-    if math.isnan(time):
-        raise _sumo_fault(file, element, "vehicle must be within a timestep")
-    if "id" not in attributes:
-        raise _sumo_fault(file, element, "vehicle must have an id")
-    x, y = _sumo_number(file, element, "x"), _sumo_number(file, element, "y")
-    return attributes["id"], time, x, y, _sumo_number(file, element, "speed") if "speed" in attributes else math.nan
-
-
 def _sumo_number(file: Path, element: Element, name: str) -> float:
     text = (element.attributes or {}).get(name)
-    if text is None or not _is_number(text):
+    value = None if text is None else finite_number(text)
+    if value is None:
         got = "nothing" if text is None else repr(text[:40])
         raise _sumo_fault(file, element, f"{element.local_name}: {name} must be a number, got {got}")
-    return float(text)
+    return value
 
 
 def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
@@ -378,8 +366,7 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         },
         index=lines if len(lines) == len(points) else range(1, len(points) + 1),
     )
-    own = TraceOptions({name: name for name in frame.columns})
-    return Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
+    return Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
 
 
 class _BrokenError(Exception):
@@ -424,7 +411,7 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
     if not rows:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
-    own = TraceOptions({name: name for name in T_DRIVE}, time_unit_s=options.time_unit_s)
+    own = TraceOptions(time_unit_s=options.time_unit_s)
     return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
 
 

@@ -3,22 +3,19 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import shapely
 from leuvenmapmatching.map.inmem import InMemMap
 
 from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
+from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trace.matching import Tracks
-
-FloatArray = npt.NDArray[np.float64]
-LinkArray = npt.NDArray[np.int32]
 
 _LATTICE_WIDTH = 10
 """Number of candidate paths kept at each fix: more are slower and seldom better."""
 
 
-def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[LinkArray, FloatArray]:
+def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[IntArray, FloatArray]:
     """Match the fixes of each vehicle to links, separately for each sequence of known legs.
 
     The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
@@ -46,9 +43,7 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
         If leuvenmapmatching is not installed.
     """
     needed = 'match = "hmm" needs leuvenmapmatching'
-    matching = "leuvenmapmatching.matcher.distance"
-    distance = import_extra(matching, needed=needed, extra="traces")
-
+    distance = import_extra("leuvenmapmatching.matcher.distance", needed=needed, extra="traces")
     roads_map = SegmentMap(roads)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)
     fraction = np.zeros(len(link))
@@ -76,7 +71,7 @@ def _match_from(
     xy: FloatArray,
     start: int,
     end: int,
-    link: LinkArray,
+    link: IntArray,
     fraction: FloatArray,
 ) -> int:
     """Match fixes from `start`, before `end`, as far as one path leads; return the fix to continue with."""
@@ -138,13 +133,9 @@ class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
         elif start == end or (start, end) in self._segments:
             x, y = ((shapes.start_xy[link] + shapes.end_xy[link]) / 2).tolist()
             inner = [(0.5, (x, y))]
-        chain, shares = [start], [0.0]
-        for share, place in inner:
-            node = len(self.graph)
-            self.graph[node] = (place, [])
-            chain.append(node)
-            shares.append(share)
-        return [*chain, end], [*shares, 1.0]
+        bends = range(len(self.graph), len(self.graph) + len(inner))
+        self.graph.update({node: (place, []) for node, (_, place) in zip(bends, inner, strict=True)})
+        return [start, *bends, end], [0.0, *(share for share, _ in inner), 1.0]
 
     def edges_closeto(self, loc: Point, max_dist: float | None = None, max_elmt: int | None = None) -> list[Any]:
         """Return the segments within a distance, nearest first."""

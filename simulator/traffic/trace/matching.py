@@ -8,16 +8,11 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from mechanisms.kernel import compiled
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
-from simulator.traffic.trips import Trips
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-LinkArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,19 +39,19 @@ class Tracks:
         (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
     """
 
-    first: npt.NDArray[np.int64]
+    first: LongArray
     time_s: FloatArray
     xy: FloatArray
-    known: npt.NDArray[np.bool_]
+    known: BoolArray
     recorded_mps: npt.NDArray[np.float32]
     going_mps: npt.NDArray[np.float32]
-    link: npt.NDArray[np.int32] | None = None
+    link: IntArray | None = None
     leaves_at: FloatArray | None = None
     comes_to: FloatArray | None = None
 
     @classmethod
     def straight(
-        cls, first: npt.NDArray[np.int64], time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+        cls, first: LongArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
     ) -> "Tracks":
         """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
         follows = np.ones(len(time_s), dtype=bool)
@@ -86,7 +81,7 @@ _STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
 
 
 def interpolate_paths(
-    tracks: Tracks, roads: RoadNetwork, link: LinkArray, fraction: FloatArray, *, most_m: float
+    tracks: Tracks, roads: RoadNetwork, link: IntArray, fraction: FloatArray, *, most_m: float
 ) -> tuple[Tracks, int]:
     """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
 
@@ -113,30 +108,41 @@ def interpolate_paths(
     xy = tracks.xy.copy()
     xy[on] = roads.locate(link[on], fraction[on])
     kind, metres, route, routes = _classify_legs(tracks, roads, xy, link, fraction, most_m=most_m)
-    first, time_s, at, place, on_link, leaves, comes, known, going = _lay(
-        tracks.first,
-        tracks.time_s,
-        tracks.known,
-        tracks.going_mps,
-        link,
-        fraction,
-        kind,
-        route,
-        (routes.offsets, routes.links),
-        metres,
-        roads.links.length_m,
-    )
+    # Waypoints of each fix: itself, and the ends of the links on the path from it. A jump has two at half time: the
+    # vehicle is at the first fix before it, and at the second fix after it.
+    number = np.select([kind == _JUMP, kind == _PATH], [3, 2 + np.append(np.diff(routes.offsets), 0)[route]], 1)
+    ends = np.cumsum(number)
+    at = np.repeat(np.arange(len(link)), number)
+    nth = np.arange(len(at)) - np.repeat(ends - number, number)
+    after = np.minimum(at + 1, len(link) - 1)
+    added, last, on_path = nth > 0, (nth > 0) & (nth == number[at] - 1), kind[at] == _PATH
+    place = np.where(last & ~on_path, after, at)
+    on_link = np.where(last, link[after], link[at])
+    between = on_path & added & ~last
+    on_link[between] = routes.links[routes.offsets[route[at[between]]] + nth[between] - 1]
+    leaves = np.where(on_path & added, 0.0, fraction[place])
+    comes = np.where((last & on_path) | (kind[at] == _ALONG), fraction[after], fraction[place])
+    comes[on_path & ~last] = 1.0
+    driven = np.where(added, 1.0, 1.0 - fraction[at]) * roads.links.length_m[on_link]
+    walked = np.append(0.0, pd.Series(driven).groupby(at).cumsum())[:-1]
+    share = np.where(on_path, 1.0, 0.5)
+    moving = on_path & (metres[at] > 0)
+    share[moving] = np.minimum(walked[moving] / metres[at[moving]], 1.0)
+    lasts = np.where(tracks.known, np.append(np.diff(tracks.time_s), 0.0), 1.0)
+    time_s = tracks.time_s[at] + np.where(added, share, 0.0) * lasts[at]
+    going = np.where(kind == _STRAIGHT, tracks.going_mps, metres / lasts).astype(np.float32)[at]
     places = xy[place]
     placed = on_link >= 0
     places[placed] = roads.locate(on_link[placed], leaves[placed])
-    recorded = _recorded(tracks, time_s, at)
+    first = np.append(0, ends)[tracks.first]
+    known, recorded = added | tracks.known[at], _recorded(tracks, time_s, at)
     laid = Tracks(first, time_s, places, known, recorded, going, on_link, leaves, comes)
     return laid, int(np.count_nonzero(kind == _JUMP))
 
 
 def _classify_legs(
-    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: LinkArray, fraction: FloatArray, *, most_m: float
-) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
+    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: IntArray, fraction: FloatArray, *, most_m: float
+) -> tuple[npt.NDArray[np.int8], FloatArray, LongArray, Routes]:
     """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
 
     A leg within one link, and one between fixes that are not matched, has row -1.
@@ -166,7 +172,7 @@ def _classify_legs(
     return kind, metres, route, routes
 
 
-def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, IntArray, FloatArray]:
+def _routes(roads: RoadNetwork, pairs: IntArray) -> tuple[Routes, LongArray, FloatArray]:
     """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
     apart = pairs[:, 0] != pairs[:, 1]
     metres = np.where(apart, np.inf, 0.0)
@@ -176,93 +182,19 @@ def _routes(roads: RoadNetwork, pairs: npt.NDArray[np.int32]) -> tuple[Routes, I
     apart[apart] = paths.reached(origin[apart], destination[apart])
     routes = Routes(np.zeros(1, dtype=np.int64), np.empty(0, dtype=np.int32))
     if apart.any():
-        at_once = np.zeros(np.count_nonzero(apart), dtype=np.int32)
-        routes = paths.routes(Trips(origin[apart], destination[apart], at_once))
+        routes = paths.routes(origin[apart], destination[apart])
         row[apart] = np.arange(len(routes))
         metres[apart] = np.add.reduceat(roads.links.length_m[routes.links], routes.offsets[:-1])
     return routes, row, metres
 
 
-def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:
+def _recorded(tracks: Tracks, time_s: FloatArray, at: LongArray) -> npt.NDArray[np.float32]:
     """Return recorded speeds at waypoints, interpolated by time between fixes."""
     after = np.minimum(at + 1, len(tracks.time_s) - 1)
     lasts = np.where(tracks.known[at], tracks.time_s[after] - tracks.time_s[at], 1.0)
     share = np.where(tracks.known[at], (time_s - tracks.time_s[at]) / lasts, 0.0)
     between = tracks.recorded_mps[at] * (1.0 - share) + tracks.recorded_mps[after] * share
     return np.where(share > 0.0, between, tracks.recorded_mps[at]).astype(np.float32)
-
-
-@compiled
-def _lay(
-    first: IntArray,
-    time_s: FloatArray,
-    known: npt.NDArray[np.bool_],
-    straight_mps: npt.NDArray[np.float32],
-    link: LinkArray,
-    fraction: FloatArray,
-    kind: npt.NDArray[np.int8],
-    route: IntArray,
-    routes: tuple[IntArray, LinkArray],
-    metres: FloatArray,
-    length_m: FloatArray,
-) -> tuple[
-    IntArray,
-    FloatArray,
-    IntArray,
-    IntArray,
-    LinkArray,
-    FloatArray,
-    FloatArray,
-    npt.NDArray[np.bool_],
-    npt.NDArray[np.float32],
-]:
-    """Compute the waypoints of every fix: the fix itself, and the ends of links on the path from it."""
-    offsets, route_links = routes
-    total = len(link)
-    for i in range(len(link)):
-        if kind[i] == 3:
-            total += 2
-        elif kind[i] == 2:
-            total += 1 + (offsets[route[i] + 1] - offsets[route[i]] if route[i] >= 0 else 0)
-    new_first = np.empty_like(first)
-    time, at, place = np.empty(total), np.empty(total, dtype=np.int64), np.empty(total, dtype=np.int64)
-    on, leaves, comes = np.empty(total, dtype=np.int32), np.zeros(total), np.zeros(total)
-    is_known, going = np.empty(total, dtype=np.bool_), np.zeros(total, dtype=np.float32)
-    w = 0
-    for v in range(len(first) - 1):
-        new_first[v] = w
-        for i in range(first[v], first[v + 1]):
-            time[w], at[w], place[w], on[w], is_known[w] = time_s[i], i, i, link[i], known[i]
-            going[w] = straight_mps[i]
-            leaves[w] = comes[w] = fraction[i]
-            lasts = time_s[i + 1] - time_s[i] if known[i] else 1.0
-            if kind[i] != 0:
-                going[w] = metres[i] / lasts
-            if kind[i] == 1:
-                comes[w] = fraction[i + 1]
-            elif kind[i] == 3:
-                # Two waypoints at half time: the vehicle is at the first fix before it, and at the second fix after it.
-                for fix in (i, i + 1):
-                    w += 1
-                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + 0.5 * lasts, i, fix, link[fix], True
-                    leaves[w] = comes[w] = fraction[fix]
-                    going[w] = going[w - 1]
-            elif kind[i] == 2:
-                comes[w] = 1.0
-                walked = (1.0 - fraction[i]) * length_m[link[i]]
-                begin, end = (offsets[route[i]], offsets[route[i] + 1]) if route[i] >= 0 else (0, 0)
-                for leg in range(begin, end + 1):
-                    w += 1
-                    final = leg == end
-                    onto = link[i + 1] if final else route_links[leg]
-                    share = walked / metres[i] if metres[i] > 0 else 1.0
-                    time[w], at[w], place[w], on[w], is_known[w] = time_s[i] + min(share, 1.0) * lasts, i, i, onto, True
-                    leaves[w], comes[w] = 0.0, fraction[i + 1] if final else 1.0
-                    going[w] = going[w - 1]
-                    walked += length_m[onto]
-            w += 1
-    new_first[len(first) - 1] = w
-    return new_first, time, at, place, on, leaves, comes, is_known, going
 
 
 TIE_M = 1.0
@@ -283,7 +215,7 @@ def link_lines(roads: RoadNetwork) -> npt.NDArray[np.object_]:
     return lines
 
 
-def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[LinkArray, FloatArray]:
+def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[IntArray, FloatArray]:
     """Match each fix to the nearest link, by distance and direction.
 
     Parameters
@@ -380,7 +312,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         Tracks with straight legs: every waypoint is a fix.
     roads
         Roads, in the coordinate system of the tracks.
-        matching
+    matching
         Options of map matching.
 
     Returns

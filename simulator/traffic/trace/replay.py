@@ -3,23 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
 import simpy
 
-from mechanisms.kernel import compiled
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
+from simulator.traffic import BoolArray, FloatArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.trace.fixes import transformed
 from simulator.traffic.trace.matching import Matching, Tracks, match_trace
 from simulator.traffic.trace.times import in_words, moment_of
 from simulator.traffic.trace.trace import Trace
-
-FloatArray = npt.NDArray[np.float64]
 
 _PADDING = 0.1
 
@@ -128,7 +125,7 @@ def _start(trace: Trace, start: str | float | None) -> float:
     return moment
 
 
-def _leads_into_run(first: npt.NDArray[np.int64], time_s: FloatArray, gap_s: float) -> npt.NDArray[np.bool_]:
+def _leads_into_run(first: LongArray, time_s: FloatArray, gap_s: float) -> BoolArray:
     """Return which fixes before second 0 determine a vehicle's place at second 0."""
     leads = np.zeros(len(time_s), dtype=bool)
     leads[:-1] = (time_s[:-1] < 0.0) & (time_s[1:] > 0.0) & (np.diff(time_s) <= gap_s)
@@ -153,14 +150,11 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
     return crs, xy
 
 
-def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> npt.NDArray[np.bool_]:
+def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> BoolArray:
     x_min, y_min, x_max, y_max = bounds
     padding = _PADDING * max(x_max - x_min, y_max - y_min) + 1000.0
     low, high = np.array([x_min, y_min]) - padding, np.array([x_max, y_max]) + padding
     return np.asarray(((xy >= low) & (xy <= high)).all(axis=1))
-
-
-IntArray = npt.NDArray[np.int64]
 
 
 class Replay:
@@ -186,6 +180,11 @@ class Replay:
         Maximum time between joined fixes of the recording, for the notes.
     hold_s
         Time after a fix for which a vehicle is assumed to stay there, if the next leg is unknown.
+
+    Attributes
+    ----------
+    vehicles
+        Number of vehicles observed by the end of the run.
     """
 
     def __init__(
@@ -203,17 +202,12 @@ class Replay:
         first = self._tracks.first
         self._appears_s = self._tracks.time_s[first[:-1]]
         self._leaves_s = self._tracks.time_s[first[1:] - 1] + hold_s
-        self._vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
-        self._cursor: IntArray = first[:-1].copy()
-        self._env: simpy.Environment | None = None
+        self.vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
+        self._cursor: LongArray = first[:-1].copy()
+        self._env = simpy.Environment()
         self._now_s, self._departed = -np.inf, 0
-        self._state: npt.NDArray[np.uint8] = np.empty(0, dtype=np.uint8)
+        self._state: StateArray = np.empty(0, dtype=np.uint8)
         self._share: FloatArray = np.empty(0)
-
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles observed by the end of the run."""
-        return self._vehicles
 
     def start(self, env: simpy.Environment) -> None:
         """Use the clock of `env`; a recording needs no process."""
@@ -222,18 +216,24 @@ class Replay:
 
     def advance(self) -> None:
         """Move every vehicle to `env.now`."""
-        if self._env is None:
-            raise RuntimeError("start must be called before advance")
         now_s = self._clock.seconds(self._env.now)
         if now_s == self._now_s:
             return
         self._now_s = now_s
         # Vehicles first observed after the run are left out, even while the last deadline is still pending.
-        self._departed = int(np.searchsorted(self._appears_s[: self._vehicles], now_s, side="right"))
-        tracks = self._tracks
-        self._state, self._share = _look_up(
-            tracks.first, tracks.time_s, tracks.known, self._cursor, self._departed, now_s, self._hold_s
-        )
+        self._departed = int(np.searchsorted(self._appears_s[: self.vehicles], now_s, side="right"))
+        tracks, at = self._tracks, self._cursor[: self._departed]
+        last = tracks.first[1 : self._departed + 1] - 1
+        moving = np.arange(self._departed)
+        while len(moving):
+            moving = moving[at[moving] < last[moving]]
+            moving = moving[tracks.time_s[at[moving] + 1] <= now_s]
+            at[moving] += 1
+        known, before_s = tracks.known[at], tracks.time_s[at]
+        self._state = np.where(at == last, State.ARRIVED, State.ABSENT).astype(np.uint8)
+        self._state[known | (now_s <= before_s + self._hold_s)] = State.ON_ROAD
+        self._share = np.zeros(self._departed)
+        self._share[known] = (now_s - before_s[known]) / (tracks.time_s[at[known] + 1] - before_s[known])
 
     def places(self) -> VehicleStates:
         """Return the place of every vehicle observed so far; for an absent vehicle, its last observed place."""
@@ -250,7 +250,7 @@ class Replay:
         xy[on] = self._roads.locate(link[on], np.clip(fraction[on], 0.0, 1.0))
         return VehicleStates(self._state, link, np.where(on, np.clip(fraction, 0.0, 1.0), 0.0), xy)
 
-    def speeds(self) -> npt.NDArray[np.float64]:
+    def speeds(self) -> FloatArray:
         """Return the speed of every vehicle observed so far, m/s: recorded and interpolated, else distance by time.
 
         Recorded speeds are interpolated between fixes. Absent and arrived vehicles have speed 0. A vehicle held at a
@@ -294,45 +294,10 @@ class Replay:
         """Do nothing: a recording holds nothing outside this process."""
 
     @property
-    def vehicle_nbytes(self) -> int:
-        """Bytes held for vehicles, without their positions."""
+    def nbytes(self) -> tuple[int, int]:
+        """Bytes held for vehicles, and for their recorded positions."""
         held = (self._cursor, self._appears_s, self._leaves_s, self._state, self._share)
-        return sum(array.nbytes for array in held)
-
-    @property
-    def route_nbytes(self) -> int:
-        """Bytes held for recorded positions."""
-        return self._tracks.nbytes
+        return sum(array.nbytes for array in held), self._tracks.nbytes
 
     def __repr__(self) -> str:
-        return f"<Replay: {self._vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"
-
-
-@compiled
-def _look_up(
-    first: IntArray,
-    time_s: FloatArray,
-    known: npt.NDArray[np.bool_],
-    cursor: IntArray,
-    departed: int,
-    now_s: float,
-    hold_s: float,
-) -> tuple[npt.NDArray[np.uint8], FloatArray]:
-    """Move each cursor to the last waypoint at or before now; return states, and the fraction of each leg, 0 … 1."""
-    state = np.empty(departed, dtype=np.uint8)
-    share = np.zeros(departed)
-    for vehicle in range(departed):
-        at, last = cursor[vehicle], first[vehicle + 1] - 1
-        while at < last and time_s[at + 1] <= now_s:
-            at += 1
-        cursor[vehicle] = at
-        if known[at]:
-            state[vehicle] = 2  # State.ON_ROAD
-            share[vehicle] = (now_s - time_s[at]) / (time_s[at + 1] - time_s[at])
-        elif now_s <= time_s[at] + hold_s:
-            state[vehicle] = 2
-        elif at == last:
-            state[vehicle] = 3  # State.ARRIVED
-        else:
-            state[vehicle] = 4  # State.ABSENT
-    return state, share
+        return f"<Replay: {self.vehicles:,} vehicles, {len(self._tracks.time_s):,} waypoints>"

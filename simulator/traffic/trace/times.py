@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.tables import numbers_in
+from simulator.traffic import BoolArray, FloatArray
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
@@ -46,13 +46,13 @@ class Times:
         (n,) bool: which times name a time zone, if each may differ; None if all do or none can.
     """
 
-    seconds: npt.NDArray[np.float64]
+    seconds: FloatArray
     calendar: bool
     naive: bool = False
-    zoned: npt.NDArray[np.bool_] | None = None
+    zoned: BoolArray | None = None
 
     @property
-    def without_zone(self) -> npt.NDArray[np.bool_]:
+    def without_zone(self) -> BoolArray:
         """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
@@ -95,7 +95,7 @@ class Times:
         return cls(_seconds(stamps), calendar=True, naive=not zoned.any(), zoned=zoned)
 
     @classmethod
-    def from_numbers(cls, numbers: npt.NDArray[np.float64], *, unit_s: float | None = None) -> "Times":
+    def from_numbers(cls, numbers: FloatArray, *, unit_s: float | None = None) -> "Times":
         """Convert numeric times, in a unit that is given or derived from their size."""
         middle = _middle(numbers)
         if unit_s is None:
@@ -124,13 +124,13 @@ def in_words(seconds: float, *, calendar: bool) -> str:
     return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
 
 
-def _middle(numbers: npt.NDArray[np.float64]) -> float:
+def _middle(numbers: FloatArray) -> float:
     """Return the median size of the finite numbers; 0 if there are none."""
     finite = numbers[np.isfinite(numbers)]
     return float(np.median(np.abs(finite))) if len(finite) else 0.0
 
 
-def _seconds(stamps: "pd.Series[pd.Timestamp]") -> npt.NDArray[np.float64]:
+def _seconds(stamps: "pd.Series[pd.Timestamp]") -> FloatArray:
     plain = stamps.dt.tz_localize(None).to_numpy().astype("datetime64[us]")
     seconds = plain.astype(np.int64) / 1e6
     seconds[np.isnat(plain)] = np.nan

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
+from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
 
-FloatArray = npt.NDArray[np.float64]
 
 _NULL_ISLAND_DEGREES = 1.0
 _MOST_FAULTS = 20
@@ -48,7 +47,7 @@ class Trace:
     """
 
     names: Sequence[str]
-    first: npt.NDArray[np.int64]
+    first: LongArray
     time_s: FloatArray
     lon: FloatArray
     lat: FloatArray
@@ -210,13 +209,13 @@ class Trace:
         together = pd.concat([one.df[[one.df.geometry.name]].assign(vehicle=str(one.id)) for one in trajectories])
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)
 
-    def only(self, kept: npt.NDArray[np.bool_]) -> "Trace":
+    def only(self, kept: BoolArray) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
         fixes = self.frame().assign(vehicle=self.vehicle)
         return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
 
     @property
-    def vehicle(self) -> npt.NDArray[np.int32]:
+    def vehicle(self) -> IntArray:
         """(fixes,) int32: the vehicle of each fix."""
         return np.repeat(np.arange(self.vehicles, dtype=np.int32), np.diff(self.first))
 
@@ -250,23 +249,17 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         return
     by_vehicle = np.argsort(part.vehicle, kind="stable")
     vehicle, time = part.vehicle[by_vehicle], part.times.seconds[by_vehicle]
-    same = vehicle[1:] == vehicle[:-1]
-    back, forth = same & (time[1:] < time[:-1]), same & (time[1:] > time[:-1])
-    wrong = back
+    turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
+    steps = np.flatnonzero(turn)
+    forth = np.ones(len(steps))
     if order == "auto" and not part.ascending:
-        wrong = np.zeros(len(back), dtype=bool)
-        for way in (back, forth):
-            # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
-            steps = np.flatnonzero(back | forth)
-            leading = np.unique(vehicle[1:][steps], return_index=True)[1]
-            runs_otherwise = np.isin(vehicle[1:], vehicle[1:][steps[leading]][~way[steps[leading]]])
-            wrong |= way & runs_otherwise
-    found = np.flatnonzero(wrong)
+        # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
+        forth = pd.Series(turn[steps]).groupby(vehicle[1:][steps]).transform("first").to_numpy()
+    found = steps[turn[steps] != forth]
     for step in found[:_MOST_FAULTS].tolist():
         here, before = by_vehicle[step + 1], by_vehicle[step]
         stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
-        forward = part.times.seconds[here] > part.times.seconds[before]
-        way = "forward again in a log that runs backward" if forward else "back"
+        way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
         name = part.names[part.vehicle[here]]
         yield (
@@ -277,7 +270,7 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         yield f"{part.source}: {len(found):,} such steps of clocks in all"
 
 
-def _repeated(fixes: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def _repeated(fixes: pd.DataFrame) -> tuple[BoolArray, BoolArray]:
     """Return which fixes, sorted by vehicle and time, repeat the moment of an earlier one, and which are elsewhere."""
     vehicle, time, lon, lat = (fixes[name].to_numpy() for name in ("vehicle", "time_s", "lon", "lat"))
     again = np.zeros(len(fixes), dtype=bool)
@@ -287,14 +280,14 @@ def _repeated(fixes: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], npt.NDArray[n
     return again, again & ((lon != lon[kept]) | (lat != lat[kept]))
 
 
-def _at_null_island(lon: FloatArray, lat: FloatArray) -> npt.NDArray[np.bool_]:
+def _at_null_island(lon: FloatArray, lat: FloatArray) -> BoolArray:
     """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
     far = 0.0 if zero.all() else max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
     return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
 
 
-def _fixes(chosen: npt.NDArray[np.bool_]) -> str:
+def _fixes(chosen: BoolArray) -> str:
     return counted(int(np.count_nonzero(chosen)), "fix", "fixes")
 
 
