@@ -9,7 +9,7 @@ and parties may behave otherwise: send again, wait, drop or delay messages.
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import simpy
@@ -24,7 +24,7 @@ from simulator.traffic.clock import Clock
 Process = Generator[simpy.Event, Any, None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Message:
     """One message of a device's report of a round.
 
@@ -130,7 +130,8 @@ class Party:
 
     def receive(self, message: Message) -> None:
         """Receive a message, unless the party is down."""
-        if self.survey.channel.is_down(self.name, np.array([message.arrives_s]))[0]:
+        channel = self.survey.channel
+        if channel.outages and channel.is_down(self.name, np.array([message.arrives_s]))[0]:
             return
         self.kept.append(message)
         path = self.survey.route(message.round)[message.number]
@@ -191,7 +192,7 @@ class MessageSurvey(Survey):
         self.env.timeout(delay, message).callbacks.append(self._arrive)
 
     def _arrive(self, event: simpy.Event) -> None:
-        message: Message = event.value
+        message = cast("Message", event.value)
         if not self._sent[message]:  # else it was recorded when the query was closed
             self._sent[message] = True
             self.parties[self.route(message.round)[message.number][0]].mailbox.put(message)
@@ -203,7 +204,7 @@ class MessageSurvey(Survey):
                 self._sent[message] = True
                 self.parties[self.route(message.round)[message.number][0]].receive(message)
         for row, answers in enumerate(self._answered):
-            question: Question = self.questions[row].value
+            question = cast("Question", self.questions[row].value)
             self._receive(row + 1, answers, question.answering, self._deliveries(question))
         self._answered = []
         return super().close()
