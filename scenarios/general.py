@@ -1,4 +1,4 @@
-"""``[scenario]``, ``[population]``, ``[claims]`` and ``[fcd]``: the run, its devices, and what is reported of it."""
+"""``[scenario]``, ``[population]``, ``[sensing]``, ``[claims]``, ``[fcd]``: the run, its devices, what is reported."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -57,6 +57,15 @@ class Population(Section):
     answers: Literal["auto", "reports", "counts"] = "auto"
     """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
     vehicles and as counts for devices outside every cell."""
+
+
+class Sensing(Section):
+    """How the answers to a query are simulated."""
+
+    engine: Literal["batches", "messages"] = "batches"
+    """Whether all reports of a round are delivered at once, or each device and server is a process and each message an
+    event. The results are equal; ``messages`` is slower, for up to about 100,000 devices. Campaigns of speeds are
+    always simulated in batches."""
 
 
 class Claims(Section):

@@ -16,7 +16,7 @@ from scenarios.cells import Cells
 from scenarios.channel import Aggregation, Channel
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
-from scenarios.general import Claims, Fcd, Heading, Population
+from scenarios.general import Claims, Fcd, Heading, Population, Sensing
 from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
 from scenarios.overrides import plain
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
@@ -47,6 +47,8 @@ class Scenario(Section):
     """The vehicles and the engine that moves them."""
     population: Population = Population()
     """The devices that take part."""
+    sensing: Sensing = Sensing()
+    """How the answers to a query are simulated."""
     campaigns: Annotated[tuple[Campaign, ...], Field(strict=False, min_length=1)]
     """The campaigns: when vehicles are asked."""
     mechanisms: Annotated[tuple[Mechanism, ...], Field(strict=False, min_length=1)]

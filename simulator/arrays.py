@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
+Int32Array: TypeAlias = npt.NDArray[np.int32]
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Cells: TypeAlias = npt.NDArray[np.int32]
 """Numbers of cells: 0 outside, 1…V."""
+StateArray: TypeAlias = npt.NDArray[np.uint8]
+"""Each entry is a `simulator.traffic.engine.State`."""

@@ -21,6 +21,8 @@ from simulator.traffic.trips import typical_links, vehicles_nbytes
 
 _AGENT = 3_000
 """Bytes of a vehicle's process in engine agents, in addition to what every engine keeps."""
+_PROCESS = 1_500.0
+"""Bytes per device of the message-level engine in one query of one mechanism, with two rounds of messages."""
 _DEVICE = 24
 """Bytes per device and mechanism, if devices answer one by one, in addition to coins."""
 _CELL, _ROW = 1_600, 360
@@ -107,6 +109,9 @@ def estimate(
     # Only vehicles on the road are asked: in a peak about twice as many as on average.
     driving = 1.0 if traffic.parked == "answer" else min(1.0, 2 * _driving(city, scenario.scenario.duration_s))
     asked = outside + (reporting - outside) * driving
+    if scenario.sensing.engine == "messages":
+        processes = asked * len(mechanisms)
+        yield Part(field, f"processes of {processes:,.0f} devices and their messages", processes * _PROCESS)
     streams, passing = Streams(scenario.seed), []
     for name, mechanism in mechanisms.items():
         kept, tossed = (_slope(mechanism, number, rng=streams.of("estimate", name)) for number in range(2))

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -23,7 +24,9 @@ from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
 from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
+from simulator.sensing.messages import MessageSurvey
 from simulator.sensing.query import Memories, Query
+from simulator.sensing.survey import Survey
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock, after_traffic
@@ -177,6 +180,7 @@ def _simulate(
         stopwatch=stopwatch,
         closed=queries.append,
         corrupted=most_corrupted(scenario),
+        survey=partial(MessageSurvey, env=env, clock=clock) if scenario.sensing.engine == "messages" else Survey,
     )
     for name, schedule in build_schedules(scenario).items():
         speeds = parts.releases[name].speeds

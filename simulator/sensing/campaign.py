@@ -61,6 +61,8 @@ class SensingContext:
     corrupted
         The number of vehicles of the fleet whose reports are kept in addition to the targets': those that coalitions
         corrupt.
+    survey
+        Makes the survey of one mechanism in one query, with the parameters of `Survey`.
     """
 
     engine: Engine
@@ -73,6 +75,7 @@ class SensingContext:
     stopwatch: Stopwatch
     closed: Callable[[Query], None]
     corrupted: int = 0
+    survey: Callable[..., Survey] = Survey
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +221,7 @@ class Campaign:
         outside = context.population.outside if context.population.answers == "reports" else 0
         fleet = len(context.population.takes_part)
         devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
-        return Survey(
+        return context.survey(
             self.mechanisms[name],
             asked=asked,
             answers=context.population.answers,

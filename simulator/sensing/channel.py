@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -155,6 +155,21 @@ class MessageLaw:
         return scaled
 
 
+class Flight(NamedTuple):
+    """What is random about the same message of n reports.
+
+    Attributes
+    ----------
+    took_s
+        (n,) float64: the time from sending to arrival, seconds.
+    link_down
+        (n,) bool: whether the device's link was down when the message was sent, so that it was lost.
+    """
+
+    took_s: FloatArray
+    link_down: Mask
+
+
 @dataclass(frozen=True, eq=False)
 class Deliveries:
     """Delivery outcomes of n reports of one round.
@@ -257,7 +272,13 @@ class Channel:
     def deliver(
         self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
     ) -> Deliveries:
-        """Draw the outcome of every message of every report.
+        """Draw the outcome of every message of every report; parameters as in `draw`."""
+        return self.outcome(self.draw(reports, sending, was_down=was_down, rng=rng), sending)
+
+    def draw(
+        self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
+    ) -> list[Flight]:
+        """Draw what is random about every message of every report.
 
         Parameters
         ----------
@@ -270,25 +291,40 @@ class Channel:
 
         Returns
         -------
-        Deliveries
-            No loss is drawn where none can occur.
+        list of Flight
+            One for each message of the route. No loss is drawn where none can occur.
         """
         if self._is_certain(sending):
-            return self._deliver_all(reports, sending)
-        fate = np.full(reports, DeliveryStatus.COUNTED, dtype=np.uint8)
-        arrived_s: dict[str, FloatArray] = {}
-        within: list[Mask] = []
-        left, link_down = np.zeros((2, reports), dtype=np.bool_)
-        for number, path in enumerate(sending.route):
+            # Broadcasts of one element: fleets are large, most channels ideal.
+            took_s = np.broadcast_to(self.latency.draw(1, rng=np.random.default_rng(0)), reports)
+            return [Flight(took_s, np.broadcast_to(np.False_, reports))] * len(sending.route)
+        flights: list[Flight] = []
+        link_down = np.zeros(reports, dtype=np.bool_)
+        for number in range(len(sending.route)):
             took_s = self.latency.draw(reports, rng=rng)
             if (number == 0 or not self.burst_s) and self.loss(sending.moment):
                 link_down = self._draw_down(reports, sending, was_down, rng=rng)
-            left |= ~link_down
-            at_s, in_time = sending.sent_s + took_s, took_s <= sending.deadline_s
+            flights.append(Flight(took_s, link_down))
+        return flights
+
+    def outcome(self, flights: Sequence[Flight], sending: Transmission) -> Deliveries:
+        """Return the outcomes of reports, given what was drawn for each message of their route."""
+        reports, link_down = len(flights[0].took_s), flights[-1].link_down
+        if self._is_certain(sending):
+            yes = np.broadcast_to(np.True_, reports)
+            at_s = np.broadcast_to(sending.sent_s + flights[0].took_s[:1], reports)
+            arrived_s = {party: at_s for path in sending.route for party in path}
+            return Deliveries(np.zeros(reports, dtype=np.uint8), arrived_s, (yes,) * len(flights), yes, link_down)
+        fate = np.full(reports, DeliveryStatus.COUNTED, dtype=np.uint8)
+        arrived_s, within = {}, []
+        left = np.zeros(reports, dtype=np.bool_)
+        for flight, path in zip(flights, sending.route, strict=True):
+            left |= ~flight.link_down
+            at_s, in_time = sending.sent_s + flight.took_s, flight.took_s <= sending.deadline_s
             within.append(in_time)
-            lost, onward = link_down, ~link_down
+            lost, onward = flight.link_down, ~flight.link_down
             for party in path:
-                received = onward & ~self._is_down(party, at_s)
+                received = onward & ~self.is_down(party, at_s)
                 lost = lost | (onward & ~received)
                 arrived_s[party] = np.where(received, at_s, math.inf)
                 onward = received & in_time
@@ -300,13 +336,6 @@ class Channel:
         """Return whether all messages are certain to arrive in time, and at the same time."""
         certain = all(self.law(sending, message).in_time == 1.0 for message in range(len(sending.route)))
         return certain and not self.burst_s and isinstance(self.latency, ConstantLatency)
-
-    def _deliver_all(self, reports: int, sending: Transmission) -> Deliveries:
-        """Return that all messages arrived, as broadcasts of one element: fleets are large, most channels ideal."""
-        yes, no = (np.broadcast_to(np.bool_(value), reports) for value in (True, False))
-        at_s = np.broadcast_to(sending.sent_s + self.latency.draw(1, rng=np.random.default_rng(0)), reports)
-        arrived_s = {party: at_s for path in sending.route for party in path}
-        return Deliveries(np.zeros(reports, dtype=np.uint8), arrived_s, (yes,) * len(sending.route), yes, no)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
         """Draw how many of the messages that arrived in time, counted or not, arrive a second time."""
@@ -331,7 +360,7 @@ class Channel:
         kept = math.exp(-sending.since_s / (self.burst_s * (1.0 - loss)))
         return loss + (1.0 - loss) * kept if was_down else loss * (1.0 - kept)
 
-    def _is_down(self, party: str, at_s: FloatArray) -> Mask:
+    def is_down(self, party: str, at_s: FloatArray) -> Mask:
         """Return whether a party is down at these times, (n,) bool."""
         down = np.zeros(len(at_s), dtype=np.bool_)
         for from_s, to_s in self._outage_intervals((party,)):

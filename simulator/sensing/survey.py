@@ -4,7 +4,7 @@ Devices simulated by counts are grouped by the rounds in which they were present
 the sums of each group are drawn at once.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
+from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
 from simulator.sensing.query import Answers, QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
 
@@ -279,17 +279,43 @@ class Survey:
         outside = np.arange(self._reporting_outside) < present.outside
         cells = np.concatenate([known[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
         answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
-        deliveries = self.channel.deliver(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
-        self._down = deliveries.link_down
-        deliveries = deliveries.of(answering)
-        received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
+        flights = self.channel.draw(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
+        self._down = flights[-1].link_down
+        self._send(round_, cells, answering, flights)
+
+    def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
+        """Let the devices that answer send their reports; here the servers receive them at once.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        cells
+            (reporting,) int32, the cells that devices answer about.
+        answering
+            (reporting,) bool: the devices that answer.
+        flights
+            For each message of the route, what was drawn about that message of each device.
+        """
+        deliveries = self.channel.outcome(flights, self._sendings[round_ - 1])
+        self._receive(round_, self._answers(round_, cells), answering, deliveries.of(answering))
+
+    def _answers(self, round_: int, cells: Cells) -> Iterator[Any]:
+        """Yield the reports of each batch of devices."""
         for number, batch in enumerate(self._batches):
             coins = self._tossed[number] if self._tossed else self._toss(batch)
-            reports = self.mechanism.answer(round_, cells[batch], coins)
+            yield self.mechanism.answer(round_, cells[batch], coins)
+
+    def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
+        """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
+        received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
+        for number, (batch, reports) in enumerate(zip(self._batches, answers, strict=True)):
             self._server.receive(round_, reports, received[batch], batch=number)
             if self._recorder is not None:
-                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=at_s)
-        self._servers[-1].add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
+                sent_s = self._sendings[round_ - 1].sent_s
+                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sent_s)
+        servers, sent = self._servers[round_ - 1], int(np.count_nonzero(answering))
+        servers.add_reports(sent, deliveries.arrived_s, deliveries.in_time)
         self._late[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LATE))
         self._lost[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LOST))
 

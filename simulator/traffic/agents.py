@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from simulator.traffic import IntArray, StateArray
+from simulator.arrays import Int32Array, StateArray
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import FRACTION_BITS
@@ -189,7 +189,7 @@ class Agents(QueueEngine):
     def _now(self) -> float:
         return self._env.now
 
-    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
+    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
         """Return the state, link and entry tick of every departed vehicle."""
         return (
             np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),

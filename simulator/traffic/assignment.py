@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray, Int32Array, Mask
 from simulator.files.errors import InputError
 from simulator.roads.network import Links, RoadNetwork
-from simulator.traffic import BoolArray, FloatArray, IntArray
 from simulator.traffic.demand.trip_table import capped
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips
@@ -109,12 +109,12 @@ class OdPairs:
         (pairs,) float64, above 0; not necessarily whole.
     """
 
-    origin: IntArray
-    destination: IntArray
+    origin: Int32Array
+    destination: Int32Array
     trips: FloatArray
 
     @classmethod
-    def summed(cls, origin: IntArray, destination: IntArray, trips: FloatArray) -> "OdPairs":
+    def summed(cls, origin: Int32Array, destination: Int32Array, trips: FloatArray) -> "OdPairs":
         """Add up the trips of each pair; omit pairs with equal origin and destination, and pairs without trips."""
         moving = (origin != destination) & (trips > 0)
         ends = np.stack([origin[moving], destination[moving]]).astype(np.int32)
@@ -141,7 +141,7 @@ class OdPairs:
         return f"<OdPairs: {self.total:,g} trips between {len(self):,} pairs>"
 
 
-def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: BoolArray | None = None) -> FloatArray:
+def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: Mask | None = None) -> FloatArray:
     """Return the volumes with all trips on the shortest paths at given link times (all-or-nothing assignment).
 
     Parameters
@@ -170,9 +170,7 @@ def load_shortest(time_s: FloatArray, pairs: OdPairs, *, links: Links, through: 
     return np.bincount(routes.links, weights=along, minlength=len(links)).astype(np.float64)
 
 
-def relative_gap(
-    volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: BoolArray | None = None
-) -> float:
+def relative_gap(volume: FloatArray, bpr: Bpr, pairs: OdPairs, *, links: Links, through: Mask | None = None) -> float:
     """Return the relative excess of total travel time over that on the shortest paths at the same link times.
 
     (Σ v·t(v) − Σ d·shortest) / Σ d·shortest: 0 in a user equilibrium, where no trip has a quicker path (Wardrop's first
@@ -227,7 +225,7 @@ def find_equilibrium(
     pairs: OdPairs,
     *,
     links: Links,
-    through: BoolArray | None = None,
+    through: Mask | None = None,
     gap: float = 1e-4,
     iterations: int = 1000,
 ) -> Equilibrium:

@@ -8,8 +8,8 @@ import numpy as np
 import pyproj
 import simpy
 
+from simulator.arrays import FloatArray, Int32Array, StateArray
 from simulator.files.messages import Doubt, counted
-from simulator.traffic import FloatArray, IntArray, StateArray
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -59,13 +59,13 @@ class VehicleStates:
     """
 
     state: StateArray
-    link: IntArray
+    link: Int32Array
     fraction: FloatArray
     xy: FloatArray | None = None
-    site: IntArray | None = None
+    site: Int32Array | None = None
 
     @classmethod
-    def from_coordinates(cls, state: StateArray, xy: FloatArray, link: IntArray | None = None) -> "VehicleStates":
+    def from_coordinates(cls, state: StateArray, xy: FloatArray, link: Int32Array | None = None) -> "VehicleStates":
         """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
         return cls(state, links, np.zeros(len(state)), xy)

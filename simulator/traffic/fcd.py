@@ -13,9 +13,9 @@ import pandas as pd
 import pyproj
 import simpy
 
+from simulator.arrays import FloatArray
 from simulator.roads import RoadNetwork
 from simulator.stopwatch import Stopwatch
-from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
 

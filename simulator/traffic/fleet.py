@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
+from simulator.arrays import Int32Array, StateArray
 from simulator.roads.network import Links
-from simulator.traffic import IntArray, StateArray, kernel
+from simulator.traffic import kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
@@ -109,7 +110,7 @@ class Fleet(QueueEngine):
     def _now(self) -> float:
         return self._next_tick - 1 if self._env is None else self._env.now
 
-    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
+    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
         """Return the state, link and entry tick of every departed vehicle."""
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
@@ -133,7 +134,7 @@ class Fleet(QueueEngine):
         )
 
     @property
-    def entries(self) -> IntArray:
+    def entries(self) -> Int32Array:
         """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
         return self._log[: int(self._counts["logged"][0])]
 

@@ -22,7 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.kernel import compiled
-from simulator.traffic import IntArray, LongArray, StateArray
+from simulator.arrays import Int32Array, IntArray, StateArray
 from simulator.traffic.physics import FRACTION_BITS, ONE_TICK
 
 
@@ -112,7 +112,7 @@ def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
 
 @compiled
 def _refill(
-    vehicle: Index, cursor: IntArray, starts: LongArray, ends: LongArray, route: IntArray, links: Records, bits: int
+    vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: Int32Array, links: Records, bits: int
 ) -> np.uint64:
     """Encode the next turns of `vehicle` in a word, the first turn in the lowest bits."""
     start = starts[vehicle]
@@ -157,7 +157,7 @@ def _enter(vehicle: Index, at: Index, link: Record, vehicles: Records, ring: Bit
 
 
 @compiled
-def _log(log: IntArray, counts: Record, vehicle: Index, link: Index, tick: int) -> None:
+def _log(log: Int32Array, counts: Record, vehicle: Index, link: Index, tick: int) -> None:
     if counts.logged < log.shape[0]:
         log[counts.logged, 0] = vehicle
         log[counts.logged, 1] = link
@@ -169,15 +169,15 @@ def _log(log: IntArray, counts: Record, vehicle: Index, link: Index, tick: int) 
 def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls would slow it down
     links: Records,
     vehicles: Records,
-    cursor: IntArray,
-    starts: LongArray,
-    ends: LongArray,
-    route: IntArray,
-    departure: IntArray,
+    cursor: Int32Array,
+    starts: IntArray,
+    ends: IntArray,
+    route: Int32Array,
+    departure: Int32Array,
     ring: Bitmap,
     origins: Bitmap,
     counters: Records,
-    log: IntArray,
+    log: Int32Array,
     bits: int,
     stuck_ticks: int,
     start: int,
@@ -312,7 +312,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
 
 
 @compiled
-def survey(links: Records, vehicles: Records, state: StateArray, where: IntArray, entry: IntArray) -> None:
+def survey(links: Records, vehicles: Records, state: StateArray, where: Int32Array, entry: Int32Array) -> None:
     """Write each queued vehicle's state, link and entry tick; vehicles in no queue have arrived and are not changed.
 
     Parameters
@@ -341,7 +341,7 @@ def survey(links: Records, vehicles: Records, state: StateArray, where: IntArray
 
 
 @compiled
-def positions(vehicles: Records, cursor: IntArray, departed: int, bits: int) -> IntArray:
+def positions(vehicles: Records, cursor: Int32Array, departed: int, bits: int) -> Int32Array:
     """Return the position in its row of the link each vehicle is on, or waits to enter: (departed,) int32.
 
     The cursor is ahead of the vehicle by the number of turns left in its word.

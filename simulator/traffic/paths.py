@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from mechanisms.kernel import compiled
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.roads.network import Links
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.routes import Routes, copy_rows
 
 _BLOCK_CELLS = 1 << 22
@@ -58,7 +58,7 @@ class ShortestPaths:
         self,
         links: Links,
         *,
-        through: BoolArray | None = None,
+        through: Mask | None = None,
         time_s: FloatArray | None = None,
     ) -> None:
         self.nodes = len(links.first_out) - 1
@@ -81,7 +81,7 @@ class ShortestPaths:
         self._graph = csr_array(
             (time[self._quickest], (self._start[ends[0]], ends[1])), shape=(size, size), dtype=np.float64
         )
-        self._kept: dict[int, IntArray] = {}
+        self._kept: dict[int, Int32Array] = {}
 
     @cached_property
     def all_joined(self) -> bool:
@@ -90,28 +90,28 @@ class ShortestPaths:
         parts, _ = connected_components(self._graph, connection="strong")
         return bool(parts == 1)
 
-    def blocks(self, origins: IntArray) -> Iterator[IntArray]:
+    def blocks(self, origins: Int32Array) -> Iterator[Int32Array]:
         """Split the distinct `origins` into blocks whose distance matrices fit into memory."""
         distinct = np.unique(origins)
         rows = max(1, _BLOCK_CELLS // self.nodes)
         for start in range(0, len(distinct), rows):
             yield distinct[start : start + rows]
 
-    def times(self, origins: IntArray) -> FloatArray:
+    def times(self, origins: Int32Array) -> FloatArray:
         """Return shortest times in seconds, (origins, nodes) float64; inf where there is no path."""
         times, before = self._grow(origins)
         if (len(self._kept) + len(origins)) * self.nodes <= _KEEP_CELLS:
             self._kept.update(zip(origins.tolist(), before, strict=True))
         return times
 
-    def reached(self, origin: IntArray, destination: IntArray) -> BoolArray:
+    def reached(self, origin: Int32Array, destination: Int32Array) -> Mask:
         """Return whether a path leads from each origin to the destination of the same index, (trips,) bool."""
         found = np.empty(len(origin), dtype=np.bool_)
         for block, chosen, row in self._by_block(origin):
             found[chosen] = np.isfinite(self.times(block)[row, destination[chosen]])
         return found
 
-    def _by_block(self, origin: IntArray) -> Iterator[tuple[IntArray, LongArray, LongArray]]:
+    def _by_block(self, origin: Int32Array) -> Iterator[tuple[Int32Array, IntArray, IntArray]]:
         """Yield each block of origins, the trips from it, and the row of each of those trips in the block."""
         by_origin = np.argsort(origin, kind="stable")
         for block in self.blocks(origin):
@@ -119,13 +119,13 @@ class ShortestPaths:
             chosen = by_origin[begin : np.searchsorted(origin, block[-1], "right", sorter=by_origin)]
             yield block, chosen, np.searchsorted(block, origin[chosen]).astype(np.int64)
 
-    def _before(self, origins: IntArray) -> IntArray:
+    def _before(self, origins: Int32Array) -> Int32Array:
         """Return predecessors, (origins, nodes) int32, from the cache where possible."""
         if all(origin in self._kept for origin in origins.tolist()):
             return np.stack([self._kept[origin] for origin in origins.tolist()])
         return self._grow(origins)[1]
 
-    def _grow(self, origins: IntArray) -> tuple[FloatArray, IntArray]:
+    def _grow(self, origins: Int32Array) -> tuple[FloatArray, Int32Array]:
         """Return times and predecessors, (origins, nodes) each, without the twins."""
         times, before = dijkstra(self._graph, indices=self._start[origins], return_predecessors=True)
         times, before = times[:, : self.nodes], before[:, : self.nodes].astype(np.int32, copy=False)
@@ -135,7 +135,7 @@ class ShortestPaths:
             times[np.arange(len(origins)), origins] = 0.0
         return times, before
 
-    def routes(self, origin: IntArray, destination: IntArray) -> Routes:
+    def routes(self, origin: Int32Array, destination: Int32Array) -> Routes:
         """Return the shortest-time route from each origin to the destination of the same index, (trips,) int32 each.
 
         Raises
@@ -149,7 +149,7 @@ class ShortestPaths:
         if len(nowhere):
             raise ValueError(f"destination must differ from origin, received trip {nowhere[0]} that goes nowhere")
         lengths = np.zeros(len(origin), dtype=np.int64)
-        parts: list[tuple[LongArray, LongArray, IntArray]] = []
+        parts: list[tuple[IntArray, IntArray, Int32Array]] = []
         for block, chosen, row in self._by_block(origin):
             before, ends = self._before(block), destination[chosen]
             count = _count_links(before, row, origin[chosen], ends)
@@ -168,7 +168,7 @@ class ShortestPaths:
 
 
 @compiled
-def _count_links(before: IntArray, row: LongArray, origin: IntArray, destination: IntArray) -> LongArray:
+def _count_links(before: Int32Array, row: IntArray, origin: Int32Array, destination: Int32Array) -> IntArray:
     count = np.empty(len(row), dtype=np.int64)
     for i in range(len(row)):
         node = destination[i]
@@ -185,14 +185,14 @@ def _count_links(before: IntArray, row: LongArray, origin: IntArray, destination
 
 @compiled
 def _trace_back(
-    before: IntArray,
-    row: LongArray,
-    destination: IntArray,
-    count: LongArray,
-    row_start: IntArray,
-    to: IntArray,
-    quickest: IntArray,
-) -> IntArray:
+    before: Int32Array,
+    row: IntArray,
+    destination: Int32Array,
+    count: IntArray,
+    row_start: Int32Array,
+    to: Int32Array,
+    quickest: Int32Array,
+) -> Int32Array:
     links = np.empty(count.sum(), dtype=np.int32)
     end = 0
     for i in range(len(row)):

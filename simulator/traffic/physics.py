@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array
 from simulator.roads.network import Links
-from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.clock import Clock
 
 VEHICLE_LENGTH_M = 7.5
@@ -44,9 +44,9 @@ class LinkPhysics:
         Ticks after which a blocked head is forced through.
     """
 
-    free_ticks: IntArray
-    storage: IntArray
-    headway: IntArray
+    free_ticks: Int32Array
+    storage: Int32Array
+    headway: Int32Array
     free_flow_s: FloatArray
     stuck_ticks: int
 

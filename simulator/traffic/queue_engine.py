@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array, StateArray
 from simulator.roads.network import Links
-from simulator.traffic import FloatArray, IntArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.physics import LinkPhysics
@@ -129,5 +129,5 @@ class QueueEngine(ABC):
         """Return the current moment in ticks."""
 
     @abstractmethod
-    def _entries_now(self) -> tuple[StateArray, IntArray, IntArray]:
+    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
         """Return the state, link and entry tick of every departed vehicle."""

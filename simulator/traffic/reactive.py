@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.files.messages import counted
 from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.paths import ShortestPaths
@@ -34,11 +34,11 @@ class Flow:
         (departed,) int32: position in its row of the link a vehicle is on or waits to enter; undefined once arrived.
     """
 
-    left: LongArray
-    spent_ticks: LongArray
-    head_entry: IntArray
+    left: IntArray
+    spent_ticks: IntArray
+    head_entry: Int32Array
     state: StateArray
-    position: IntArray
+    position: Int32Array
 
 
 class ReactiveRouting:
@@ -93,7 +93,7 @@ class ReactiveRouting:
         clock: Clock,
         every_s: float,
         share: float,
-        through: BoolArray | None = None,
+        through: Mask | None = None,
         at_departure: bool = True,
         rng: np.random.Generator,
         stopwatch: Stopwatch | None = None,
@@ -117,7 +117,7 @@ class ReactiveRouting:
         """(links,) float64: seconds to cross each link, by the latest measurement."""
         return self._links.free_flow_s + self._delay_s
 
-    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
+    def reroute(self, tick: int, book: RouteBook, flow: Flow) -> IntArray:
         """Measure travel times and write new routes into `book`, before the vehicles of `tick` move.
 
         Returns
@@ -129,7 +129,7 @@ class ReactiveRouting:
             self._measure(tick, flow)
             return self._choose(tick, book, flow)
 
-    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> LongArray:
+    def _choose(self, tick: int, book: RouteBook, flow: Flow) -> IntArray:
         """Assign the currently shortest routes to the vehicles that re-route; return the departed ones that changed."""
         departed, links, trips = len(flow.state), self._links, self._trips
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
@@ -137,7 +137,7 @@ class ReactiveRouting:
         ahead = links.to_node[book.at(looking, flow.position[looking])]
         until = np.searchsorted(trips.departure_tick, tick + self.every_ticks) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
-        vehicles: LongArray = np.concatenate([looking, leaving])
+        vehicles: IntArray = np.concatenate([looking, leaving])
         node = np.concatenate([ahead, trips.origin[leaving]])
         keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
         going = node != trips.destination[vehicles]
@@ -147,7 +147,7 @@ class ReactiveRouting:
         paths = ShortestPaths(links, through=self._through, time_s=self.time_s)
         rest = paths.routes(node, trips.destination[vehicles])
         changed = vehicles[book.replace(vehicles, keep, rest)]
-        under_way: LongArray = changed[changed < departed]
+        under_way: IntArray = changed[changed < departed]
         self._asked += int(np.count_nonzero(vehicles < departed))
         self._changed += len(under_way)
         return under_way

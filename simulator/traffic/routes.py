@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.kernel import compiled
+from simulator.arrays import Int32Array, IntArray, Mask
 from simulator.roads.network import Links
-from simulator.traffic import BoolArray, IntArray, LongArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,11 +22,11 @@ class Routes:
         (total,) int32 link ids: 4 bytes per link driven.
     """
 
-    offsets: LongArray
-    links: IntArray
+    offsets: IntArray
+    links: Int32Array
 
     @classmethod
-    def gathered(cls, links: IntArray, starts: LongArray, lengths: LongArray) -> "Routes":
+    def gathered(cls, links: Int32Array, starts: IntArray, lengths: IntArray) -> "Routes":
         """Copy the routes that begin at `starts` in `links`, (vehicles,) int64 each."""
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         routes = cls(offsets, np.empty(offsets[-1], dtype=np.int32))
@@ -56,16 +56,16 @@ class Routes:
             )
 
     @property
-    def first(self) -> IntArray:
+    def first(self) -> Int32Array:
         """(vehicles,) int32: each vehicle's first link."""
         return self.links[self.offsets[:-1]]
 
     @property
-    def last(self) -> IntArray:
+    def last(self) -> Int32Array:
         """(vehicles,) int32: each vehicle's last link."""
         return self.links[self.offsets[1:] - 1]
 
-    def of(self, vehicle: int) -> IntArray:
+    def of(self, vehicle: int) -> Int32Array:
         """Return the link ids of one vehicle's route."""
         return self.links[self.offsets[vehicle] : self.offsets[vehicle + 1]]
 
@@ -114,19 +114,19 @@ class RouteBook:
         self.live = len(routes.links)
         self._own = False
 
-    def of(self, vehicle: int) -> IntArray:
+    def of(self, vehicle: int) -> Int32Array:
         """Return the links of one vehicle's row."""
         return self.links[self.start[vehicle] : self.end[vehicle]]
 
-    def last(self, vehicles: int) -> IntArray:
+    def last(self, vehicles: int) -> Int32Array:
         """Return the last link of each of the first `vehicles` rows."""
         return self.links[self.end[:vehicles] - 1]
 
-    def at(self, vehicles: LongArray, position: npt.NDArray[np.integer]) -> IntArray:
+    def at(self, vehicles: IntArray, position: npt.NDArray[np.integer]) -> Int32Array:
         """Return the link at `position` of the row of each of `vehicles`."""
         return self.links[self.start[vehicles] + position]
 
-    def replace(self, vehicles: LongArray, keep: LongArray, rest: Routes) -> BoolArray:
+    def replace(self, vehicles: IntArray, keep: IntArray, rest: Routes) -> Mask:
         """Replace the links after the first `keep` links of each vehicle's row.
 
         Parameters
@@ -192,7 +192,7 @@ class RouteBook:
 
 
 @compiled
-def copy_rows(source: IntArray, starts: LongArray, lengths: LongArray, target: IntArray, at: LongArray) -> None:
+def copy_rows(source: Int32Array, starts: IntArray, lengths: IntArray, target: Int32Array, at: IntArray) -> None:
     """Copy rows of `source`, each from its start and with its length, to the places `at` in `target`."""
     for row in range(len(starts)):
         for step in range(lengths[row]):
@@ -200,7 +200,7 @@ def copy_rows(source: IntArray, starts: LongArray, lengths: LongArray, target: I
 
 
 @compiled
-def _differs(links: IntArray, starts: LongArray, lengths: LongArray, rest: IntArray, offsets: LongArray) -> BoolArray:
+def _differs(links: Int32Array, starts: IntArray, lengths: IntArray, rest: Int32Array, offsets: IntArray) -> Mask:
     changed = np.zeros(len(starts), dtype=np.bool_)
     for i in range(len(starts)):
         changed[i] = lengths[i] != offsets[i + 1] - offsets[i]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from simulator.arrays import Int32Array
 from simulator.files.memory import shortage
-from simulator.traffic import IntArray
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles: their numbers have 32 bits."""
@@ -63,9 +63,9 @@ class Trips:
         If lengths differ, or departures are not ascending from 0.
     """
 
-    origin: IntArray
-    destination: IntArray
-    departure_tick: IntArray
+    origin: Int32Array
+    destination: Int32Array
+    departure_tick: Int32Array
 
     def __post_init__(self) -> None:
         if not (len(self.origin) == len(self.destination) == len(self.departure_tick)):

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
 from simulator.roads.readers.tntp_files import finite_number
-from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trips import too_many
 
 
@@ -92,7 +92,7 @@ class Courses:
             raise InputError([f"{where}: another route has the id {name!r}"])
         self._named[name] = number
 
-    def of(self, numbers: IntArray, *, rng: np.random.Generator) -> tuple[list[Course], IntArray]:
+    def of(self, numbers: Int32Array, *, rng: np.random.Generator) -> tuple[list[Course], Int32Array]:
         """Resolve names, and draw from distributions of routes.
 
         Parameters

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
@@ -39,8 +39,8 @@ class CourseLinks:
         Rule that a course breaks, and where, by number; only for courses that cannot be driven.
     """
 
-    offsets: LongArray
-    links: IntArray
+    offsets: IntArray
+    links: Int32Array
     faults: dict[int, tuple[str, str]]
 
     @classmethod
@@ -81,7 +81,7 @@ class CourseLinks:
         offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
         return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
 
-    def routes_of(self, course: IntArray) -> Routes:
+    def routes_of(self, course: Int32Array) -> Routes:
         """Return the route of each vehicle, given the number of its course, (vehicles,) int32."""
         return Routes.gathered(self.links, self.offsets[course], np.diff(self.offsets)[course])
 
@@ -114,7 +114,7 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
 
 
 def _joined(
-    named: Sequence[int], start: IntArray, end: IntArray, between: Mapping[tuple[int, int], list[int] | None]
+    named: Sequence[int], start: Int32Array, end: Int32Array, between: Mapping[tuple[int, int], list[int] | None]
 ) -> list[int] | None:
     """Insert the links between a trip's named links, None if no path leads to one; a repeated link is driven once."""
     whole = [named[0]]
@@ -230,7 +230,7 @@ def read_sumo_routes(
 
 def _all_vehicles(
     held: SumoFile, *, begin_s: float, end_s: float, rng: np.random.Generator
-) -> tuple[list[str], FloatArray, IntArray]:
+) -> tuple[list[str], FloatArray, Int32Array]:
     """Return the id, departure and course number of every vehicle; vehicles of flows follow the others."""
     ids = list(held.ids)
     leave = np.array(held.depart_s, dtype=np.float64)
@@ -249,13 +249,13 @@ def _all_vehicles(
 def _count_unfit(
     unused: Counter[str],
     depart_s: FloatArray,
-    course: IntArray,
+    course: Int32Array,
     links: CourseLinks,
     courses: Sequence[Course],
     *,
     begin_s: float,
     end_s: float,
-) -> BoolArray:
+) -> Mask:
     """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
     fits = np.ones(len(course), dtype=np.bool_)
     undrivable = {
@@ -282,7 +282,7 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
     return note
 
 
-def _names(ids: list[str], order: LongArray, copies: LongArray) -> list[str]:
+def _names(ids: list[str], order: IntArray, copies: IntArray) -> list[str]:
     return [
         ids[place] if copy == 0 else f"{ids[place]}.{copy}"
         for place, total in zip(order.tolist(), copies.tolist(), strict=True)

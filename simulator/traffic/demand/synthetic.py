@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import Links
-from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
@@ -136,7 +136,7 @@ def within_run(profile: Sequence[Interval], *, begin_s: float, duration_s: float
 
 def draw_gravity(
     vehicles: int, *, links: Links, paths: ShortestPaths, scale_s: float, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
+) -> tuple[Int32Array, Int32Array]:
     """Draw origins by their mass, and destinations by mass and travel time.
 
     A node's mass is the lane-metres of its outgoing links (more road means more destinations).
@@ -178,7 +178,7 @@ If one pair in ten is connected, this affects none of a million vehicles.
 """
 
 
-def draw_uniform(vehicles: int, *, paths: ShortestPaths, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def draw_uniform(vehicles: int, *, paths: ShortestPaths, rng: np.random.Generator) -> tuple[Int32Array, Int32Array]:
     """Draw origins and destinations evenly from all ordered pairs of different nodes that a path joins.
 
     Unconnected pairs, such as those to a node without incoming links, are drawn again. In a network where hardly any
@@ -201,7 +201,7 @@ def draw_uniform(vehicles: int, *, paths: ShortestPaths, rng: np.random.Generato
     return origin, destination
 
 
-def _pairs(number: int, nodes: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+def _pairs(number: int, nodes: int, rng: np.random.Generator) -> tuple[Int32Array, Int32Array]:
     """Draw ordered pairs of different nodes."""
     origin = rng.integers(nodes, size=number, dtype=np.int32)
     other = rng.integers(nodes - 1, size=number, dtype=np.int32)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, shown
 from simulator.roads.schema import node_ids
-from simulator.traffic import FloatArray
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
 

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
 from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
@@ -17,7 +17,7 @@ from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
 
 
-def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.random.Generator) -> LongArray:
+def whole_vehicles(flows: FloatArray, *, total: int | None = None, rng: np.random.Generator) -> IntArray:
     """Round flows to whole vehicles by systematic sampling: unbiased, with totals as near as whole numbers can be.
 
     With one u ~ U[0, 1) and C_i the sum of the first i flows, flow i becomes ⌊C_i + u⌋ − ⌊C_{i−1} + u⌋. So each flow
@@ -155,7 +155,7 @@ def draw_table_trips(
 
 def _placed(
     table: TripTable, network: RoadNetwork, paths: ShortestPaths, taking: SamplingOptions, notes: list[str]
-) -> tuple[TripTable, Zones, IntArray, IntArray]:
+) -> tuple[TripTable, Zones, Int32Array, Int32Array]:
     """Return the entries that can be driven, the zones, and the zone of each entry's origin and destination."""
     zones = Zones.named_by(table.places, network)
     number = zones.find(table.places)
@@ -189,7 +189,7 @@ def _placed(
     return table.kept(joined), zones, origin[joined], destination[joined]
 
 
-def _unknown(table: TripTable, origin: IntArray, destination: IntArray, zones: Zones) -> list[str]:
+def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zones: Zones) -> list[str]:
     """List each place that does not exist, and where it occurs first."""
     ends = pd.DataFrame(
         {
@@ -211,7 +211,7 @@ def _unknown(table: TripTable, origin: IntArray, destination: IntArray, zones: Z
     )
 
 
-def _apart(table: TripTable, apart: BoolArray, kind: str) -> list[str]:
+def _apart(table: TripTable, apart: Mask, kind: str) -> list[str]:
     entries = np.flatnonzero(apart)
     first = entries[np.argsort(table.row[entries], kind="stable")][:SHOWN].tolist()
     faults = [
@@ -244,7 +244,7 @@ def _departing(table: TripTable) -> str:
     return f" of the file's clock (begin_s says where it starts): they depart from second {first:.10g} to {last:.10g}"
 
 
-def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng: np.random.Generator) -> LongArray:
+def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng: np.random.Generator) -> IntArray:
     total = float(trips.sum())
     if total <= 0:
         raise InputError([f"{table.file}: no trip departs within the run, {_span(taking)}{_departing(table)}"])
@@ -260,8 +260,8 @@ def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng:
 
 
 def _nodes(
-    zones: Zones, origin: IntArray, destination: IntArray, paths: ShortestPaths, *, rng: np.random.Generator
-) -> tuple[IntArray, IntArray]:
+    zones: Zones, origin: Int32Array, destination: Int32Array, paths: ShortestPaths, *, rng: np.random.Generator
+) -> tuple[Int32Array, Int32Array]:
     """Draw a pair of nodes for each vehicle, evenly from the pairs that a path joins."""
     from_node, to_node = (zones.draw_nodes(zone, rng=rng) for zone in (origin, destination))
     if zones.of_one_node:
@@ -281,7 +281,7 @@ def _nodes(
     return from_node, to_node
 
 
-def _leave(table: TripTable, entry: LongArray, taking: SamplingOptions, *, rng: np.random.Generator) -> FloatArray:
+def _leave(table: TripTable, entry: IntArray, taking: SamplingOptions, *, rng: np.random.Generator) -> FloatArray:
     """Return the departure time of each vehicle, seconds of the run."""
     if table.from_s is None or table.to_s is None:
         return draw_departures(len(entry), taking.departures, duration_s=taking.duration_s, rng=rng)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
 
 SHOWN = 20
@@ -46,10 +46,10 @@ class TripTable:
 
     file: str
     places: list[str]
-    origin: IntArray
-    destination: IntArray
+    origin: Int32Array
+    destination: Int32Array
     trips: FloatArray
-    row: LongArray
+    row: IntArray
     unit: str = "row"
     from_s: FloatArray | None = None
     to_s: FloatArray | None = None
@@ -86,7 +86,7 @@ class TripTable:
         """Total number of trips, those within a place included."""
         return float(self.trips.sum())
 
-    def kept(self, which: BoolArray | npt.NDArray[np.intp]) -> "TripTable":
+    def kept(self, which: Mask | npt.NDArray[np.intp]) -> "TripTable":
         """Return a table of the entries that a mask selects, or of those with the given indices in their order."""
         columns = {name: getattr(self, name) for name in _ENTRY_COLUMNS}
         return replace(self, **{name: values[which] for name, values in columns.items() if values is not None})
@@ -128,8 +128,8 @@ class Zones:
     """
 
     names: list[str]
-    offsets: LongArray
-    nodes: IntArray
+    offsets: IntArray
+    nodes: Int32Array
     kind: str
     borrowed: tuple[str, ...] = ()
 
@@ -169,26 +169,26 @@ class Zones:
         """Whether every zone consists of one node."""
         return len(self.nodes) == len(self.names)
 
-    def find(self, names: Sequence[str]) -> IntArray:
+    def find(self, names: Sequence[str]) -> Int32Array:
         """Return the index of the zone of each name, (names,) int32; −1 where there is none."""
         at = {name: number for number, name in enumerate(self.names)}
         return np.array([at.get(name, -1) for name in names], dtype=np.int32)
 
-    def draw_nodes(self, zone: IntArray, *, rng: np.random.Generator) -> IntArray:
+    def draw_nodes(self, zone: Int32Array, *, rng: np.random.Generator) -> Int32Array:
         """Draw a node of each zone, evenly, (n,) int32; nothing is drawn if every zone consists of one node."""
         if self.of_one_node:
             return self.nodes[zone]
         size = np.diff(self.offsets)[zone]
         # A draw of u close to 1 must not round up to the next zone.
         step = np.minimum((rng.random(len(zone)) * size).astype(np.int64), size - 1)
-        drawn: IntArray = self.nodes[self.offsets[zone] + step]
+        drawn: Int32Array = self.nodes[self.offsets[zone] + step]
         return drawn
 
-    def nodes_of(self, zone: int) -> IntArray:
+    def nodes_of(self, zone: int) -> Int32Array:
         """Return the nodes of one zone."""
         return self.nodes[self.offsets[zone] : self.offsets[zone + 1]]
 
-    def joined(self, origin: IntArray, destination: IntArray, paths: ShortestPaths) -> BoolArray:
+    def joined(self, origin: Int32Array, destination: Int32Array, paths: ShortestPaths) -> Mask:
         """Return whether a path leads from a node of each origin to another node of the corresponding destination."""
         found = np.zeros(len(origin), dtype=np.bool_)
         by_origin = np.argsort(origin, kind="stable")
@@ -200,7 +200,7 @@ class Zones:
             found[pairs] |= reached[destination[pairs]] > 0
         return found
 
-    def mean_times(self, zone: IntArray, paths: ShortestPaths) -> FloatArray:
+    def mean_times(self, zone: Int32Array, paths: ShortestPaths) -> FloatArray:
         """Return the mean shortest time between the nodes of two zones, over the pairs of nodes that a path joins.
 
         Parameters
@@ -224,7 +224,7 @@ class Zones:
             count[at[number]] += np.add.reduceat(finite.astype(np.float64), self.offsets[:-1])[zone]
         return np.where(count > 0, total / np.maximum(count, 1.0), np.inf)
 
-    def _times(self, zones: IntArray, paths: ShortestPaths) -> Iterator[tuple[int, int, FloatArray]]:
+    def _times(self, zones: Int32Array, paths: ShortestPaths) -> Iterator[tuple[int, int, FloatArray]]:
         """Yield, for every node of some zones, its zone, its index and its shortest times to `nodes`."""
         member_of: dict[int, list[int]] = {}
         for zone in zones.tolist():

@@ -7,13 +7,13 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
 from simulator.files.memory import shortage
 from simulator.files.messages import counted
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
-from simulator.traffic import FloatArray
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
 from simulator.traffic.paths import ShortestPaths
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pyproj
 import simpy
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.static.rows import (
@@ -30,7 +30,7 @@ from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
 
 def _arrivals(
     table: Table, *, start: str | float | None, unit_s: float, dwell_s: float | None
-) -> tuple[FloatArray | None, BoolArray, list[str]]:
+) -> tuple[FloatArray | None, Mask, list[str]]:
     """Read the times from which the owners in the rows of a table are present.
 
     Returns
@@ -72,7 +72,7 @@ def _arrivals(
     return at_s, keep, notes
 
 
-def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, BoolArray, bool, bool]:
+def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, Mask, bool, bool]:
     """Return times in seconds (NaN if empty), which are unreadable, whether they are numbers, and whether naive.
 
     Raises
@@ -170,7 +170,7 @@ class Owners:
     """
 
     sites: Sites
-    site: IntArray
+    site: Int32Array
     arrive_s: FloatArray | None = None
     leave_s: FloatArray | None = None
     remarks: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ class Owners:
         """Extent of the places that have owners: (x_min, y_min, x_max, y_max) in metres."""
         return self.sites.bounds(self.at_sites() > 0)
 
-    def at_sites(self) -> LongArray:
+    def at_sites(self) -> IntArray:
         """Return the total number of owners of each site, (sites,) int64."""
         return np.bincount(self.site, minlength=len(self.sites))
 
@@ -250,11 +250,11 @@ class Owners:
         return f"<Owners: {len(self):,} at {len(self.sites):,} places>"
 
 
-def _taken(column: FloatArray | None, keep: BoolArray) -> FloatArray | None:
+def _taken(column: FloatArray | None, keep: Mask) -> FloatArray | None:
     return None if column is None else column[keep]
 
 
-def _last_of_each(table: Table, arrive_s: FloatArray | None, keep: BoolArray) -> BoolArray:
+def _last_of_each(table: Table, arrive_s: FloatArray | None, keep: Mask) -> Mask:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = texts_of(table, "owner")
     table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")

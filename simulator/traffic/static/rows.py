@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import MOST_EXACT, Table, numbers_in
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trips import too_many
 
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
@@ -38,7 +38,7 @@ class FileFormat:
     where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
 
-def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, BoolArray]:
+def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, Mask]:
     """Read the mapped columns of a file.
 
     Parameters
@@ -80,7 +80,7 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
     return table, chosen
 
 
-def optional_numbers(table: Table, name: str) -> tuple[FloatArray, BoolArray]:
+def optional_numbers(table: Table, name: str) -> tuple[FloatArray, Mask]:
     """Read a column as numbers.
 
     Returns
@@ -113,7 +113,7 @@ def _number(column: str, file: str) -> int:
     raise InputError([f"{file}: columns of a file without header are known by number, got {column!r} in where"])
 
 
-def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> BoolArray:
+def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> Mask:
     """Return which rows hold one of the values: numbers are compared as numbers, all other values as text."""
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     truths = [str(value).lower() for value in values if isinstance(value, bool)]
@@ -126,12 +126,12 @@ def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> BoolArray:
 
 def without_duplicates(
     table: Table,
-    site: IntArray,
+    site: Int32Array,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
     rule: str | None,
-) -> tuple[BoolArray, list[str]]:
+) -> tuple[Mask, list[str]]:
     """Select among rows with the same place, period, time and owner.
 
     Parameters
@@ -180,12 +180,12 @@ def without_duplicates(
 
 def expanded(
     table: Table,
-    site: IntArray,
+    site: Int32Array,
     arrive_s: FloatArray | None,
     count: FloatArray | None,
     *,
     fractions: str,
-) -> tuple[LongArray | None, list[str]]:
+) -> tuple[IntArray | None, list[str]]:
     """Return the number of owners each row stands for.
 
     Parameters

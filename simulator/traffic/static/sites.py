@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyproj
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table
 from simulator.roads.projection import crs_about, utm_about
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.static.rows import FileFormat, optional_numbers, read_rows, texts_of
 from simulator.traffic.trace.fixes import transformed
 
@@ -58,7 +58,7 @@ class Sites:
     def __len__(self) -> int:
         return len(self.xy)
 
-    def bounds(self, used: BoolArray) -> tuple[float, float, float, float]:
+    def bounds(self, used: Mask) -> tuple[float, float, float, float]:
         """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
         if self.side_m is not None:
             return 0.0, 0.0, len(self) * self.side_m, self.side_m
@@ -90,7 +90,7 @@ def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
         raise InputError([f"{file}: {words}{away[worst] / 1000:,.0f} km off: choose rows with window or where"])
 
 
-def natural_order(names: npt.ArrayLike) -> LongArray:
+def natural_order(names: npt.ArrayLike) -> IntArray:
     """Return the natural order of names, with numbers in them compared by value; (names,) int64."""
     texts = [str(name) for name in np.asarray(names, dtype=object)]
     return np.array(sorted(range(len(texts)), key=lambda i: _natural(texts[i])), dtype=np.int64)
@@ -103,12 +103,12 @@ def _natural(text: str) -> tuple[list[tuple[int, str]], str]:
 
 def place_rows(
     table: Table,
-    chosen: BoolArray,
+    chosen: Mask,
     *,
     crs: pyproj.CRS | None,
     given: str | None,
     window: tuple[float, float, float, float] | None = None,
-) -> tuple[Table, IntArray, Sites, list[str]]:
+) -> tuple[Table, Int32Array, Sites, list[str]]:
     """Determine the sites of rows.
 
     Parameters
@@ -178,12 +178,12 @@ def place_rows(
     return table.kept(used), site[used].astype(np.int32), sites, notes
 
 
-def _left_out(notes: list[str], table: Table, which: BoolArray, why: str) -> None:
+def _left_out(notes: list[str], table: Table, which: Mask, why: str) -> None:
     if which.any():
         notes.append(f"{table.file}: left out {counted(int(which.sum()), 'row')} {why}: {table.rows_in_words(which)}")
 
 
-def _coordinates(table: Table, chosen: BoolArray, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
+def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
     """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
     (east, odd_east), (north, odd_north) = (optional_numbers(table, axis) for axis in axes)
     unit = "degrees" if axes[0] == "lon" else "metres"
@@ -202,8 +202,8 @@ def _coordinates(table: Table, chosen: BoolArray, axes: tuple[str, str]) -> tupl
 
 
 def _distinct(
-    name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: BoolArray
-) -> tuple[LongArray, LongArray, list[str] | None]:
+    name: "pd.Series[str] | None", east: FloatArray, north: FloatArray, keep: Mask
+) -> tuple[IntArray, IntArray, list[str] | None]:
     """Return the site of each row, numbered in natural order, and the first row and the name of each site."""
     rows = np.flatnonzero(keep)
     site = np.zeros(len(keep), dtype=np.int64)

@@ -9,10 +9,10 @@ import numpy as np
 import pyproj
 import simpy
 
+from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads.readers.sumo import NetFrame
-from simulator.traffic import FloatArray
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.engine import State
 
 _NEARLY = 1e-9
@@ -151,7 +151,7 @@ class Edges:
         """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
         return self._link_of.get(edge, -1)
 
-    def ends(self, numbers: IntArray) -> tuple[IntArray, FloatArray]:
+    def ends(self, numbers: Int32Array) -> tuple[Int32Array, FloatArray]:
         """Return the links of edges, and x and y of their start and end points in SUMO's coordinates, (n, 4).
 
         Number -1 gives -1 and NaN.

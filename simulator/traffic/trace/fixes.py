@@ -10,10 +10,10 @@ import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import numbers_in
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
@@ -100,13 +100,13 @@ class Fixes:
     """
 
     source: str
-    vehicle: IntArray
+    vehicle: Int32Array
     names: Sequence[str]
     times: Times
     lon: FloatArray
     lat: FloatArray
     speed_mps: FloatArray
-    place: LongArray
+    place: IntArray
     place_word: str = "row"
     ascending: bool = False
     notes: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ class Fixes:
     def __len__(self) -> int:
         return len(self.vehicle)
 
-    def where(self, chosen: BoolArray) -> str:
+    def where(self, chosen: Mask) -> str:
         """Return the source and the lines or rows of some fixes, at most the first 20."""
         places = self.place[chosen]
         return (
@@ -299,7 +299,7 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
-def _vehicles_of(column: "pd.Series[Any]") -> tuple[IntArray, list[str]]:
+def _vehicles_of(column: "pd.Series[Any]") -> tuple[Int32Array, list[str]]:
     """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]

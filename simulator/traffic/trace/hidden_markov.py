@@ -6,16 +6,16 @@ import numpy as np
 import shapely
 from leuvenmapmatching.map.inmem import InMemMap
 
+from simulator.arrays import FloatArray, Int32Array
 from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
-from simulator.traffic import FloatArray, IntArray
 from simulator.traffic.trace.matching import Tracks
 
 _LATTICE_WIDTH = 10
 """Number of candidate paths kept at each fix: more are slower and seldom better."""
 
 
-def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[IntArray, FloatArray]:
+def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[Int32Array, FloatArray]:
     """Match the fixes of each vehicle to links, separately for each sequence of known legs.
 
     The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
@@ -71,7 +71,7 @@ def _match_from(
     xy: FloatArray,
     start: int,
     end: int,
-    link: IntArray,
+    link: Int32Array,
     fraction: FloatArray,
 ) -> int:
     """Match fixes from `start`, before `end`, as far as one path leads; return the fix to continue with."""

@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pandas as pd
 import shapely
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
 
@@ -39,19 +39,19 @@ class Tracks:
         (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
     """
 
-    first: LongArray
+    first: IntArray
     time_s: FloatArray
     xy: FloatArray
-    known: BoolArray
+    known: Mask
     recorded_mps: npt.NDArray[np.float32]
     going_mps: npt.NDArray[np.float32]
-    link: IntArray | None = None
+    link: Int32Array | None = None
     leaves_at: FloatArray | None = None
     comes_to: FloatArray | None = None
 
     @classmethod
     def straight(
-        cls, first: LongArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+        cls, first: IntArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
     ) -> "Tracks":
         """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
         follows = np.ones(len(time_s), dtype=bool)
@@ -81,7 +81,7 @@ _STRAIGHT, _ALONG, _PATH, _JUMP = 0, 1, 2, 3
 
 
 def interpolate_paths(
-    tracks: Tracks, roads: RoadNetwork, link: IntArray, fraction: FloatArray, *, most_m: float
+    tracks: Tracks, roads: RoadNetwork, link: Int32Array, fraction: FloatArray, *, most_m: float
 ) -> tuple[Tracks, int]:
     """Join matched fixes by paths that are shortest in free-flow time, driven at constant speed.
 
@@ -141,8 +141,8 @@ def interpolate_paths(
 
 
 def _classify_legs(
-    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: IntArray, fraction: FloatArray, *, most_m: float
-) -> tuple[npt.NDArray[np.int8], FloatArray, LongArray, Routes]:
+    tracks: Tracks, roads: RoadNetwork, xy: FloatArray, link: Int32Array, fraction: FloatArray, *, most_m: float
+) -> tuple[npt.NDArray[np.int8], FloatArray, IntArray, Routes]:
     """Return the leg from each fix: its kind, the length of its path in metres, and its row in the routes; and those.
 
     A leg within one link, and one between fixes that are not matched, has row -1.
@@ -172,7 +172,7 @@ def _classify_legs(
     return kind, metres, route, routes
 
 
-def _routes(roads: RoadNetwork, pairs: IntArray) -> tuple[Routes, LongArray, FloatArray]:
+def _routes(roads: RoadNetwork, pairs: Int32Array) -> tuple[Routes, IntArray, FloatArray]:
     """Return routes between pairs of nodes, each pair's row (-1: no route needed), and metres (inf: no path)."""
     apart = pairs[:, 0] != pairs[:, 1]
     metres = np.where(apart, np.inf, 0.0)
@@ -188,7 +188,7 @@ def _routes(roads: RoadNetwork, pairs: IntArray) -> tuple[Routes, LongArray, Flo
     return routes, row, metres
 
 
-def _recorded(tracks: Tracks, time_s: FloatArray, at: LongArray) -> npt.NDArray[np.float32]:
+def _recorded(tracks: Tracks, time_s: FloatArray, at: IntArray) -> npt.NDArray[np.float32]:
     """Return recorded speeds at waypoints, interpolated by time between fixes."""
     after = np.minimum(at + 1, len(tracks.time_s) - 1)
     lasts = np.where(tracks.known[at], tracks.time_s[after] - tracks.time_s[at], 1.0)
@@ -215,7 +215,7 @@ def link_lines(roads: RoadNetwork) -> npt.NDArray[np.object_]:
     return lines
 
 
-def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[IntArray, FloatArray]:
+def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[Int32Array, FloatArray]:
     """Match each fix to the nearest link, by distance and direction.
 
     Parameters

@@ -6,11 +6,11 @@ import numpy as np
 import pyproj
 import simpy
 
+from simulator.arrays import FloatArray, IntArray, Mask, StateArray
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
-from simulator.traffic import BoolArray, FloatArray, LongArray, StateArray
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.trace.fixes import transformed
@@ -125,7 +125,7 @@ def _start(trace: Trace, start: str | float | None) -> float:
     return moment
 
 
-def _leads_into_run(first: LongArray, time_s: FloatArray, gap_s: float) -> BoolArray:
+def _leads_into_run(first: IntArray, time_s: FloatArray, gap_s: float) -> Mask:
     """Return which fixes before second 0 determine a vehicle's place at second 0."""
     leads = np.zeros(len(time_s), dtype=bool)
     leads[:-1] = (time_s[:-1] < 0.0) & (time_s[1:] > 0.0) & (np.diff(time_s) <= gap_s)
@@ -150,7 +150,7 @@ def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, Flo
     return crs, xy
 
 
-def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> BoolArray:
+def _within(xy: FloatArray, bounds: tuple[float, float, float, float]) -> Mask:
     x_min, y_min, x_max, y_max = bounds
     padding = _PADDING * max(x_max - x_min, y_max - y_min) + 1000.0
     low, high = np.array([x_min, y_min]) - padding, np.array([x_max, y_max]) + padding
@@ -203,7 +203,7 @@ class Replay:
         self._appears_s = self._tracks.time_s[first[:-1]]
         self._leaves_s = self._tracks.time_s[first[1:] - 1] + hold_s
         self.vehicles = int(np.searchsorted(self._appears_s, duration_s, side="right"))
-        self._cursor: LongArray = first[:-1].copy()
+        self._cursor: IntArray = first[:-1].copy()
         self._env = simpy.Environment()
         self._now_s, self._departed = -np.inf, 0
         self._state: StateArray = np.empty(0, dtype=np.uint8)

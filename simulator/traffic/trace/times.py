@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray, Mask
 from simulator.files.tables import numbers_in
-from simulator.traffic import BoolArray, FloatArray
 
 CALENDAR_FROM_S = 1e8
 """Numbers from this value on are seconds since 1970 (3 March 1973 and later); smaller numbers are relative."""
@@ -49,10 +49,10 @@ class Times:
     seconds: FloatArray
     calendar: bool
     naive: bool = False
-    zoned: BoolArray | None = None
+    zoned: Mask | None = None
 
     @property
-    def without_zone(self) -> BoolArray:
+    def without_zone(self) -> Mask:
         """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned

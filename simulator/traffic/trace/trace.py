@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Doubt, counted
-from simulator.traffic import BoolArray, FloatArray, IntArray, LongArray
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
@@ -47,7 +47,7 @@ class Trace:
     """
 
     names: Sequence[str]
-    first: LongArray
+    first: IntArray
     time_s: FloatArray
     lon: FloatArray
     lat: FloatArray
@@ -209,13 +209,13 @@ class Trace:
         together = pd.concat([one.df[[one.df.geometry.name]].assign(vehicle=str(one.id)) for one in trajectories])
         return cls.from_geodataframe(together, vehicle="vehicle", order=order)
 
-    def only(self, kept: BoolArray) -> "Trace":
+    def only(self, kept: Mask) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
         fixes = self.frame().assign(vehicle=self.vehicle)
         return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
 
     @property
-    def vehicle(self) -> IntArray:
+    def vehicle(self) -> Int32Array:
         """(fixes,) int32: the vehicle of each fix."""
         return np.repeat(np.arange(self.vehicles, dtype=np.int32), np.diff(self.first))
 
@@ -270,7 +270,7 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         yield f"{part.source}: {len(found):,} such steps of clocks in all"
 
 
-def _repeated(fixes: pd.DataFrame) -> tuple[BoolArray, BoolArray]:
+def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
     """Return which fixes, sorted by vehicle and time, repeat the moment of an earlier one, and which are elsewhere."""
     vehicle, time, lon, lat = (fixes[name].to_numpy() for name in ("vehicle", "time_s", "lon", "lat"))
     again = np.zeros(len(fixes), dtype=bool)
@@ -280,14 +280,14 @@ def _repeated(fixes: pd.DataFrame) -> tuple[BoolArray, BoolArray]:
     return again, again & ((lon != lon[kept]) | (lat != lat[kept]))
 
 
-def _at_null_island(lon: FloatArray, lat: FloatArray) -> BoolArray:
+def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
     """Return which places are the 0, 0 that receivers write without a position: there is no city nearby."""
     zero = (lon == 0.0) & (lat == 0.0)
     far = 0.0 if zero.all() else max(abs(float(np.median(axis[~zero]))) for axis in (lon, lat))
     return zero if far > _NULL_ISLAND_DEGREES else np.zeros(len(lon), dtype=bool)
 
 
-def _fixes(chosen: BoolArray) -> str:
+def _fixes(chosen: Mask) -> str:
     return counted(int(np.count_nonzero(chosen)), "fix", "fixes")
 
 
