@@ -1,4 +1,4 @@
-"""``[cells]``: how the city is divided into cells: squares, grids, roads, stations or other places."""
+"""``[cells]``: how the city is divided into cells: squares, grids, zones, roads, stations or other places."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -195,6 +195,18 @@ class _Windowed(Levels):
         """Yield a fault for a window without width or height."""
         if known.has("bounds"):
             yield from broken_window("bounds", known["bounds"], ("x", "y"))
+
+
+class ZoneCells(Levels):
+    """Polygons of a file, as districts or traffic analysis zones; whoever is in none of them is outside."""
+
+    kind: Literal["zones"]
+    file: FileReference
+    """File of polygons: GeoJSON, GeoPackage, Shapefile or GeoParquet."""
+    name: Annotated[str, Field(min_length=1)] | None = None
+    """Attribute with the names of the zones. Default: they are numbered from 1."""
+    layer: Annotated[str, Field(min_length=1)] | None = None
+    """Layer of a GeoPackage that has several."""
 
 
 class SquareCells(_Windowed):

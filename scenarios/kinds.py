@@ -125,6 +125,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _cells("square", "squares", "SquareCells"),
         _cells("geographic", "geographic grid", "GeographicCells"),
         _cells("h3", "H3 hexagons", "HexagonCells"),
+        _cells("zones", "zones", "ZoneCells"),
         _cells("roads", "road segments", "RoadCells", "places"),
         _cells("stations", "stations", "StationCells", "places"),
         _cells("locations", "locations", "LocationCells", "places"),

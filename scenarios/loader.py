@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import tomli_w
 
 from scenarios.errors import Fault, ScenarioError
-from scenarios.overrides import Overrides, apply_overrides, plain
+from scenarios.overrides import Overrides
 from scenarios.references import WITH_FILES, Permissions, relative_to
 from scenarios.scenario import Scenario
 from scenarios.section import suggestion
@@ -82,13 +82,7 @@ def load(
         source, folder = os.fspath(reference), path.parent
         raw = _parsed(path, source)
     permissions = Permissions.of(source, allow_plugins=allow_plugins, untrusted=untrusted)
-    faults = apply_overrides(raw, overrides)
-    if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
-        raw["scenario"]["seed"] = plain(seed)
-    outcome = Scenario.check(raw, folder, permissions=permissions)
-    if isinstance(outcome, Scenario) and not faults:
-        return outcome
-    raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])
+    return Scenario.from_tables(raw, folder, overrides, source=source, seed=seed, permissions=permissions)
 
 
 def source_text(reference: str | os.PathLike[str]) -> str:

@@ -18,7 +18,7 @@ from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, Sensing
 from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
-from scenarios.overrides import plain
+from scenarios.overrides import Overrides, apply_overrides, plain
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, Released, released_by
@@ -33,8 +33,15 @@ _LISTS = ("campaigns", "mechanisms", "refinements", "attacks")
 class Scenario(Section):
     """The complete description of one run.
 
-    `scenarios.load` makes one from a file, and `model_validate` from tables; both report every fault in plain words.
-    Scenarios are frozen, and compare equal if they have the same values.
+    `scenarios.load` makes one from a file; ``Scenario(scenario={…}, roads={…}, …)`` makes one from a dict, or a
+    section, for each table of the file. Both report every fault, in the same words. Files are named relative to the
+    scenario's folder, or to the working directory if there is none. Scenarios are frozen, and compare equal if they
+    have the same values.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario has a fault; the error carries every fault found.
     """
 
     scenario: Heading
@@ -71,6 +78,13 @@ class Scenario(Section):
     _given: dict[str, Any] | None = PrivateAttr(default=None)
     _folder: Path = PrivateAttr(default_factory=Path)
     _permissions: Permissions = PrivateAttr(default_factory=Permissions)
+
+    def __init__(self, /, **sections: Any) -> None:
+        checked = type(self).model_validate(sections)
+        self.__setstate__(checked.__getstate__())
+
+    # pydantic then validates without calling `__init__`, which calls pydantic.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     @classmethod
     def model_validate(cls, obj: Any, *, context: Any | None = None, **options: Any) -> "Scenario":
@@ -220,6 +234,53 @@ class Scenario(Section):
     def seed(self) -> int:
         """Seed of the run."""
         return self.scenario.seed
+
+    def with_(self, overrides: Overrides = (), *, seed: int | None = None) -> "Scenario":
+        """Return the scenario with some values replaced, checked as a whole.
+
+        Parameters
+        ----------
+        overrides
+            Texts ``a.b=v``, or a mapping ``{"a.b": v}``, as in `scenarios.load`; the value may be a whole section.
+        seed
+            Seed in place of the scenario's own.
+
+        Raises
+        ------
+        ScenarioError
+            If the changed scenario has a fault; the error carries every fault found.
+        TypeError
+            If `overrides` is of another type.
+        """
+        return self.from_tables(
+            self.tables(), self.folder, overrides, source=self.name, seed=seed, permissions=self.permissions
+        )
+
+    @classmethod
+    def from_tables(
+        cls,
+        raw: dict[str, Any],
+        folder: Path,
+        overrides: Overrides,
+        *,
+        source: str,
+        seed: int | None,
+        permissions: Permissions,
+    ) -> "Scenario":
+        """Apply overrides and a seed to a parsed file, then check it; `source` names it in messages.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario has a fault; the error carries every fault found.
+        """
+        faults = apply_overrides(raw, overrides)
+        if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
+            raw["scenario"]["seed"] = plain(seed)
+        outcome = cls.check(raw, folder, permissions=permissions)
+        if isinstance(outcome, Scenario) and not faults:
+            return outcome
+        raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])
 
     def released(self) -> list[Released]:
         """Return every campaign's release, its own or the default one, in the order of the campaigns."""

@@ -7,6 +7,7 @@ from simulator.cells.named_places import NamedPlaces
 from simulator.cells.partition import LinkCells, NameCells, Partition
 from simulator.cells.road_segments import RoadSegments
 from simulator.cells.square import SquareGrid
+from simulator.cells.zones import Zones
 
 __all__ = [
     "Coarsened",
@@ -19,5 +20,6 @@ __all__ = [
     "Partition",
     "RoadSegments",
     "SquareGrid",
+    "Zones",
     "between_levels",
 ]

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import geopandas as gpd
 import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells import Coarsened, GeographicGrid, HexagonGrid, NamedPlaces, Partition, RoadSegments, SquareGrid
+from simulator.cells import (
+    Coarsened,
+    GeographicGrid,
+    HexagonGrid,
+    NamedPlaces,
+    Partition,
+    RoadSegments,
+    SquareGrid,
+    Zones,
+)
 
 CRS = pyproj.CRS.from_epsg(32618)
 BOUNDS = (584_000.0, 4_507_000.0, 588_000.0, 4_511_000.0)
@@ -38,6 +48,16 @@ def segments() -> RoadSegments:
     return RoadSegments.build(lines, cell_of_links=cells, names=names, crs=CRS, within_m=80.0)
 
 
+def zones() -> Zones:
+    """The Voronoi cells of random places, cut to the bounds."""
+    cut = shapely.box(*BOUNDS)
+    areas = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(places(25, seed=4, margin_m=0.0))))
+    frame = gpd.GeoDataFrame(
+        {"district": [f"d{i}" for i in range(25)]}, geometry=shapely.intersection(areas, cut), crs=CRS
+    )
+    return Zones.build(frame, name="district", crs=CRS)[0]
+
+
 XY = places(30, seed=8, margin_m=0.0)
 NAMES = [f"place {i}" for i in range(len(XY))]
 ROW = np.column_stack([(np.arange(11) + 0.5) * 1000.0, np.full(11, 500.0)])
@@ -46,6 +66,7 @@ MAKE: dict[str, Callable[[], Partition]] = {
     "square": lambda: SquareGrid.build_over(BOUNDS, size_m=300.0, crs=CRS),
     "geographic": lambda: GeographicGrid.build_over(BOUNDS, crs=CRS),
     "h3": lambda: HexagonGrid.build_over(BOUNDS, resolution=8, crs=CRS),
+    "zones": zones,
     "roads": segments,
     "stations": lambda: NamedPlaces.build("stations", NAMES, XY, crs=CRS, radius_m=400.0),
     "locations": lambda: NamedPlaces.build("locations", NAMES, XY, crs=CRS, radius_m=200.0, labels=LABELS),

@@ -1,6 +1,7 @@
 """Counts and speeds of road segments and hexagons, on a grid small enough to check every vehicle."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import scenarios
@@ -171,3 +172,23 @@ def test_roads_of_a_class_alone_are_cells(tmp_path, scenario):
     everywhere = np.arange(6, dtype=np.int32)
     cells = city.cells_of(VehicleStates(np.full(6, State.ON_ROAD, np.uint8), everywhere, np.zeros(6)))
     assert sorted(cells.tolist()) == [0, 0, 1, 1, 2, 2]
+
+
+def test_zones_that_are_squares_give_the_tables_of_squares(scenario, tmp_path):
+    squares = 'kind = "square"\nsize_m = 133.7'
+    drawn = build_city(scenarios.load(scenario(squares))).cells.polygons()
+    drawn.to_file(tmp_path / "districts.gpkg", driver="GPKG")
+    expected = run(scenario(squares))
+    found = run(scenario('kind = "zones"\nfile = "districts.gpkg"\nname = "name"'))
+    pd.testing.assert_frame_equal(found.estimates, expected.estimates)
+    pd.testing.assert_frame_equal(found.scores, expected.scores)
+    assert found.cells["name"].tolist() == expected.cells["name"].tolist()
+    assert "districts.gpkg" in " ".join(found.facts["data"])
+
+
+def test_zones_that_overlap_are_a_fault_of_the_section(scenario, tmp_path):
+    drawn = build_city(scenarios.load(scenario('kind = "square"\nsize_m = 133.7'))).cells.polygons()
+    drawn.geometry = drawn.geometry.buffer(20.0)
+    drawn.to_file(tmp_path / "districts.gpkg", driver="GPKG")
+    with pytest.raises(ScenarioError, match=r"cells: zones '1' and '2' overlap, by \d+% of the smaller one"):
+        run(scenario('kind = "zones"\nfile = "districts.gpkg"'))

@@ -11,6 +11,7 @@ from scenarios import ScenarioError
 @pytest.fixture
 def load_cells(load, valid_text, tmp_path):
     (tmp_path / "places.csv").write_text("name,lon,lat\na,1,2\n")
+    (tmp_path / "districts.geojson").write_text("{}")
     start, end = valid_text.index("[cells]"), valid_text.index("[traffic]")
 
     def load_section(section):
@@ -21,6 +22,8 @@ def load_cells(load, valid_text, tmp_path):
 
 VALID = {
     "h3": 'kind = "h3"\nresolution = 9\nbounds = [0, 0, 500, 500]',
+    "zones": 'kind = "zones"\nfile = "districts.geojson"\nname = "district"\nlevel = 1',
+    "layer": 'kind = "zones"\nfile = "districts.geojson"\nlayer = "parks"',
     "roads": 'kind = "roads"\nper = "road"\nclasses = ["primary", "trunk"]\ntop = 50\nlevel = 2',
     "stations": 'kind = "stations"\nfile = "places.csv"\ncolumns = {name = "name", lon = "lon", lat = "lat"}\n'
     'names = ["a"]\nlabels = {a = "the first"}\nradius_m = 250',
@@ -54,6 +57,8 @@ COLUMNS = 'columns = {name = "name", lon = "lon", lat = "lat"}\n'
 WRONG = [
     ('kind = "hexagon"', "cells.kind", '"roads", "stations", "locations"'),
     ('kind = "h3"', "cells.resolution", "required"),
+    ('kind = "zones"', "cells.file", "required"),
+    ('kind = "zones"\nfile = "nowhere.geojson"', "cells.file", "no such file"),
     ('kind = "h3"\nresolution = 16', "cells.resolution", "15"),
     ('kind = "h3"\nresolution = 9\nbounds = [5, 0, 5, 9]', "cells.bounds", "x_min must be below x_max"),
     ('kind = "roads"\nper = "lane"', "cells.per", "link"),

@@ -10,7 +10,16 @@ import shapely
 import scenarios
 from scenarios.cells import Levels
 from simulator.arrays import IntArray, Mask
-from simulator.cells import Coarsened, GeographicGrid, HexagonGrid, NamedPlaces, Partition, RoadSegments, SquareGrid
+from simulator.cells import (
+    Coarsened,
+    GeographicGrid,
+    HexagonGrid,
+    NamedPlaces,
+    Partition,
+    RoadSegments,
+    SquareGrid,
+    Zones,
+)
 from simulator.cells.road_segments import pairs_of
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.build.engine import file_format
@@ -233,3 +242,14 @@ def h3_cells(section: Any, ground: Ground) -> Divided:
     """Build the hexagons that meet the extent of the city, or a window of it."""
     resolution = section.resolution
     return HexagonGrid.build_over(ground.bounds, resolution=resolution, crs=ground.crs, within=section.bounds), []
+
+
+def zones_cells(section: Any, ground: Ground) -> Divided:
+    """Build the zones of a file.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its polygons are no partition.
+    """
+    return Zones.read(scenarios.locate(section.file), name=section.name, layer=section.layer, crs=ground.crs)

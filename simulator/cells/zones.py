@@ -1,0 +1,284 @@
+"""Partition into zones: polygons of the user's own, as districts, traffic analysis zones or census tracts."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyproj
+import shapely
+
+from simulator.cells.coarsening import blocks_of, spacing_of
+from simulator.cells.partition import frame_of, points_of
+from simulator.cells.road_segments import numbered
+from simulator.files.errors import InputError
+from simulator.files.memory import shortage
+from simulator.files.messages import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import geopandas as gpd
+    from numpy.typing import ArrayLike, NDArray
+
+_LARGEST_OVERLAP = 0.01
+"""Greatest share of the smaller of two zones that may lie in the other: digitised boundaries overlap by slivers."""
+_NBYTES_PER_FILE_BYTE = 12
+"""Memory of a file of polygons while it is read, for each byte of the file; measured on GeoJSON, the largest."""
+_SHOWN = 5
+
+_FORMATS = {
+    ".geojson": ("GeoJSON", b"{"),
+    ".json": ("GeoJSON", b"{"),
+    ".gpkg": ("GPKG", b"SQLite format 3\x00"),
+    ".shp": ("ESRI Shapefile", b"\x00\x00\x27\x0a"),
+    ".parquet": ("GeoParquet", b"PAR1"),
+}
+"""By suffix: the format, and its first bytes. GDAL would choose a driver by content alone, among them some that open
+other files or addresses."""
+
+FORMATS = "GeoJSON (.geojson, .json), GeoPackage (.gpkg), Shapefile (.shp) or GeoParquet (.parquet)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Zones:
+    """Polygons as cells; built by :meth:`build` or :meth:`read`.
+
+    Parameters
+    ----------
+    crs
+        Projected coordinate system, metres.
+    shapes
+        A polygon or multipolygon for each cell, in ``crs``, shape (V,).
+    names
+        Name of each cell.
+    """
+
+    crs: pyproj.CRS
+    shapes: NDArray[np.object_]
+    names: list[str]
+
+    kind = "zones"
+
+    @classmethod
+    def build(cls, zones: gpd.GeoDataFrame, *, name: str | None, crs: object) -> tuple[Zones, list[str]]:
+        """Build cells from polygons.
+
+        Parameters
+        ----------
+        zones
+            A row for each zone, with a coordinate system. Rows without a geometry are left out.
+        name
+            Column with the names of the zones; None to number them from 1. A repeated name gets ``#2``, ``#3``, ….
+        crs
+            Projected coordinate system of the city, to which the polygons are transformed.
+
+        Returns
+        -------
+        zones : Zones
+            In the order of the rows.
+        notes : list of str
+            What was left out or repaired, one sentence each.
+
+        Raises
+        ------
+        InputError
+            If there is no polygon, a geometry is no polygon or invalid, a column or the coordinate system is missing,
+            or two zones overlap by more than 1 % of the smaller one.
+        """
+        if name is not None and name not in zones.columns:
+            columns = ", ".join(str(column) for column in zones.columns if column != zones.geometry.name)
+            raise InputError([f"name: there is no column {name!r}; there are {columns or 'none'}"])
+        if zones.crs is None:
+            raise InputError(["the zones have no coordinate system"])
+        projected = pyproj.CRS.from_user_input(crs)
+        present = ~(zones.geometry.isna() | zones.geometry.is_empty).to_numpy()
+        kept = zones[present]
+        notes = (
+            [f"cells: {counted(int((~present).sum()), 'zone')} without a geometry left out"]
+            if len(kept) < len(zones)
+            else []
+        )
+        names = [str(value) for value in (kept[name] if name is not None else range(1, len(kept) + 1))]
+        shapes = np.asarray(shapely.force_2d(kept.geometry.to_crs(projected).to_numpy()), dtype=object)
+        faults = [] if len(kept) else ["there is no zone, and so no cell"]
+        for wrong, rule in (
+            (~np.isin(shapely.get_type_id(shapes), (3, 6)), "must be a polygon"),
+            (~np.isfinite(shapely.bounds(shapes)).all(axis=1), f"is outside the area of {projected.name}"),
+        ):
+            faults += [f"zone {names[i]!r} {rule}" for i in np.flatnonzero(wrong)[:_SHOWN].tolist()]
+        if faults:
+            raise InputError(faults)
+        broken = ~shapely.is_valid(shapes)
+        if broken.any():
+            reason = shapely.is_valid_reason(shapes[broken][0])
+            notes.append(
+                f"cells: {counted(int(broken.sum()), 'zone')} with an invalid boundary repaired, the first "
+                f"{names[int(np.argmax(broken))]!r}: {reason}"
+            )
+            shapes[broken] = shapely.make_valid(shapes[broken], method="structure", keep_collapsed=False)
+        overlaps = _overlaps(shapes)
+        if len(overlaps):
+            raise InputError(
+                f"zones {names[first]!r} and {names[second]!r} overlap, by {share:.0%} of the smaller one"
+                for first, second, share in overlaps[:_SHOWN]
+            )
+        shapely.prepare(shapes)
+        return cls(projected, shapes, numbered(names)), notes
+
+    @classmethod
+    def read(cls, path: Path, *, name: str | None, layer: str | None, crs: object) -> tuple[Zones, list[str]]:
+        """Read zones from a file: GeoJSON, GeoPackage, Shapefile or GeoParquet.
+
+        Parameters
+        ----------
+        path
+            The file.
+        name, crs
+            As in `build`.
+        layer
+            Layer of a GeoPackage with several; None for its only one.
+
+        Returns
+        -------
+        zones : Zones
+            In the order of the file.
+        notes : list of str
+            As in `build`.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read as one of these formats, or as in `build`.
+        """
+        suffix = path.suffix.lower()
+        if suffix not in _FORMATS:
+            raise InputError([f"{path.name}: must be {FORMATS}"])
+        format_, signature = _FORMATS[suffix]
+        with path.open("rb") as file:
+            start = file.read(1024)
+        if format_ == "GeoJSON":
+            start = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+        if not start.startswith(signature):
+            raise InputError([f"{path.name}: is not {format_}"])
+        if fault := shortage(path.stat().st_size * _NBYTES_PER_FILE_BYTE, to=f"read {path.name}"):
+            raise InputError([fault])
+        try:
+            frame = _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
+        except InputError:
+            raise
+        except (OSError, ValueError, RuntimeError, shapely.errors.GEOSException) as error:  # of pyogrio: RuntimeError
+            raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
+        return cls.build(frame, name=name, crs=crs)
+
+    @property
+    def count(self) -> int:
+        """Number of cells, V."""
+        return len(self.shapes)
+
+    def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
+        """Return the cell of each point: the zone that contains it; on a common boundary, the first.
+
+        Parameters
+        ----------
+        xy
+            Metres in ``crs``, shape (n, 2).
+
+        Returns
+        -------
+        ndarray
+            1 … V, or 0 for outside and for NaN; int32, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If the points are not pairs.
+        """
+        places = points_of(xy)
+        cells = np.full(len(places), self.count + 1, dtype=np.int32)
+        known = np.flatnonzero(np.isfinite(places).all(axis=1))
+        point, zone = self._tree.query(shapely.points(places[known]), predicate="intersects")
+        np.minimum.at(cells, known[point], zone.astype(np.int32) + 1)
+        cells[cells > self.count] = 0
+        return cells
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge zones whose centroids lie in the same square; squares start at the south-west corner of all of them.
+
+        Parameters
+        ----------
+        level
+            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
+            doubling is that of `spacing_of`: a square with the area of the centroids' extent per zone.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
+            within one block of the next.
+
+        Raises
+        ------
+        InputError
+            If the level is negative.
+        """
+        centroids = shapely.get_coordinates(shapely.centroid(self.shapes))
+        west, south = centroids.min(axis=0).tolist()
+        return blocks_of(centroids, corner=(west, south), spacing_m=spacing_of(centroids), level=level)
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Return the zones.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        return frame_of(self.names, self.shapes, self.crs)
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.shapes)
+
+    def __repr__(self) -> str:
+        """Describe the number of zones."""
+        return f"Zones({self.count} polygons)"
+
+
+def _read_parquet(path: Path) -> gpd.GeoDataFrame:
+    import geopandas as gpd  # noqa: PLC0415 - slow to import
+
+    return gpd.read_parquet(path)
+
+
+def _read_layer(path: Path, format_: str, layer: str | None) -> gpd.GeoDataFrame:
+    """Read one layer by GDAL, which must take the file for the format stated."""
+    import pyogrio  # type: ignore[import-untyped]  # noqa: PLC0415 - slow to import; it has no types
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # GDAL warns of oddities before the error that states what cannot be read
+        layers = [str(name) for name, _ in pyogrio.list_layers(path)]
+        if layer is not None and layer not in layers:
+            raise InputError([f"layer: {path.name} has no layer {layer!r}; it has {', '.join(layers)}"])
+        if layer is None and len(layers) > 1:
+            raise InputError([f"layer: {path.name} has several; name one of {', '.join(layers)}"])
+        if (driver := pyogrio.read_info(path, layer=layer)["driver"]) != format_:
+            raise InputError([f"{path.name}: is {driver}, not {format_}"])
+        frame: gpd.GeoDataFrame = pyogrio.read_dataframe(path, layer=layer)
+    return frame
+
+
+def _overlaps(shapes: NDArray[np.object_]) -> Sequence[tuple[int, int, float]]:
+    """Return the pairs of zones that overlap by more than slivers, with the share of the smaller one."""
+    first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+    once = first < second
+    first, second = first[once], second[once]
+    common = shapely.area(shapely.intersection(shapes[first], shapes[second]))
+    areas = shapely.area(shapes)
+    share = common / np.maximum(np.minimum(areas[first], areas[second]), np.finfo(np.float64).tiny)
+    large = share > _LARGEST_OVERLAP
+    return list(zip(first[large].tolist(), second[large].tolist(), share[large].tolist(), strict=True))

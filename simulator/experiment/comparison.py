@@ -1,0 +1,154 @@
+"""Comparison of two runs over the same traffic: differences of scores, with intervals from paired queries."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.special import stdtrit
+
+from simulator.experiment.result import RunResult
+
+FloatArray = npt.NDArray[np.float64]
+
+LEVEL = 0.95
+"""Confidence level of the intervals."""
+
+_PLACE = ["campaign", "query", "cell"]
+
+
+class DifferentTruthError(ValueError):
+    """Two runs whose ground truths differ; the message names the first place where they do."""
+
+
+def compare(a: RunResult, b: RunResult, *, mechanisms: Mapping[str, str] | None = None) -> pd.DataFrame:
+    """Compare the scores of two runs that asked the same questions about the same traffic.
+
+    Two runs of one scenario with one seed have the same truth as long as nothing differs that moves vehicles or selects
+    the devices that are asked. Each query gives one value for either run; the interval is that of the mean difference
+    of these pairs, so that the variation of the truth from query to query, which both runs share, does not widen it.
+
+    Parameters
+    ----------
+    a, b
+        The runs; differences are those of `b` minus `a`.
+    mechanisms
+        The mechanism of `b` that is compared with each mechanism of `a`, by name. By default those of the same name.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per campaign, pair of mechanisms and score: `campaign`, `statistic`, `mechanism_a`, `mechanism_b`,
+        `score` (``mae``, ``rmse``, ``bias`` in vehicles or m/s, ``coverage``), `a`, `b`, `difference`; `lower` and
+        `upper`, the ends of a 95 % t-interval of the difference, null for a single query; `queries`, the number of
+        pairs. The interval of a root mean square is that of its linear approximation at the two means. Intervals
+        assume that errors of different queries are independent, which does not hold for memoised mechanisms.
+
+    Raises
+    ------
+    DifferentTruthError
+        If the runs did not ask the same queries, or the truth of a cell differs.
+    KeyError
+        If a run has no mechanism of a name in `mechanisms`.
+    ValueError
+        If the runs have no mechanism in common.
+    """
+    _check_truth(a.estimates, b.estimates)
+    statistics = a.scores.groupby("campaign", sort=False, observed=True)["statistic"].first()
+    rows = []
+    for name_a, name_b in _pairs(a, b, mechanisms).items():
+        of_a, of_b = (one.estimates[one.estimates["mechanism"] == name] for one, name in ((a, name_a), (b, name_b)))
+        joined = of_a.merge(of_b.drop(columns="time_s"), on=_PLACE, suffixes=("_a", "_b"), validate="one_to_one")
+        for campaign, group in joined.groupby("campaign", sort=False, observed=True):
+            common = {
+                "campaign": campaign,
+                "statistic": statistics[campaign],
+                "mechanism_a": name_a,
+                "mechanism_b": name_b,
+            }
+            rows += [{**common, **row} for row in _differences(group)]
+    return pd.DataFrame(rows)
+
+
+def _check_truth(a: pd.DataFrame, b: pd.DataFrame) -> None:
+    """Raise if the two runs' truths differ at a cell that both estimated, or they asked at different times."""
+    asked = [one.groupby(["campaign", "query"], observed=True)["time_s"].first() for one in (a, b)]
+    if not asked[0].equals(asked[1]):
+        unlike = asked[0].compare(asked[1]) if asked[0].index.equals(asked[1].index) else pd.DataFrame()
+        where = f", first campaign {unlike.index[0][0]}, query {unlike.index[0][1]}" if len(unlike) else ""
+        raise DifferentTruthError(f"the runs did not ask the same campaigns' queries at the same times{where}")
+    truths = [one.drop_duplicates(_PLACE)[[*_PLACE, "truth"]] for one in (a, b)]
+    both = truths[0].merge(truths[1], on=_PLACE, suffixes=("_a", "_b"))
+    unlike = both[both["truth_a"] != both["truth_b"]]
+    if len(unlike):
+        first = unlike.iloc[0]
+        raise DifferentTruthError(
+            f"the truth of the runs differs in {len(unlike):,} of {len(both):,} rows, first in campaign "
+            f"{first['campaign']}, query {first['query']}, cell {first['cell']}: {first['truth_a']:g} and "
+            f"{first['truth_b']:g}; runs are compared over the same traffic, cells and devices asked"
+        )
+
+
+def _pairs(a: RunResult, b: RunResult, mechanisms: Mapping[str, str] | None) -> Mapping[str, str]:
+    names_a, names_b = (list(dict.fromkeys(one.scores["mechanism"])) for one in (a, b))
+    if mechanisms is None:
+        pairs = {name: name for name in names_a if name in names_b}
+        if not pairs:
+            raise ValueError(f"the runs have no mechanism in common: {', '.join(names_a)}; {', '.join(names_b)}")
+        return pairs
+    for wanted, names, which in ((mechanisms.keys(), names_a, "first"), (mechanisms.values(), names_b, "second")):
+        for name in wanted:
+            if name not in names:
+                raise KeyError(f"the {which} run has no mechanism {name}; it has {', '.join(names)}")
+    return mechanisms
+
+
+def _differences(rows: pd.DataFrame) -> list[dict[str, object]]:
+    """Return the differences of all scores over the joined rows of one campaign and pair of mechanisms."""
+    of_a, of_b = _scored(rows, "_a"), _scored(rows, "_b")
+    query = np.unique(rows["query"], return_inverse=True)[1]
+    return [{"score": score, **_difference(query, of_a[score], of_b[score], score == "rmse")} for score in of_a]
+
+
+def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
+    """Return the values of each row whose mean, or its root, is a score."""
+    truth, estimate = rows["truth_a"].to_numpy(np.float64), rows[f"estimate{run}"].to_numpy(np.float64)
+    error = estimate - truth
+    covered = (rows[f"lower{run}"] <= truth) & (truth <= rows[f"upper{run}"])
+    return {
+        "mae": np.abs(error),
+        "rmse": np.square(error),
+        "bias": error,
+        "coverage": covered.to_numpy(np.float64),
+    }
+
+
+def _difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, root: bool) -> dict[str, float]:  # noqa: FBT001
+    """Return the difference of two means, or of their roots, and its interval from the queries' own differences.
+
+    A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is
+    that of the ratio's linear approximation.
+    """
+    weights = np.bincount(query)
+    scores, deviations = [], []
+    for values in (a, b):
+        mean = float(values.mean())
+        score = math.sqrt(mean) if root else mean
+        # Without any error the mean square is zero in every query, and so is its deviation.
+        slope = (0.5 / score if score else 0.0) if root else 1.0
+        scores.append(score)
+        deviations.append(slope * (np.bincount(query, values) - mean * weights) / weights.mean())
+    difference, count = scores[1] - scores[0], len(weights)
+    half = math.nan
+    if count > 1:
+        spread = float(np.square(deviations[1] - deviations[0]).sum()) / (count * (count - 1))
+        half = float(stdtrit(count - 1, 0.5 + LEVEL / 2.0)) * math.sqrt(spread)
+    return {
+        "a": scores[0],
+        "b": scores[1],
+        "difference": difference,
+        "lower": difference - half,
+        "upper": difference + half,
+        "queries": count,
+    }
