@@ -1,12 +1,12 @@
-"""What holds for all tests."""
+"""Settings for all tests."""
 
 from collections import Counter
 
 import pytest
 from hypothesis import settings
 
-# A kernel is compiled in whichever example calls it first: in a fresh clone that takes seconds, and is no fault of the
-# example's. Tests that hang are ended by pytest's own timeout.
+# A kernel is compiled in the first example that calls it, which takes seconds in a fresh clone and is no fault of the
+# example. Tests that hang are stopped by pytest's own timeout.
 settings.register_profile("crowdveil", deadline=None)
 settings.load_profile("crowdveil")
 

@@ -1,4 +1,4 @@
-"""No string is a statement: it is half of a message whose parentheses are missing. ruff's B018 finds all else."""
+"""No string is a statement: it is half of a message without parentheses. ruff's B018 finds all other cases."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ AFTER_A_STATEMENT = re.compile(r"[\w\"')\]}]\n\s*[rfRF]*[\"'](?!\"\"|'')")  # or
 
 
 def lost_strings(source: str) -> list[int]:
-    """Return the lines of strings that are statements; docstrings of fields, in modules and classes, are none."""
+    """Return the lines of strings that are statements; docstrings of fields, modules and classes do not count."""
     found, inside = [], [ast.parse(source)]
     while inside:
         node = inside.pop()

@@ -1,4 +1,4 @@
-"""Shares: they add up, fewer than all tell nothing, and sums drawn are sums made."""
+"""Additive shares sum to the report, fewer than all are independent of it, and sampled sums match computed ones."""
 
 import itertools
 
@@ -22,7 +22,7 @@ WORD = st.integers(-(2**63), 2**63 - 1)
     seed=st.integers(0, 2**32),
 )
 @settings(max_examples=60)
-def test_shares_of_any_words_add_up_to_them(vectors, servers, seed):
+def test_shares_sum_to_the_shared_words(vectors, servers, seed):
     sharing = AdditiveSharing(servers)
     plain = np.array(vectors, dtype=np.int64).reshape(-1, 3)
     shares = sharing.split(plain, rng=np.random.default_rng(seed))
@@ -35,8 +35,8 @@ def test_shares_of_any_words_add_up_to_them(vectors, servers, seed):
 
 @pytest.mark.parametrize("modulus", [2, 3, 4, 5])
 @pytest.mark.parametrize("servers", [2, 3])
-def test_any_servers_but_one_hold_uniform_shares_whatever_is_shared(modulus, servers):
-    """Exactly, over every outcome of what the seeds expand to: one each, so the law of m − 1 shares is uniform."""
+def test_all_but_one_servers_hold_uniform_shares(modulus, servers):
+    """Enumerates every outcome of the expanded seeds once: the distribution of m − 1 shares is exactly uniform."""
     sharing = AdditiveSharing(servers, modulus)
     words = 2 if modulus**servers < 40 else 1
     free = (servers - 1) * words
@@ -50,13 +50,13 @@ def test_any_servers_but_one_hold_uniform_shares_whatever_is_shared(modulus, ser
         np.testing.assert_array_equal(sharing.combine(shares), vectors)
         for held in itertools.combinations(range(servers), servers - 1):
             seen = np.moveaxis(shares[list(held)], 0, 1).reshape(len(outcomes), free)
-            # As many different views as there are, each from just one outcome: uniform, and the same for any report.
+            # There are as many distinct views as outcomes, each from one outcome: uniform, and the same for any report.
             assert len(np.unique(seen, axis=0)) == modulus**free
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 5])
-def test_all_servers_but_none_less_hold_the_report(modulus):
-    """With all shares the law is another for every report: the exact test can fail."""
+def test_shares_of_all_servers_determine_the_report(modulus):
+    """The distribution of all shares differs between reports, so the exact test can fail."""
     sharing = AdditiveSharing(2, modulus)
     masks = np.arange(modulus, dtype=np.uint64).reshape(1, modulus, 1)
     seen = [
@@ -70,8 +70,8 @@ def test_all_servers_but_none_less_hold_the_report(modulus):
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 4, 5])
-def test_expanded_seeds_are_uniform_and_tell_nothing(modulus):
-    """Shares as they are made, seeds and all: a table of what m − 1 servers hold against the report."""
+def test_expanded_seed_shares_are_uniform_and_independent_of_reports(modulus):
+    """Contingency table of what m − 1 servers hold, seeds expanded, against the report."""
     sharing = AdditiveSharing(3, modulus)
     rng = np.random.default_rng(modulus)
     reports = np.tile(np.arange(2), 2000)[:, np.newaxis]
@@ -84,7 +84,7 @@ def test_expanded_seeds_are_uniform_and_tell_nothing(modulus):
         assert stats.chisquare(table.sum(axis=0)).pvalue > FAMILY / 24
 
 
-def test_words_of_shares_are_uniform_bit_by_bit_and_byte_by_byte():
+def test_share_words_have_uniform_bits_and_bytes():
     servers, n, words = 3, 400, 9
     sharing = AdditiveSharing(servers)
     vectors = np.zeros((n, words), dtype=np.int64)
@@ -97,12 +97,12 @@ def test_words_of_shares_are_uniform_bit_by_bit_and_byte_by_byte():
         ones = np.unpackbits(octets.reshape(draws, 8), axis=1).sum(axis=0)
         scores = (ones - draws / 2) / np.sqrt(draws / 4)
         assert np.abs(scores).max() < stats.norm.isf(FAMILY / (2 * 64 * servers))
-    # The shares of the entry that holds a 1 look like those of the others.
+    # The shares of the entry that holds a 1 are distributed like those of the others.
     marked, rest = shares[:, :, 4].reshape(-1), shares[:, :, :4].reshape(-1)
     assert stats.ks_2samp(marked.astype(float), rest.astype(float)).pvalue > FAMILY
 
 
-def test_a_seed_is_the_key_of_its_stream():
+def test_seed_is_the_key_of_its_random_stream():
     sharing = AdditiveSharing(3)
     seeds = sharing.draw_seeds(2, rng=np.random.default_rng(1))
     assert seeds.shape == (2, 2, 2)
@@ -114,7 +114,7 @@ def test_a_seed_is_the_key_of_its_stream():
 
 
 def sums_of(reports_by_run, *, exact, servers, seed):
-    """Every server's sums of one round, (runs, servers, words), of one query a run."""
+    """Every server's sums of one round, (runs, servers, words), of one query per run."""
     mechanism = SamplingPrivacy(cells=1, sampling=0.4)
     rng = np.random.default_rng(seed)
     found = []
@@ -122,12 +122,12 @@ def sums_of(reports_by_run, *, exact, servers, seed):
         sums = ShareSums(mechanism, AdditiveSharing(servers, 3), exact=exact, rng=rng)
         sums.add_reports(2, reports, None)
         found.append(sums.by_server[:, 1].copy())
-        assert not sums.by_server[:, 0].any()  # of a round nobody was heard in, servers have nothing
+        assert not sums.by_server[:, 0].any()  # servers hold no sum of a round without reports
     return np.array(found).reshape(len(found), -1)
 
 
-def test_sums_drawn_have_the_law_of_sums_made():
-    """Exact shares of each device against the joint law, modulo 3: all 3⁴ outcomes that add up, equally likely."""
+def test_sampled_and_computed_share_sums_have_one_distribution():
+    """Compares per-device shares with the joint distribution modulo 3: all 3⁴ outcomes of the right sum, uniformly."""
     runs, servers = 3000, 3
     reports = [np.array([0, 1, 1], dtype=np.int32)] * runs
     tables = []
@@ -142,7 +142,7 @@ def test_sums_drawn_have_the_law_of_sums_made():
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_parts_made_and_parts_drawn_meet_in_one_sum(exact):
+def test_reports_counts_and_vectors_add_to_one_share_sum(exact):
     mechanism = SamplingPrivacy(cells=4, sampling=0.4)
     rng = np.random.default_rng(3)
     sums = ShareSums(mechanism, AdditiveSharing(4), exact=exact, rng=rng)
@@ -157,13 +157,13 @@ def test_parts_made_and_parts_drawn_meet_in_one_sum(exact):
     expected = mechanism.tally(first, where) + group + forged[0]
     np.testing.assert_array_equal(sums.total[0], expected)
     held = sums.by_server.copy()
-    np.testing.assert_array_equal(sums.by_server, held)  # nothing is drawn twice
+    np.testing.assert_array_equal(sums.by_server, held)  # an empty batch draws nothing
     assert not sums.total[1].any()
     sums.add_counts(1, group)
     np.testing.assert_array_equal(sums.total[0], expected + group)
 
 
-def test_what_is_no_sharing_is_refused():
+def test_invalid_sharing_parameters_are_refused():
     with pytest.raises(ParameterError, match="servers must be at least 2, got 1"):
         AdditiveSharing(1)
     with pytest.raises(ParameterError, match="modulus must be 2⁶⁴, or in"):

@@ -1,4 +1,4 @@
-"""Deployments: who is there, who learns what, what is stored and sent, and that all count the same."""
+"""Deployments: parties, what each learns, stores and sends; all deployments give equal counts."""
 
 import numpy as np
 import pytest
@@ -48,25 +48,25 @@ DEPLOYMENTS = {
 TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [20, 1, 2, 3, 0, 14])
 
 
-def run_query(deployment, mechanism, *, seed, heard=None):
-    """Coins from one stream and the parties' own randomness from another, so that coins hang on no deployment."""
+def run_query(deployment, mechanism, *, seed, received=None):
+    """Coins come from one stream and the parties' randomness from another, so coins do not depend on the deployment."""
     coins_rng, own = np.random.default_rng(seed).spawn(2)
     n = len(TRUTH)
     aggregator = deployment.aggregator(mechanism, devices=n, rng=own)
     coins = mechanism.toss(mechanism.enrol(n, rng=coins_rng), rng=coins_rng)
     for round_ in range(1, mechanism.rounds + 1):
-        here = np.ones(n, dtype=bool) if heard is None else heard[round_ - 1]
+        here = np.ones(n, dtype=bool) if received is None else received[round_ - 1]
         aggregator.receive(round_, mechanism.answer(round_, TRUTH, coins), here)
     for round_ in range(1, mechanism.rounds + 1):
-        lost = 0 if heard is None else int((~heard[round_ - 1]).sum())
+        lost = 0 if received is None else int((~received[round_ - 1]).sum())
         aggregator.close_round(round_, asked=n, answered=n, lost=lost)
     return aggregator
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
-def test_every_deployment_counts_the_same(name, mechanism):
-    """Nothing lost: shares cancel, pairing drops nobody, mixing moves nothing."""
+def test_all_deployments_give_equal_counts_and_estimates(name, mechanism):
+    """Without loss, shares cancel, pairing drops no device and mixing changes no count."""
     deployment = DEPLOYMENTS[name]
     plain, here = run_query(Trusted(), mechanism, seed=3), run_query(deployment, mechanism, seed=3)
     np.testing.assert_array_equal(plain.counts, here.counts)
@@ -78,31 +78,31 @@ def test_every_deployment_counts_the_same(name, mechanism):
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_under_loss_unpaired_deployments_count_the_same_and_paired_ones_the_same(name):
+def test_deployments_give_equal_counts_under_loss(name):
     deployment = DEPLOYMENTS[name]
-    heard = np.random.default_rng(1).random((2, len(TRUTH))) < 0.6
-    here = run_query(deployment, SAMPLING, seed=4, heard=heard)
-    other = run_query(Trusted(paired="paired" in name), SAMPLING, seed=4, heard=heard)
+    received = np.random.default_rng(1).random((2, len(TRUTH))) < 0.6
+    here = run_query(deployment, SAMPLING, seed=4, received=received)
+    other = run_query(Trusted(paired="paired" in name), SAMPLING, seed=4, received=received)
     np.testing.assert_array_equal(here.counts, other.counts)
-    both = int(heard.all(axis=0).sum())
+    both = int(received.all(axis=0).sum())
     for row, account in enumerate(here.accounts):
-        arrived = int(heard[row].sum())
+        arrived = int(received[row].sum())
         if "paired" in name:
             assert (account.counted, account.unpaired) == (both, arrived - both)
         else:
             assert (account.counted, account.unpaired) == (arrived, 0)
 
 
-def test_groups_are_counted_like_devices():
+def test_received_groups_are_counted_like_single_devices():
     sums = np.array([[9, 1, 0, 0, 0, 0], [3, 1, 2, 3, 0, 1]])
-    for paired, heard, counted, unpaired in (
+    for paired, received, counted, unpaired in (
         (False, [True, False], [10, 0], [0, 0]),
         (True, [True, False], [0, 0], [10, 0]),
         (True, [True, True], [10, 10], [0, 0]),
         (False, [False, False], [0, 0], [0, 0]),
     ):
         aggregator = SecretShared(paired=paired).aggregator(SAMPLING, devices=0, rng=np.random.default_rng(1))
-        aggregator.receive_group(sums, np.array(heard), devices=10)
+        aggregator.receive_group(sums, np.array(received), devices=10)
         for row in range(2):
             went = 10 - counted[row] - unpaired[row]
             aggregator.close_round(row + 1, asked=10, answered=10, lost=went)
@@ -112,7 +112,7 @@ def test_groups_are_counted_like_devices():
         np.testing.assert_array_equal(aggregator.counts, expected)
 
 
-def test_an_account_that_forgets_a_report_is_refused():
+def test_unbalanced_report_totals_are_refused():
     aggregator = Trusted().aggregator(SAMPLING, devices=3, rng=np.random.default_rng(1))
     aggregator.receive(1, np.zeros(3, dtype=np.int32), np.array([True, True, False]))
     with pytest.raises(ValueError, match="received 3 answered and 2 accounted for"):
@@ -120,7 +120,7 @@ def test_an_account_that_forgets_a_report_is_refused():
 
 
 @pytest.mark.parametrize("servers", [2, 3, 100])
-def test_shares_are_made_while_they_are_few_and_drawn_beyond(servers):
+def test_shares_are_computed_up_to_a_limit_and_sampled_above_it(servers):
     deployment = SecretShared(servers=servers)
     devices = deployment.exact_words // (2 * (CELLS + 1) * deployment.servers)
     limit = min(devices, deployment.exact_seeds // (2 * (deployment.servers - 1)))
@@ -170,7 +170,7 @@ def test_views(deployment, mechanism, coalition, view):
     assert ("nothing" in words) == (view is None or (isinstance(view, Shares) and view.colluding < view.servers))
 
 
-def test_fewer_than_all_servers_are_claimed_to_learn_nothing_and_all_what_linked_reports_tell():
+def test_secret_shared_claims_of_partial_and_full_coalitions():
     deployment = SecretShared(servers=3)
     some = SAMPLING.claim(deployment.view(["server:1", "server:2"], SAMPLING))
     assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
@@ -194,14 +194,14 @@ def test_fewer_than_all_servers_are_claimed_to_learn_nothing_and_all_what_linked
         (["vehicles:1", "vehicles:2"], "must name each party once"),
     ],
 )
-def test_coalitions_that_cannot_be(coalition, message):
+def test_invalid_coalitions_are_refused(coalition, message):
     deployment = SecretShared(servers=3)
     for ask in (deployment.view, deployment.learns):
         with pytest.raises(ParameterError, match=f"coalition {message}"):
             ask(coalition, SAMPLING)
 
 
-def test_a_coalition_is_read():
+def test_coalition_is_parsed_from_names():
     assert Coalition.of(["server:2", "mixer", "vehicles:100", "server:1"]) == Coalition(
         frozenset({1, 2}), mixer=True, vehicles=100
     )
@@ -222,7 +222,7 @@ def test_costs_of_plain_reports():
 
 
 @pytest.mark.parametrize("servers", [2, 3, 10])
-def test_a_shared_report_costs_one_vector_and_a_seed_for_every_other_server(servers):
+def test_shared_report_costs_one_vector_and_one_seed_per_other_server(servers):
     words = 8 * (CELLS + 1)
     cost = SecretShared(servers=servers).cost(SAMPLING)
     assert cost.bytes_up == words + 16 * (servers - 1)
@@ -249,6 +249,6 @@ def test_a_shared_report_costs_one_vector_and_a_seed_for_every_other_server(serv
         (lambda: PerRound(handles=""), "handles must be"),
     ],
 )
-def test_deployments_that_cannot_be(make, message):
+def test_invalid_deployments_are_refused(make, message):
     with pytest.raises(ParameterError, match=message):
         make()

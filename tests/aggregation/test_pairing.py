@@ -1,4 +1,4 @@
-"""Pairing: only devices heard in every round are counted, and error under loss stays what it was."""
+"""Pairing: only devices received in every round are counted, and the error under loss does not grow."""
 
 import numpy as np
 import pytest
@@ -52,19 +52,19 @@ def names(mechanism):
 
 
 def query(mechanism, deployment, *, rng, rates, batches=3):
-    """One query asked of devices one by one, in batches, over a lossy channel; the aggregator when it has closed."""
+    """One query answered in batches over a lossy channel; returns the aggregator after it has closed."""
     aggregator = deployment.aggregator(mechanism, devices=len(TRUTH), rng=rng)
     parts = np.array_split(np.arange(len(TRUTH)), batches)
     coins = [mechanism.toss(mechanism.enrol(len(part), rng=rng), rng=rng) for part in parts]
     for round_ in range(1, mechanism.rounds + 1):
         arrived = 0
         for batch, part in enumerate(parts):
-            heard = rng.random(len(part)) < rates[round_ - 1]
+            received = rng.random(len(part)) < rates[round_ - 1]
             truth = TRUTH[part] if round_ >= mechanism.truth_round else np.zeros_like(TRUTH[part])
-            aggregator.receive(round_, mechanism.answer(round_, truth, coins[batch]), heard, batch=batch)
-            arrived += int(heard.sum())
+            aggregator.receive(round_, mechanism.answer(round_, truth, coins[batch]), received, batch=batch)
+            arrived += int(received.sum())
         lost = len(TRUTH) - arrived
-        # What was heard is settled when the last round is: only then are rounds closed.
+        # Rounds are closed after the last round, when the set of received reports is final.
         aggregator.lost = [*getattr(aggregator, "lost", []), lost]
     for round_, lost in enumerate(aggregator.lost, start=1):
         aggregator.close_round(round_, asked=len(TRUTH), answered=len(TRUTH), lost=lost)
@@ -76,9 +76,9 @@ def query(mechanism, deployment, *, rng, rates, batches=3):
     [SEVERAL_ROUNDS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in ONE_ROUND + SEVERAL_ROUNDS[1:])],
     ids=names,
 )
-def test_paired_estimates_are_unbiased_with_theorys_variance(mechanism):
+def test_paired_estimates_are_unbiased_with_theoretical_variance(mechanism):
     runs = 400
-    # A multiple of the truth, drawn as counts, keeps this quick; devices one by one are tested below.
+    # Sampling counts at a multiple of the truth is fast; single devices are tested below.
     true, rate = COUNTS * 10, 0.8
     asked = int(true.sum())
     rng = np.random.default_rng(11)
@@ -97,25 +97,25 @@ def test_paired_estimates_are_unbiased_with_theorys_variance(mechanism):
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
     assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
-    # A score interval is at its nominal level but for what is discrete: 95 % within 3 points, and chance.
+    # The coverage of a score interval is nominal except for discreteness: 95 % within 3 points, plus sampling error.
     hits = np.array(covered).sum(axis=0)
     assert (hits >= stats.binom.ppf(FAMILY, runs, 0.92)).all()
 
 
 @pytest.mark.parametrize("mechanism", SEVERAL_ROUNDS, ids=names)
-def test_the_variance_asked_of_the_mechanism_is_the_theory_from_the_truth(mechanism):
+def test_paired_variance_from_mechanism_equals_variance_from_truth(mechanism):
     true = COUNTS * 10
     asked = int(true.sum())
     for paired in (1, 700, asked - 1):
-        law = paired_variance(mechanism, paired=paired, asked=asked)
+        variance = paired_variance(mechanism, paired=paired, asked=asked)
         np.testing.assert_allclose(
-            law.std_error(true[1:]), paired_std_error(mechanism, true, paired=paired), rtol=1e-9, atol=1e-9
+            variance.std_error(true[1:]), paired_std_error(mechanism, true, paired=paired), rtol=1e-9, atol=1e-9
         )
 
 
 @pytest.mark.parametrize("mechanism", ONE_ROUND, ids=names)
 def test_pairing_changes_nothing_for_one_round(mechanism):
-    """And what it would do to one round, were it not left alone, is what the mechanism's own theory says of loss."""
+    """The pairing correction applied to one round equals the mechanism's own theory of loss."""
     true, n = COUNTS * 10, 900
     asked = int(true.sum())
     own = mechanism.std_error(true, asked=[asked], counted=[n])
@@ -134,7 +134,7 @@ def test_pairing_changes_nothing_for_one_round(mechanism):
     "deployment", [SecretShared(servers=3, paired=True), Trusted(paired=True)], ids=["shares", "trusted"]
 )
 @pytest.mark.parametrize("mechanism", SEVERAL_ROUNDS, ids=names)
-def test_only_devices_heard_in_every_round_are_counted(mechanism, deployment):
+def test_paired_counting_uses_devices_received_in_every_round(mechanism, deployment):
     rng = np.random.default_rng(5)
     aggregator = query(mechanism, deployment, rng=rng, rates=[0.7, 0.8, 0.9])
     accounts = aggregator.accounts
@@ -151,8 +151,8 @@ def test_only_devices_heard_in_every_round_are_counted(mechanism, deployment):
     np.testing.assert_array_equal(aggregator.std_error(COUNTS), paired_std_error(mechanism, COUNTS, paired=n))
 
 
-def test_blanks_cancel_device_by_device_under_loss():
-    """With every cell's devices lost or heard at random, C₂ − C₁ of the paired is never negative; unpaired it is."""
+def test_paired_blanks_cancel_per_device_under_loss():
+    """With reports of all cells lost at random, C₂ − C₁ is never negative if paired; unpaired it is."""
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.1)
     lowest = {}
     for paired in (True, False):
@@ -166,7 +166,7 @@ def test_blanks_cancel_device_by_device_under_loss():
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("exponent", [5, 6, 7, 8])
-def test_item_6_error_under_loss_grows_with_the_crowd_unless_reports_are_paired(exponent, paired):
+def test_item_6_loss_error_grows_with_population_unless_paired(exponent, paired):
     """V = 1000, π_s = .45, π_0 = 0, Y = 100, 1 % loss a round, N from 10⁵ to 10⁸ devices, answered by counts.
 
     By the formula; of the figures this is known by, 11.4, 13.4, 26.0 and 74.9, the third was simulated.
@@ -182,29 +182,29 @@ def test_item_6_error_under_loss_grows_with_the_crowd_unless_reports_are_paired(
         rng = np.random.default_rng([exponent, paired, run])
         aggregator = deployment.aggregator(mechanism, devices=0, rng=rng)
         groups, left = [], true
-        for probability, heard in ((rate**2, [1, 1]), (rate / (1 + rate), [1, 0]), (rate, [0, 1])):
+        for probability, received in ((rate**2, [1, 1]), (rate / (1 + rate), [1, 0]), (rate, [0, 1])):
             these = rng.binomial(left, probability)
             left = left - these
-            groups.append((these, np.array(heard, dtype=bool)))
-        heard = sum(mask * int(these.sum()) for these, mask in groups)
+            groups.append((these, np.array(received, dtype=bool)))
+        received = sum(mask * int(these.sum()) for these, mask in groups)
         for these, mask in groups:
             aggregator.receive_group(mechanism.sample_counts(these, rng=rng), mask, devices=int(these.sum()))
         for round_ in (1, 2):
-            aggregator.close_round(round_, asked=asked, answered=asked, lost=asked - int(heard[round_ - 1]))
+            aggregator.close_round(round_, asked=asked, answered=asked, lost=asked - int(received[round_ - 1]))
         estimate = aggregator.estimate()
         errors.append(estimate.count - 100)
         theory.append(aggregator.std_error(true)[0])
         covered.append((estimate.lower <= 100) & (estimate.upper >= 100))
-    # What is left is the chance in how many were heard.
+    # Only the number of received reports varies between runs.
     assert np.mean(theory) == pytest.approx(expected, rel=1e-3)
     values = np.size(errors)
     ratio = np.sqrt(np.mean(np.square(errors))) / np.mean(theory)
-    # Cells are as good as independent, and errors as good as normal: the relative error of a deviation is √(1/2n).
+    # Cells are nearly independent and errors nearly normal: the relative error of a standard deviation is √(1/2n).
     assert abs(ratio - 1) < stats.norm.isf(FAMILY / 16) / np.sqrt(2 * values)
     assert np.mean(covered) > 0.94
 
 
-def test_all_heard_nobody_heard_and_nobody_asked():
+def test_paired_estimates_of_full_empty_and_unasked_rounds():
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
     counts = mechanism.sample_counts(COUNTS, rng=np.random.default_rng(1))
     everyone = int(COUNTS.sum())
@@ -214,8 +214,8 @@ def test_all_heard_nobody_heard_and_nobody_asked():
     assert (nothing.upper == everyone).all()
     assert np.isinf(nothing.std_error).all()
     assert np.isinf(paired_std_error(mechanism, COUNTS, paired=0)).all()
-    nobody = estimate_paired(mechanism, np.zeros_like(counts), paired=0, asked=0)
-    assert not nobody.count.any()
+    unasked = estimate_paired(mechanism, np.zeros_like(counts), paired=0, asked=0)
+    assert not unasked.count.any()
     assert not paired_std_error(mechanism, np.zeros_like(COUNTS), paired=0).any()
     one = estimate_paired(mechanism, np.array([[0, 0, 0, 0, 0], [0, 1, 0, 0, 0]]), paired=1, asked=2)
     assert np.isfinite(one.count).all()

@@ -1,4 +1,4 @@
-"""Range proofs: which reports are rejected, where no proof applies, and the bytes of proofs and private writes."""
+"""Range proofs: which reports are rejected, where no proof applies, and the sizes of proofs and private writes."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("mechanism", "rule"), RULES, ids=lambda value: type(value).__name__)
-def test_honest_reports_keep_the_rule_and_no_report_breaks_it(mechanism, rule):
+def test_encoding_rule_accepts_honest_and_refuses_forged_reports(mechanism, rule):
     assert EncodingRule.of(mechanism) == rule
     rng = np.random.default_rng(2)
     truth = rng.integers(0, CELLS + 1, size=500, dtype=np.int32)
@@ -51,26 +51,26 @@ def test_honest_reports_keep_the_rule_and_no_report_breaks_it(mechanism, rule):
     assert str(rule)
 
 
-def test_the_rule_of_very_long_vectors_is_found_from_a_few():
+def test_encoding_rule_of_very_long_vectors():
     assert EncodingRule.of(SamplingPrivacy(cells=10**6, sampling=0.4)) == EncodingRule(1, 1)
     assert EncodingRule.of(LocalHashing(cells=10**5, epsilon=1.0)) == EncodingRule(1, None)
 
 
-def test_sums_that_wrap_around_are_seen():
-    """Two entries of 2⁶³ add up to 0 in 64 bits; a third makes the row's sum the 1 it should be."""
+def test_encoding_rule_detects_wrapping_sums():
+    """Two entries of 2⁶³ sum to 0 in 64 bits; a third entry makes the row sum the required 1."""
     forged = np.array([[-(2**63), -(2**63), 1, 0, 0]])
     assert forged.sum() == 1
     assert not EncodingRule(1, 1).holds(forged)[0]
 
 
-def test_noise_added_to_a_vector_has_no_range_proof():
+def test_noisy_vectors_have_no_range_proof():
     mechanism = DistributedLaplace(cells=CELLS, epsilon=1.0, devices=10**9)
     with pytest.raises(ParameterError, match="robust must be false where honest reports hold more than zeros"):
         SecretShared(robust=True).aggregator(mechanism, devices=1, rng=np.random.default_rng(1))
 
 
-def forged_query(deployment, vectors, heard):
-    """Five honest devices in cell 1, and forgers."""
+def forged_query(deployment, vectors, received):
+    """Five honest devices in cell 1, and devices that forge reports."""
     rng = np.random.default_rng(1)
     aggregator = deployment.aggregator(SAMPLING, devices=5, rng=rng)
     honest = np.ones(5, dtype=bool)
@@ -78,22 +78,22 @@ def forged_query(deployment, vectors, heard):
     for round_ in (1, 2):
         aggregator.receive(round_, SAMPLING.answer(round_, np.ones(5, dtype=np.int32), coins), honest)
     before = aggregator.counts.copy()
-    aggregator.receive_vectors(vectors, heard)
+    aggregator.receive_vectors(vectors, received)
     asked = 5 + vectors.shape[1]
     for round_ in (1, 2):
-        aggregator.close_round(round_, asked=asked, answered=asked, lost=int((~heard[round_ - 1]).sum()))
+        aggregator.close_round(round_, asked=asked, answered=asked, lost=int((~received[round_ - 1]).sum()))
     return aggregator, before
 
 
 VECTORS = np.zeros((2, 4, CELLS + 1), dtype=np.int64)
 VECTORS[:, 0, 0] = 1  # a valid report
-VECTORS[0, 1, 0] = VECTORS[1, 1, 2] = 1  # valid too, and a lie: no proof stops it
+VECTORS[0, 1, 0] = VECTORS[1, 1, 2] = 1  # valid but false: no proof rejects it
 VECTORS[0, 2, 0], VECTORS[1, 2, 3] = 1, 1000  # a thousand vehicles
 VECTORS[:, 3, 1] = -7  # seven vehicles less
 HEARD = np.array([[True, True, True, True], [True, True, True, False]])
 
 
-def test_without_proofs_shares_hide_a_thousand_vehicles():
+def test_forged_vectors_are_counted_without_range_proofs():
     aggregator, before = forged_query(SecretShared(servers=3), VECTORS, HEARD)
     np.testing.assert_array_equal(aggregator.counts - before, (VECTORS * HEARD[:, :, np.newaxis]).sum(axis=1))
     assert [account.rejected for account in aggregator.accounts] == [0, 0]
@@ -101,14 +101,14 @@ def test_without_proofs_shares_hide_a_thousand_vehicles():
     assert aggregator.estimate().count[2] > 2000
 
 
-def test_with_proofs_they_are_rejected_and_lies_are_not():
+def test_range_proofs_reject_malformed_but_not_false_reports():
     aggregator, before = forged_query(SecretShared(servers=3, robust=True), VECTORS, HEARD)
     np.testing.assert_array_equal(aggregator.counts - before, [[3, 0, 0, 0, 0], [1, 0, 1, 0, 0]])
     assert [account.rejected for account in aggregator.accounts] == [1, 1]
     assert [account.counted for account in aggregator.accounts] == [8, 7]
 
 
-def test_paired_and_robust_a_device_rejected_in_one_round_is_dropped_in_all():
+def test_paired_range_proof_drops_rejected_device_from_all_rounds():
     aggregator, before = forged_query(SecretShared(paired=True, robust=True), VECTORS, HEARD)
     np.testing.assert_array_equal(aggregator.counts - before, [[2, 0, 0, 0, 0], [1, 0, 1, 0, 0]])
     accounts = aggregator.accounts
@@ -116,7 +116,7 @@ def test_paired_and_robust_a_device_rejected_in_one_round_is_dropped_in_all():
 
 
 @pytest.mark.parametrize("deployment", [Trusted(), PerRound(), ShuffledReports()], ids=lambda d: d.kind)
-def test_where_servers_read_reports_no_vector_can_be_written(deployment):
+def test_plain_report_servers_refuse_vectors(deployment):
     with pytest.raises(ParameterError, match="vectors cannot be written in round 1: servers read plain reports"):
         forged_query(deployment, VECTORS, HEARD)
 
@@ -127,7 +127,7 @@ PUBLISHED = [(4, 2, 2, 272, 64, 64, 128), (11, 3, 3, 544, 64, 96, 160), (100, 10
 
 
 @pytest.mark.parametrize(("length", "chunk", "servers", "leader", "helper", "public", "verifier"), PUBLISHED)
-def test_sizes_are_those_of_the_published_test_vectors(length, chunk, servers, leader, helper, public, verifier):
+def test_prio3_sizes_equal_published_test_vectors(length, chunk, servers, leader, helper, public, verifier):
     sizes = Prio3Histogram(length, servers, chunk)
     assert sizes.leader_share_nbytes == leader
     assert sizes.helper_share_nbytes == helper
@@ -136,7 +136,7 @@ def test_sizes_are_those_of_the_published_test_vectors(length, chunk, servers, l
     assert Prio3Histogram(100, 2).chunk_length == 10
 
 
-def test_a_robust_report_costs_what_prio3_publishes():
+def test_robust_report_cost_equals_prio3_sizes():
     mechanism = SamplingPrivacy(cells=99, sampling=0.4)
     cost = SecretShared(robust=True).cost(mechanism)
     assert cost.bytes_up == 2448 + 64 + 64
@@ -149,8 +149,8 @@ def test_a_robust_report_costs_what_prio3_publishes():
             Prio3Histogram(4, servers)
 
 
-def test_a_private_write_costs_the_logarithm_of_the_cells():
-    """A key by hand: 128 bits of root, 130 a level, and 128 of the two counters in a leaf."""
+def test_private_write_cost_is_logarithmic_in_cells():
+    """Key size by hand: 128 bits of root, 130 per level, and 128 for the two counters in a leaf."""
     write = PrivateWrite(1000)
     assert (write.leaves, write.levels) == (500, 9)
     assert write.key_bits == 128 + 9 * 130 + 128
@@ -166,7 +166,7 @@ def test_a_private_write_costs_the_logarithm_of_the_cells():
     assert PrivateWrite(1).server_expansions == 0
 
 
-def test_from_how_many_cells_on_keys_are_shorter():
+def test_private_write_break_even_number_of_cells():
     for bits in (1, 32, 64, 128):
         least = PrivateWrite.break_even(counter_bits=bits)
         assert PrivateWrite(least - 1, bits).saving <= 1.0

@@ -1,4 +1,4 @@
-"""Synthetic campaigns for the challenger: devices answer, deployments add up, and everything is recorded."""
+"""Synthetic campaigns for the attack evaluation: devices answer, deployments aggregate, and everything is recorded."""
 
 from types import SimpleNamespace
 
@@ -25,7 +25,7 @@ DEPLOYMENTS = {
     "shared": SecretShared(servers=3),
     "shared, paired": SecretShared(servers=3, paired=True),
 }
-EVERYBODY = {
+FULL_COALITIONS = {
     "trusted": ("server:1",),
     "trusted, pseudonyms": ("server:1",),
     "per round": ("server:1", "server:2"),
@@ -37,7 +37,7 @@ EVERYBODY = {
 
 
 def draw_truth(mechanism, n, *, rng):
-    """Places with one that is the most likely, and few outside."""
+    """Cells of which one is the most likely, and few devices outside."""
     shares = np.arange(1, mechanism.cells + 2, dtype=np.float64)
     shares[0] = 0.5
     return rng.choice(mechanism.cells + 1, size=n, p=shares / shares.sum()).astype(np.int32)
@@ -46,7 +46,7 @@ def draw_truth(mechanism, n, *, rng):
 def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, queries=1, targets=None, loss=0.0, seed=1):
     """A campaign whose vehicles stay where they are.
 
-    Vehicles have numbers far from 0…n − 1 and in no order; those outside are in no record.
+    Vehicle numbers are far from 0…n − 1 and unordered; vehicles outside have no record.
     """
     rng = np.random.default_rng(seed)
     numbers = rng.permutation(10 * vehicles)[:vehicles] + 1000
@@ -59,15 +59,17 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
         coins = mechanism.toss(memory, rng=rng)
         rounds = range(1, mechanism.rounds + 1)
         reports = [mechanism.answer(round_, places, coins) for round_ in rounds]
-        heard = rng.random((mechanism.rounds, len(places))) >= loss
+        received = rng.random((mechanism.rounds, len(places))) >= loss
         aggregator = deployment.aggregator(mechanism, devices=len(places), rng=rng)
         for round_ in rounds:
-            aggregator.receive(round_, reports[round_ - 1], heard[round_ - 1])
+            aggregator.receive(round_, reports[round_ - 1], received[round_ - 1])
         for round_ in rounds:
-            aggregator.close_round(round_, asked=len(places), answered=int(heard[round_ - 1].sum()))
+            aggregator.close_round(round_, asked=len(places), answered=int(received[round_ - 1].sum()))
         records.append(
             QueryRecord(
-                record_of(deployment, mechanism, number, numbers[kept], [one[kept] for one in reports], heard[:, kept]),
+                record_of(
+                    deployment, mechanism, number, numbers[kept], [one[kept] for one in reports], received[:, kept]
+                ),
                 truth[kept],
                 np.bincount(truth, minlength=mechanism.cells + 1).astype(np.int64),
                 aggregator.counts,
@@ -78,17 +80,17 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
     return CampaignRecord(deployment, mechanism, tuple(records))
 
 
-def record_of(deployment, mechanism, query, devices, reports, heard, *, late=None, seed=8):
-    """What devices sent: what was heard reached every party of its route, and what was late those of the first hop."""
-    late = np.zeros_like(heard) if late is None else late
+def record_of(deployment, mechanism, query, devices, reports, received, *, late=None, seed=8):
+    """What devices sent: received reports reached all parties on their route, late ones those of the first hop."""
+    late = np.zeros_like(received) if late is None else late
     arrived = {}
     for row in range(len(reports)):
         for path in deployment.route(row + 1, mechanism):
             for hop, party in enumerate(path):
-                times = arrived.setdefault(party, np.full(heard.shape, np.inf))
-                times[row] = np.where(heard[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))
-    arrived["network"] = np.where(heard | late, 0.0, np.inf)
-    return RecordedMessages.draw(query, devices, reports, heard, arrived, rng=np.random.default_rng([seed, query]))
+                times = arrived.setdefault(party, np.full(received.shape, np.inf))
+                times[row] = np.where(received[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))
+    arrived["network"] = np.where(received | late, 0.0, np.inf)
+    return RecordedMessages.draw(query, devices, reports, received, arrived, rng=np.random.default_rng([seed, query]))
 
 
 def filed_of(record, seed=5):
@@ -97,7 +99,7 @@ def filed_of(record, seed=5):
 
 
 def observe(record, coalition, *, seed=5, queries=None):
-    """What a coalition saw of some queries of a campaign; by default of all."""
+    """What a coalition observed of some queries of a campaign; by default of all."""
     filed = filed_of(record, seed)
     members = tuple(Member(party) for party in coalition)
     board = AttackContext(filed, filed.record, even=False, coalition=members)
@@ -127,7 +129,7 @@ def attack(kind, coalition, **keys):
     return SimpleNamespace(**{**given, **keys})
 
 
-def tried(record, *attacks, seed=3):
+def evaluate_attacks(record, *attacks, seed=3):
     """Rows and notes of attacks on one campaign."""
     found = run_attacks(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
     return list(found.findings), list(found.notes)

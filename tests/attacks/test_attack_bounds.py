@@ -1,10 +1,10 @@
-"""Exact claims are approached by attacks from below, and not exceeded."""
+"""Attacks approach exact claims from below and do not exceed them."""
 
 import math
 
 import numpy as np
 import pytest
-from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, filed_of, tried
+from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, filed_of
 
 from mechanisms.local import (
     HadamardResponse,
@@ -23,7 +23,7 @@ from simulator.attacks.reconstruction import ROUND_ATTACKS
 from simulator.experiment.counterfactual_games import play_known_others
 from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
 
-# Mechanism, attack, the view it has, and what part of ε its lower bound reaches at least.
+# Mechanism, attack, the view it has, and the fraction of ε that its lower bound reaches at least.
 PURE = {
     "k-ary": (KRandomizedResponse(cells=CELLS, epsilon=1.5), "round_two", Report(1), 0.85),
     "coins": (RandomizedResponse(cells=CELLS, first_coin=0.5, second_coin=0.5), "link_rounds", Report(1), 0.2),
@@ -43,20 +43,20 @@ def test_epsilon_is_approached_from_below(name):
     assert math.isfinite(claimed)
     record = campaign(PerRound(), mechanism, vehicles=60_000)
     servers = [party for party in record.parties if party.startswith("server")]
-    rows, _ = tried(record, *(attack(kind, servers, prior=prior) for prior in ("uniform",)))
+    rows, _ = evaluate_attacks(record, *(attack(kind, servers, prior=prior) for prior in ("uniform",)))
     (row,) = rows
     assert part * claimed < row.epsilon_lower <= claimed
     low, _ = clopper_pearson(round(row.success * row.trials), row.trials, alpha=FAMILY / len(PURE))
     assert low <= math.exp(claimed) * row.prior
 
 
-def test_memoised_bits_are_bounded_over_all_queries_and_fresh_coins_are_not():
+def test_memoised_bits_bound_epsilon_over_queries_and_fresh_coins_do_not():
     kept = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.0, epsilon_first=1.0)
     fresh = KRandomizedResponse(cells=CELLS, epsilon=1.0)
     bounds = {}
     for name, mechanism in (("kept", kept), ("fresh", fresh)):
         record = campaign(PerRound(), mechanism, vehicles=20_000, queries=12)
-        rows, _ = tried(record, attack("longitudinal", ["server:1"], asked=(1, 4, 12), prior="uniform"))
+        rows, _ = evaluate_attacks(record, attack("longitudinal", ["server:1"], asked=(1, 4, 12), prior="uniform"))
         for row, queries in zip(rows, (1, 4, 12), strict=True):
             assert row.epsilon_lower <= mechanism.claim(Report(1, queries=queries)).epsilon
         bounds[name] = [row.epsilon_lower for row in rows]
@@ -65,7 +65,7 @@ def test_memoised_bits_are_bounded_over_all_queries_and_fresh_coins_are_not():
 
 
 def test_delta_of_linked_reports_is_approached():
-    """Sampled with π_s a device in a cell is named, whatever ε is granted."""
+    """With probability π_s a device in a cell is revealed, whatever ε is allowed."""
     record = campaign(PerRound(), vehicles=60_000)
     stored = filed_of(record)
     board = AttackContext(stored, stored.record, even=False, coalition=(Member("server:1"), Member("server:2")))
@@ -74,14 +74,19 @@ def test_delta_of_linked_reports_is_approached():
     played = fill_guesses(query, found, board.prior(), board, rng=rng)
     inside = (played.truth > 0) & (played.truth != played.usual)
     half = rng.random(len(inside)) < 0.5
-    told = played.truth[inside & half]
-    elsewhere = played.guesses[~half & ~inside][: len(told)]
-    hits_p = int(np.count_nonzero(played.guesses[inside & half] == told))
-    # The event "a cell is named that is not the usual one" for devices that are in none of these.
+    inside_truths = played.truth[inside & half]
+    elsewhere = played.guesses[~half & ~inside][: len(inside_truths)]
+    hits_p = int(np.count_nonzero(played.guesses[inside & half] == inside_truths))
+    # The event "a cell other than the usual one is named", for devices that are in none of these.
     hits_q = int(np.count_nonzero((elsewhere > 0) & (elsewhere != played.usual)))
     for epsilon in (0.5, 2.0, 5.0):
         found = delta_lower_bound(
-            hits_p=hits_p, trials_p=len(told), hits_q=hits_q, trials_q=len(elsewhere), epsilon=epsilon, alpha=FAMILY
+            hits_p=hits_p,
+            trials_p=len(inside_truths),
+            hits_q=hits_q,
+            trials_q=len(elsewhere),
+            epsilon=epsilon,
+            alpha=FAMILY,
         )
         claimed = SAMPLING.claim(LinkedReports()).delta(epsilon)
         assert claimed == pytest.approx(0.4)
@@ -90,7 +95,7 @@ def test_delta_of_linked_reports_is_approached():
 
 
 @pytest.mark.parametrize("k", [None, 3])
-def test_known_others_do_as_well_as_the_released_differences_allow(k):
+def test_known_others_success_reaches_the_bound_of_released_differences(k):
     mechanism = SamplingPrivacy(cells=40, sampling=0.45)
     hits = trials = 0
     expected, bound = [], []

@@ -1,10 +1,10 @@
-"""The challenger: which attacks are tried on what, what is refused, and what a table may hold."""
+"""Attack evaluation: which attacks run on which records, what is refused, and what the table contains."""
 
 import dataclasses
 
 import numpy as np
 import pytest
-from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, filed_of, record_of, tried
+from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, evaluate_attacks, filed_of, record_of
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios import ScenarioError
@@ -20,7 +20,7 @@ RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon
 
 
 class NoLikelihood:
-    """A plug-in that answers and is added up, and says nothing of how likely its reports are."""
+    """A plug-in that answers and is aggregated, without a likelihood of its reports."""
 
     def __init__(self, mechanism):
         self._mechanism = mechanism
@@ -57,23 +57,23 @@ def check_numbers(rows):
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 @pytest.mark.parametrize("case", ["one device", "one cell", "all lost", "no targets", "nobody asked", "as usual"])
-def test_edges_have_rows_of_numbers_or_notes(deployment, case):
+def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
     mechanism = SamplingPrivacy(cells=1, sampling=0.3) if case == "one cell" else SAMPLING
     vehicles = {"one device": 1}.get(case, 60)
     targets = 0 if case == "no targets" else None
     record = campaign(deployment, mechanism, vehicles=vehicles, loss=float(case == "all lost"), targets=targets)
     if case == "nobody asked":
         (query,) = record.queries
-        nobody = query.among(np.empty(0, dtype=np.int64))
+        without_devices = query.among(np.empty(0, dtype=np.int64))
         empty = dataclasses.replace(
-            nobody,
+            without_devices,
             occupancy=np.zeros(CELLS + 1, dtype=np.int64),
             counts=np.zeros_like(query.counts),
             asked=(0, 0),
             counted=(0, 0),
         )
         record = dataclasses.replace(record, queries=(empty,))
-    rows, notes = tried(record, *every_attack(["server:1"]))
+    rows, notes = evaluate_attacks(record, *every_attack(["server:1"]))
     check_numbers(rows)
     if case in {"no targets", "nobody asked"}:
         assert rows == []
@@ -97,7 +97,7 @@ def test_a_table_without_findings_has_the_columns():
     assert len(table) == 0
 
 
-def test_an_attack_is_tried_where_its_parties_are():
+def test_attack_runs_on_campaigns_that_have_its_parties():
     records = {
         ("one", "a"): campaign(Trusted(), vehicles=50),
         ("two", "a"): campaign(PerRound(), vehicles=50),
@@ -134,7 +134,7 @@ def test_an_attack_is_tried_where_its_parties_are():
 
 def test_a_growing_coalition_has_a_row_for_each_size():
     record = campaign(SecretShared(servers=3), vehicles=100)
-    rows, _ = tried(record, attack("shares", ["server:3", "server:1", "server:2"], growing=True))
+    rows, _ = evaluate_attacks(record, attack("shares", ["server:3", "server:1", "server:2"], growing=True))
     assert [(row.colluding, row.coalition) for row in rows] == [
         (1, "server:3"),
         (2, "server:3, server:1"),
@@ -143,14 +143,14 @@ def test_a_growing_coalition_has_a_row_for_each_size():
     assert {row.servers for row in rows} == {3}
 
 
-def test_an_attack_changes_no_other_attacks_guesses_nor_anybody_elses_numbers():
+def test_attacks_do_not_change_each_others_results():
     record = campaign(SecretShared(servers=2), vehicles=300, queries=2)
     both = ["server:1", "server:2"]
-    alone, _ = tried(record, attack("link_rounds", both))
+    alone, _ = evaluate_attacks(record, attack("link_rounds", both))
     others = every_attack(["server:2"])
-    beside, _ = tried(record, *others[:2], attack("link_rounds", both, name="link_rounds"), *others[3:])
+    beside, _ = evaluate_attacks(record, *others[:2], attack("link_rounds", both, name="link_rounds"), *others[3:])
     assert alone == [row for row in beside if row.coalition == "server:1, server:2"]
-    again, _ = tried(record, attack("link_rounds", both))
+    again, _ = evaluate_attacks(record, attack("link_rounds", both))
     assert alone == again
     streams = Streams(7)
     before = [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
@@ -158,21 +158,21 @@ def test_an_attack_changes_no_other_attacks_guesses_nor_anybody_elses_numbers():
     assert before == [streams.of(*name).random() for name in (("coins", "a", "b", 1), ("channel", "a", "b", 1))]
 
 
-def test_faults_found_only_now_are_told_with_their_place():
+def test_faults_found_at_run_time_name_their_key():
     record = campaign(Trusted(), vehicles=10)
     with pytest.raises(ScenarioError, match=r"attacks.poisoning.coalition: there are only 10 targets in query 1"):
-        tried(record, attack("poisoning", ["vehicles:11"]))
+        evaluate_attacks(record, attack("poisoning", ["vehicles:11"]))
     with pytest.raises(ScenarioError, match=r"attacks.poisoning: cell must be in 1..6, got 7"):
-        tried(record, attack("poisoning", ["vehicles:1"], cell=7))
+        evaluate_attacks(record, attack("poisoning", ["vehicles:1"], cell=7))
 
 
-def test_a_mechanism_without_likelihood_has_a_note_and_no_row():
+def test_mechanism_without_likelihood_gives_a_note_and_no_row():
     mechanism = NoLikelihood(SAMPLING)
     record = dataclasses.replace(campaign(PerRound(), vehicles=50), mechanism=mechanism)
     coalition = ["server:1", "server:2"]
     kinds = ("round_one", "round_two", "link_rounds", "longitudinal", "poisoning", "drop_out")
     coalition.append("vehicles:3")
-    rows, notes = tried(record, *(attack(kind, coalition) for kind in kinds))
+    rows, notes = evaluate_attacks(record, *(attack(kind, coalition) for kind in kinds))
     assert rows == []
     assert [note.split(":")[0] for note in notes] == [f"attacks.{kind}" for kind in kinds]
     assert all("NoLikelihood" in note for note in notes)
@@ -194,7 +194,7 @@ def test_targets_are_the_same_devices_in_every_query():
 
 
 @pytest.mark.parametrize("name", ["trusted, pseudonyms", "per round, pseudonyms", "shared, paired"])
-def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
+def test_stored_pseudonyms_map_back_to_their_devices(name):
     record = campaign(DEPLOYMENTS[name], vehicles=80, queries=2, loss=0.2)
     filed = filed_of(record)
     for query in record.queries:
@@ -209,31 +209,31 @@ def test_pseudonyms_are_told_apart_by_the_challenger_alone(name):
                 assert party in record.parties
 
 
-def test_what_is_too_large_to_keep_is_filed_again_alike(monkeypatch):
+def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
-    kept, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     monkeypatch.setattr("simulator.experiment.attack_records.MOST_WORDS", 10)
-    again, _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    again, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 
 
-def test_epsilon_is_not_claimed_of_guesses_that_follow_the_prior():
+def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 3, 10_000).astype(np.int32)
     usual = np.full(len(truth), 2, dtype=np.int32)
     score = score_guesses([Guessed(usual, truth, 1 / 3, 1 / 3)], rng=rng)
     assert score["epsilon_lower"] == 0.0
-    told = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
-    assert told["epsilon_lower"] > 5
-    assert told["success"] == 1.0
+    certain = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
+    assert certain["epsilon_lower"] > 5
+    assert certain["success"] == 1.0
     same = np.zeros(10, dtype=np.int32)
     assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng)["epsilon_lower"] is None
     assert score_guesses([], rng=rng) is None
 
 
-def test_records_that_do_not_match_are_refused():
-    heard = np.ones((2, 3), dtype=bool)
-    recorded = record_of(Trusted(), SAMPLING, 1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, heard)
+def test_inconsistent_records_are_refused():
+    received = np.ones((2, 3), dtype=bool)
+    recorded = record_of(Trusted(), SAMPLING, 1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, received)
     counts, occupancy = np.zeros((2, 3), dtype=np.int64), np.array([1, 1, 1])
     with pytest.raises(ValueError, match="truth must be of 3 devices"):
         QueryRecord(recorded, np.zeros(2, dtype=np.int32), occupancy, counts, (3, 3), (3, 3))

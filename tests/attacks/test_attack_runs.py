@@ -1,4 +1,4 @@
-"""Whole runs with attacks: their table, and that nothing else is changed by them."""
+"""Whole runs with attacks: their table, and that attacks change no other result."""
 
 import pandas as pd
 import pytest
@@ -101,7 +101,7 @@ def attacked(load):
     return run(load(PLAIN + ATTACKS))
 
 
-def test_attacks_change_no_other_number(load, attacked):
+def test_attacks_change_no_other_table(load, attacked):
     plain = run(load(PLAIN))
     for table in ("estimates", "rounds", "scores", "claims"):
         pd.testing.assert_frame_equal(getattr(plain, table), getattr(attacked, table), check_exact=True)
@@ -109,14 +109,14 @@ def test_attacks_change_no_other_number(load, attacked):
     assert list(plain.attacks.columns) == list(ATTACK_COLUMNS)
 
 
-def test_an_attack_has_the_same_rows_whatever_else_is_tried(load, attacked):
+def test_attack_rows_do_not_depend_on_other_attacks(load, attacked):
     first = ATTACKS.split("[[attacks]]")[2]
     alone = run(load(f"{PLAIN}[[attacks]]{first}"))
     rows = attacked.attacks[attacked.attacks.name == "link_rounds"].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone.attacks, rows, check_exact=True)
 
 
-def test_the_table_says_who_gains_what_where(attacked):
+def test_attack_table_of_a_run(attacked):
     table = attacked.attacks
     assert set(table.attack) == {
         "round_one", "link_rounds", "shares", "known_others", "longitudinal", "poisoning", "drop_out",
@@ -136,7 +136,7 @@ def test_the_table_says_who_gains_what_where(attacked):
     assert ((sure.success - sure.theory).abs() < 5 * (0.25 / sure.trials) ** 0.5).all()
 
 
-def test_nulls_are_nulls_in_the_file(attacked, tmp_path):
+def test_missing_values_are_null_in_the_attack_file(attacked, tmp_path):
     place = attacked.save(tmp_path / "run")
     table = pd.read_parquet(place / "attacks.parquet", dtype_backend="pyarrow")
     assert list(table.columns) == list(ATTACK_COLUMNS)
@@ -157,12 +157,12 @@ def test_nulls_are_nulls_in_the_file(attacked, tmp_path):
     ],
     ids=["server", "cell", "vehicles"],
 )  # fmt: skip
-def test_what_only_a_run_can_find_is_told_like_any_fault(load, overrides, words):
+def test_attack_faults_found_at_run_time_are_scenario_errors(load, overrides, words):
     with pytest.raises(ScenarioError, match=words):
         run(load(PLAIN + ATTACKS, overrides))
 
 
-def test_whoever_answers_by_counts_is_no_target(load):
+def test_devices_sampled_by_counts_are_no_targets(load):
     result = run(load(PLAIN + ATTACKS, ["population.answers='counts'"]))
     assert result.attacks.empty
     assert any(
@@ -170,7 +170,7 @@ def test_whoever_answers_by_counts_is_no_target(load):
     )
 
 
-def test_a_release_in_place_of_counts_is_not_attacked_as_counts(load):
+def test_released_counts_are_not_attacked_as_exact_counts(load):
     head, rounds, *_ = PLAIN.split("[[campaigns]]")
     mechanisms = PLAIN[PLAIN.index("[[mechanisms]]") : PLAIN.index("[aggregation]")]
     tried = """

@@ -1,9 +1,18 @@
-"""Attacks do as well as theory says, for each mechanism and each deployment; below the threshold, as the prior."""
+"""Attack success equals theory for each mechanism and deployment; below the threshold it equals the prior."""
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from synthetic_campaigns import CELLS, DEPLOYMENTS, EVERYBODY, FAMILY, SAMPLING, attack, campaign, tried
+from synthetic_campaigns import (
+    CELLS,
+    DEPLOYMENTS,
+    FAMILY,
+    FULL_COALITIONS,
+    SAMPLING,
+    attack,
+    campaign,
+    evaluate_attacks,
+)
 
 from mechanisms.inference.likelihood import log_likelihood, posterior
 from mechanisms.local import (
@@ -43,14 +52,14 @@ COMPARED = 200
 
 
 def agrees(row, theory=None):
-    """Whether a row's success is its theory's within chance; truths are fixed, which only narrows the law."""
+    """Whether a row's success equals its theory within sampling error; truths are fixed, which reduces variance."""
     theory = row.theory if theory is None else theory
     hits = round(row.success * row.trials)
     return binomtest(hits, row.trials, min(theory, 1.0)).pvalue > FAMILY / COMPARED
 
 
 def simulated_success(mechanism, prior, *, trials, rng):
-    """Mean posterior probability of the best guess of simulated devices that answer in one round, and its error."""
+    """Mean posterior probability of the best guess for simulated devices in one round, and its standard error."""
     truth = rng.choice(len(prior), size=trials, p=prior).astype(np.int32)
     reports = mechanism.answer(1, truth, mechanism.toss(mechanism.enrol(trials, rng=rng), rng=rng))
     sure = posterior(log_likelihood(mechanism, [reports]), prior).max(axis=1)
@@ -59,12 +68,12 @@ def simulated_success(mechanism, prior, *, trials, rng):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("deployment", [PerRound(), SecretShared(servers=2)], ids=lambda one: one.kind)
-def test_success_is_theory_for_every_mechanism(name, deployment):
+def test_success_equals_theory_for_every_mechanism(name, deployment):
     mechanism = MECHANISMS[name]
     record = campaign(deployment, mechanism, vehicles=3000)
     servers = [party for party in record.parties if party.startswith("server")]
     kinds = ROUNDS if deployment.kind == "secret_shared" else ROUNDS[:3]
-    rows, notes = tried(record, *(attack(kind, servers) for kind in kinds))
+    rows, notes = evaluate_attacks(record, *(attack(kind, servers) for kind in kinds))
     assert notes == []
     rows = [row for row in rows if row.metric is None]
     assert len(rows) == len(kinds)
@@ -82,9 +91,9 @@ def test_success_is_theory_for_every_mechanism(name, deployment):
         assert row.gain_low <= row.gain <= row.gain_high
 
 
-def test_linked_rounds_are_as_papers_md_item_2():
+def test_linked_rounds_success_equals_item_2_of_papers_md():
     record = campaign(PerRound(), vehicles=20_000)
-    (row,), _ = tried(record, attack("link_rounds", ["server:1", "server:2"]))
+    (row,), _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     q = record.queries[0].occupancy / 20_000
     share, blank, most = 0.4, 0.6 / 7, q.max()
     theory = share * (1 - q[0]) + (1 - share - blank) * most + max(q[0] * (blank + share), blank * q[1:].max())
@@ -94,15 +103,15 @@ def test_linked_rounds_are_as_papers_md_item_2():
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_below_the_threshold_nothing_is_gained_and_at_it_everything(name):
+def test_gain_is_zero_below_the_threshold_and_full_at_it(name):
     record = campaign(DEPLOYMENTS[name], vehicles=2000, queries=2)
-    everybody = EVERYBODY[name]
-    grown = len(everybody) > 1
-    rows, _ = tried(record, *(attack(kind, everybody, growing=grown) for kind in ROUNDS[1:]))
-    assert len(rows) == len(everybody) * (3 if name.startswith("shared") else 2)
+    full_coalition = FULL_COALITIONS[name]
+    grown = len(full_coalition) > 1
+    rows, _ = evaluate_attacks(record, *(attack(kind, full_coalition, growing=grown) for kind in ROUNDS[1:]))
+    assert len(rows) == len(full_coalition) * (3 if name.startswith("shared") else 2)
     for row in rows:
-        if row.colluding < len(everybody):
-            # Every guess is the prior's, not only as many right: with all vehicles as targets the gain is 0 exactly.
+        if row.colluding < len(full_coalition):
+            # Every guess equals the prior's guess: with all vehicles as targets the gain is exactly 0.
             assert row.gain == pytest.approx(0.0, abs=1e-12)
             assert row.epsilon_lower in {0.0, None}
             assert row.theory == pytest.approx(row.prior) or row.theory is None
@@ -114,104 +123,114 @@ def test_below_the_threshold_nothing_is_gained_and_at_it_everything(name):
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_a_round_answered_without_the_truth_gains_exactly_nothing(name):
+def test_truth_independent_round_gains_exactly_nothing(name):
     mechanisms = [SAMPLING, MECHANISMS["sampling, refreshed"], MECHANISMS["binary sampling"]]
     for mechanism in mechanisms:
         record = campaign(DEPLOYMENTS[name], mechanism, vehicles=1000, outside=50)
-        rows, _ = tried(record, attack("round_one", EVERYBODY[name]))
+        rows, _ = evaluate_attacks(record, attack("round_one", FULL_COALITIONS[name]))
         assert rows[0].gain == pytest.approx(0.0, abs=1e-12)
         assert rows[0].theory == pytest.approx(rows[0].prior)
         assert rows[0].metric is None
 
 
-def test_sampling_is_revealed_by_a_zero_in_round_one():
-    rows, _ = tried(campaign(PerRound(), vehicles=5000), attack("round_one", ["server:1"]))
+def test_zero_in_round_one_reveals_sampling():
+    rows, _ = evaluate_attacks(campaign(PerRound(), vehicles=5000), attack("round_one", ["server:1"]))
     row = rows[1]
     assert (row.metric, row.unit) == ("sampled_posterior", "probability")
     assert row.value == pytest.approx(0.4 / (0.4 + 0.6 / 7))
     assert row.prior == 0.6
     assert row.theory == pytest.approx(0.4 + 0.6 * 6 / 7)
     assert agrees(row)
-    rows, _ = tried(campaign(PerRound(), MECHANISMS["sampling, no blank zero"]), attack("round_one", ["server:1"]))
+    rows, _ = evaluate_attacks(
+        campaign(PerRound(), MECHANISMS["sampling, no blank zero"]), attack("round_one", ["server:1"])
+    )
     assert (rows[1].value, rows[1].success) == (1.0, 1.0)
-    rows, _ = tried(campaign(PerRound(), MECHANISMS["sampling, refreshed"]), attack("round_one", ["server:1"]))
+    rows, _ = evaluate_attacks(
+        campaign(PerRound(), MECHANISMS["sampling, refreshed"]), attack("round_one", ["server:1"])
+    )
     assert rows[1].success is None
     assert rows[1].value == pytest.approx(0.4 / (0.4 + 0.6 / 7))
 
 
 @pytest.mark.parametrize("name", ["per round", "per round, pseudonyms", "shared, paired", "shuffled"])
-def test_what_is_lost_is_guessed_by_the_prior(name):
+def test_lost_reports_are_guessed_from_the_prior(name):
     record = campaign(DEPLOYMENTS[name], vehicles=4000, loss=0.3)
-    (row,), _ = tried(record, attack("link_rounds", EVERYBODY[name]))
+    (row,), _ = evaluate_attacks(record, attack("link_rounds", FULL_COALITIONS[name]))
     whole = campaign(DEPLOYMENTS[name], vehicles=4000)
-    (full,), _ = tried(whole, attack("link_rounds", EVERYBODY[name]))
+    (full,), _ = evaluate_attacks(whole, attack("link_rounds", FULL_COALITIONS[name]))
     assert row.trials == 4000
     assert row.prior < row.theory < full.theory
     assert agrees(row)
-    (row,), _ = tried(campaign(DEPLOYMENTS[name], vehicles=500, loss=1.0), attack("link_rounds", EVERYBODY[name]))
+    (row,), _ = evaluate_attacks(
+        campaign(DEPLOYMENTS[name], vehicles=500, loss=1.0), attack("link_rounds", FULL_COALITIONS[name])
+    )
     assert row.gain == pytest.approx(0.0, abs=1e-12)
     assert row.theory == pytest.approx(row.prior)
 
 
-def test_targets_are_a_sample_and_the_prior_is_their_own():
+def test_targets_are_a_sample_with_its_own_prior():
     record = campaign(PerRound(), vehicles=5000, queries=3)
     both = ["server:1", "server:2"]
-    (row,), _ = tried(record, attack("link_rounds", both, targets=400))
-    (every,), _ = tried(record, attack("link_rounds", both))
+    (row,), _ = evaluate_attacks(record, attack("link_rounds", both, targets=400))
+    (every,), _ = evaluate_attacks(record, attack("link_rounds", both))
     assert (row.trials, every.trials) == (1200, 15_000)
     assert row.prior == pytest.approx(every.prior, abs=0.1)
     assert agrees(row)
-    rows, _ = tried(record, *(attack(kind, ["server:1"], targets=400) for kind in ("round_one", "link_rounds")))
+    rows, _ = evaluate_attacks(
+        record, *(attack(kind, ["server:1"], targets=400) for kind in ("round_one", "link_rounds"))
+    )
     for row in (rows[0], rows[2]):
-        # Whoever the targets are, the same ones are asked each time: only coins are left to chance.
+        # The same targets are queried each time, so only coins vary.
         assert row.gain == pytest.approx(0.0, abs=1e-12)
 
 
-def test_kept_bits_are_no_new_trials():
+def test_memoised_bits_add_no_independent_trials():
     record = campaign(PerRound(), MECHANISMS["longitudinal"], vehicles=500, queries=8)
     fresh = campaign(PerRound(), MECHANISMS["k-ary"], vehicles=500, queries=8)
-    (kept,), _ = tried(record, attack("round_two", ["server:1"]))
-    (other,), _ = tried(fresh, attack("round_two", ["server:1"]))
+    (kept,), _ = evaluate_attacks(record, attack("round_two", ["server:1"]))
+    (other,), _ = evaluate_attacks(fresh, attack("round_two", ["server:1"]))
     assert (kept.trials, other.trials) == (4000, 4000)
     assert kept.gain_high - kept.gain_low > 2.5 * (other.gain_high - other.gain_low)
-    (one,), _ = tried(campaign(PerRound(), MECHANISMS["longitudinal"], vehicles=500), attack("round_two", ["server:1"]))
+    (one,), _ = evaluate_attacks(
+        campaign(PerRound(), MECHANISMS["longitudinal"], vehicles=500), attack("round_two", ["server:1"])
+    )
     assert kept.epsilon_lower < one.epsilon_lower + 0.5
 
 
-def test_an_even_prior_makes_guesses_that_gain_nothing_without_reports():
+def test_uniform_prior_gains_nothing_without_reports():
     record = campaign(PerRound(), vehicles=20_000)
-    rows, _ = tried(record, attack("link_rounds", ["server:1", "server:2"], growing=True, prior="uniform"))
+    rows, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"], growing=True, prior="uniform"))
     for row in rows:
         assert row.prior == pytest.approx(1 / 7)
     assert rows[0].theory == pytest.approx(1 / 7)
     assert agrees(rows[0])
     assert rows[1].theory is None
-    # Sampled in a cell: told. Else, with a nought that tells nothing, or a blank: one in seven, or as 0 is guessed.
+    # Sampled in a cell: revealed. Otherwise, after an uninformative 0 or a blank: one in seven, or the guess for 0.
     assert rows[1].gain_low > 0.3
 
 
-def test_mixers_and_eavesdroppers_alone_learn_nothing():
+def test_mixer_and_network_without_a_server_learn_nothing():
     record = campaign(DEPLOYMENTS["shuffled"], vehicles=1000)
     for coalition in (["mixer"], ["network"], ["mixer", "network", "vehicles:10"]):
-        (row,), _ = tried(record, attack("link_rounds", coalition))
+        (row,), _ = evaluate_attacks(record, attack("link_rounds", coalition))
         assert row.gain == pytest.approx(0.0, abs=1e-12)
         assert row.theory == pytest.approx(row.prior)
     assert row.coalition == "mixer, network, vehicles:10"
     assert row.colluding == 12
 
 
-def test_of_three_rounds_any_two_servers_link_theirs():
+def test_two_of_three_servers_link_their_rounds():
     mechanism = AnonymizedDeniable(
         cells=3, shift=0.4, yes_second=0.3, yes_third=0.3, no_second=0.2, no_third=0.4, onward=0.5
     )
     record = campaign(PerRound(), mechanism, vehicles=6000)
-    rows, _ = tried(record, attack("link_rounds", ["server:1", "server:2", "server:3"], growing=True))
+    rows, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2", "server:3"], growing=True))
     theories = [row.theory for row in rows]
     assert theories == sorted(theories)
     assert all(agrees(row) for row in rows)
 
 
-def test_a_trusted_server_alone_is_a_coalition():
-    (row,), _ = tried(campaign(Trusted(), vehicles=2000), attack("link_rounds", ["server:1"]))
+def test_single_trusted_server_is_a_coalition():
+    (row,), _ = evaluate_attacks(campaign(Trusted(), vehicles=2000), attack("link_rounds", ["server:1"]))
     assert (row.colluding, row.servers) == (1, 1)
     assert agrees(row)

@@ -1,11 +1,11 @@
-"""Counterfactuals: sums made again with devices dropped or corrupted, and campaigns left as they were."""
+"""Counterfactuals: sums recomputed with devices dropped or corrupted; the recorded campaign stays unchanged."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, norm
-from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, tried
+from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks
 
 from mechanisms.local import (
     BinarySamplingPrivacy,
@@ -33,9 +33,9 @@ def agrees(row):
 
 @pytest.mark.parametrize("mechanism", [SAMPLING, REFRESHED], ids=["kept", "refreshed"])
 @pytest.mark.parametrize("deployment", [PerRound(), SecretShared(paired=True)], ids=lambda one: one.kind)
-def test_everybody_else_dropped(mechanism, deployment):
+def test_all_other_devices_dropped(mechanism, deployment):
     record = campaign(deployment, mechanism, vehicles=8000)
-    rows, notes = tried(record, attack("drop_out", ["network"]), attack("link_rounds", record.parties))
+    rows, notes = evaluate_attacks(record, attack("drop_out", ["network"]), attack("link_rounds", record.parties))
     assert notes == []
     dropped, linked = rows
     assert agrees(dropped)
@@ -43,17 +43,17 @@ def test_everybody_else_dropped(mechanism, deployment):
         assert dropped.success == linked.success
         assert dropped.theory == pytest.approx(linked.theory)
     else:
-        # Round one still hides the target among everybody.
-        (two,), _ = tried(record, attack("round_two", record.parties))
+        # Round one still hides the target among all devices.
+        (two,), _ = evaluate_attacks(record, attack("round_two", record.parties))
         assert two.prior < dropped.theory < linked.theory
         assert dropped.theory >= two.theory - 1e-12
 
 
-def test_others_dropped_of_a_few_devices_hide_less():
+def test_success_rises_when_few_other_devices_are_dropped():
     theories = []
     for vehicles in (3, 30, 300):
         rows = [
-            tried(campaign(PerRound(), vehicles=vehicles, seed=seed), attack("drop_out", ["network"]))[0][0]
+            evaluate_attacks(campaign(PerRound(), vehicles=vehicles, seed=seed), attack("drop_out", ["network"]))[0][0]
             for seed in range(max(1, 2000 // vehicles))
         ]
         trials = sum(row.trials for row in rows)
@@ -66,9 +66,9 @@ def test_others_dropped_of_a_few_devices_hide_less():
 
 
 @pytest.mark.parametrize("mechanism", [SAMPLING, REFRESHED], ids=["kept", "refreshed"])
-def test_the_target_dropped_tells_nothing_unless_it_is_released_twice(mechanism):
+def test_dropping_the_target_reveals_it_only_if_released_twice(mechanism):
     record = campaign(PerRound(), mechanism, vehicles=8000)
-    (once, twice), _ = tried(record, attack("drop_out", ["server:1"], dropped="target"))
+    (once, twice), _ = evaluate_attacks(record, attack("drop_out", ["server:1"], dropped="target"))
     assert once.gain == pytest.approx(0.0, abs=1e-12)
     assert once.theory == pytest.approx(once.prior)
     assert twice.metric == "released_twice"
@@ -76,43 +76,43 @@ def test_the_target_dropped_tells_nothing_unless_it_is_released_twice(mechanism)
     assert agrees(twice)
 
 
-def test_kept_bits_widen_the_interval_of_a_target_left_alone():
-    """The same bits in twenty queries are one trial a device, not twenty."""
+def test_memoised_bits_widen_the_interval_of_the_isolated_target():
+    """The same bits in twenty queries are one trial per device, not twenty."""
     mechanism = LongitudinalUnary(cells=CELLS, epsilon_permanent=2.2, epsilon_first=2.0)
     missed = 0
     for seed in range(20):
         record = campaign(Trusted(), mechanism, vehicles=100, queries=20, seed=seed)
-        (row,), _ = tried(record, attack("drop_out", ["network"]), seed=seed)
+        (row,), _ = evaluate_attacks(record, attack("drop_out", ["network"]), seed=seed)
         missed += not row.gain_low <= row.theory - row.prior <= row.gain_high
         assert row.epsilon_lower <= mechanism.claim(Report(1)).epsilon
     assert missed <= binom.isf(FAMILY, 20, 0.05)
 
 
-def test_one_round_is_dropped_to_the_targets_own_report():
+def test_one_round_drop_out_equals_the_targets_own_report():
     mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.0)
     record = campaign(Trusted(), mechanism, vehicles=4000)
-    rows, _ = tried(record, attack("drop_out", ["network"]), attack("round_two", ["server:1"]))
+    rows, _ = evaluate_attacks(record, attack("drop_out", ["network"]), attack("round_two", ["server:1"]))
     assert rows[0].success == rows[1].success
-    assert tried(record, attack("drop_out", ["network"], dropped="target")) == ([], [])
-    _, notes = tried(record, attack("drop_out", ["network"], dropped="target", mechanisms=("sampling",)))
+    assert evaluate_attacks(record, attack("drop_out", ["network"], dropped="target")) == ([], [])
+    _, notes = evaluate_attacks(record, attack("drop_out", ["network"], dropped="target", mechanisms=("sampling",)))
     assert "two-round Sampling Privacy only" in notes[0]
-    _, notes = tried(
+    _, notes = evaluate_attacks(
         campaign(PerRound(), BinarySamplingPrivacy(cells=3, sampling=0.3)), attack("drop_out", ["network"])
     )
     assert "two-round Sampling Privacy only" in notes[0]
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.2])
-def test_dropping_works_over_what_was_heard(loss):
+def test_drop_out_success_equals_theory_under_loss(loss):
     record = campaign(SecretShared(paired=True), vehicles=6000, loss=loss)
-    (row,), _ = tried(record, attack("drop_out", ["network"]))
+    (row,), _ = evaluate_attacks(record, attack("drop_out", ["network"]))
     assert agrees(row)
     assert row.trials == 6000
 
 
 @pytest.mark.parametrize("deployment", [*DEPLOYMENTS.values(), ROBUST], ids=[*DEPLOYMENTS, "robust"])
 @pytest.mark.parametrize("loss", [0.0, 0.2])
-def test_what_is_made_again_unchanged_is_what_was_estimated(deployment, loss):
+def test_unchanged_remake_equals_the_original_estimate(deployment, loss):
     record = campaign(deployment, vehicles=500, outside=100, loss=loss)
     (query,) = record.queries
     rows = np.arange(40) * 3
@@ -140,11 +140,11 @@ MECHANISMS = {
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_poisoning_inflates_as_theory_says(name):
+def test_poisoning_inflation_equals_theory(name):
     mechanism = MECHANISMS[name]
     record = campaign(SecretShared(), mechanism, vehicles=2000, queries=10)
-    (honest, crafted), _ = tried(record, attack("poisoning", ["vehicles:200"], cell=3))
-    # What varies is the honest reports of the corrupted: 200 devices' part of the estimate, in each of 10 queries.
+    (honest, crafted), _ = evaluate_attacks(record, attack("poisoning", ["vehicles:200"], cell=3))
+    # Only the honest reports of the corrupted vary: 200 devices' share of the estimate, in each of 10 queries.
     occupancy = np.bincount(record.queries[0].truth, minlength=CELLS + 1) // 10
     spread = mechanism.std_error(occupancy.astype(np.int64))[2] / np.sqrt(10)
     assert (honest.metric, honest.unit, honest.trials) == ("inflation", "vehicles", 10)
@@ -158,13 +158,13 @@ def test_poisoning_inflates_as_theory_says(name):
 
 
 @pytest.mark.parametrize("deployment", [ROBUST, PerRound(), DEPLOYMENTS["shuffled"]], ids=["robust", "plain", "mixed"])
-def test_where_vectors_are_checked_or_read_crafting_gains_no_more_than_lying(deployment):
+def test_crafted_reports_gain_no_more_than_false_ones_if_checked(deployment):
     record = campaign(deployment, vehicles=2000)
-    (honest, crafted), _ = tried(record, attack("poisoning", ["vehicles:100"], magnitude=10**6))
+    (honest, crafted), _ = evaluate_attacks(record, attack("poisoning", ["vehicles:100"], magnitude=10**6))
     assert (crafted.value, crafted.theory) == (honest.value, honest.theory)
 
 
-def test_robust_servers_refuse_what_is_crafted():
+def test_robust_servers_reject_crafted_vectors():
     record = campaign(ROBUST, vehicles=300)
     (query,) = record.queries
     aggregator = ROBUST.aggregator(SAMPLING, devices=5, rng=np.random.default_rng(1))
@@ -174,22 +174,22 @@ def test_robust_servers_refuse_what_is_crafted():
     assert query.counted == [300, 300]
 
 
-def test_inflation_grows_with_the_corrupted():
+def test_inflation_grows_with_the_number_of_corrupted_vehicles():
     record = campaign(Trusted(), vehicles=2000)
-    values = [tried(record, attack("poisoning", [f"vehicles:{n}"]))[0][0].value for n in (1, 10, 100, 1000)]
+    values = [evaluate_attacks(record, attack("poisoning", [f"vehicles:{n}"]))[0][0].value for n in (1, 10, 100, 1000)]
     assert values == sorted(values)
     assert values[-1] > 2000
 
 
-def test_poisoning_with_loss_has_no_theory_and_still_a_value():
+def test_poisoning_under_loss_has_a_value_but_no_theory():
     record = campaign(PerRound(), vehicles=2000, loss=0.3)
-    rows, _ = tried(record, attack("poisoning", ["vehicles:500"]))
+    rows, _ = evaluate_attacks(record, attack("poisoning", ["vehicles:500"]))
     for row in rows:
         assert row.theory is None
         assert row.value > 500
 
 
-def test_what_cannot_be_played_is_noted():
+def test_infeasible_attacks_give_a_note():
     refreshed = campaign(Trusted(), REFRESHED, vehicles=100)
     lossy = campaign(Trusted(), vehicles=100, loss=0.5)
     laplace = campaign(SecretShared(), DistributedLaplace(cells=3, epsilon=1.0, devices=10), vehicles=100)
@@ -198,26 +198,26 @@ def test_what_cannot_be_played_is_noted():
         (lossy, "known_others", "not every report was counted"),
         (laplace, "poisoning", "none is the greatest"),
     ):
-        rows, notes = tried(record, attack(kind, ["vehicles:5"]))
+        rows, notes = evaluate_attacks(record, attack(kind, ["vehicles:5"]))
         assert rows == []
         (note,) = notes
         assert note.startswith(f"attacks.{kind}: rush, sampling: ")
         assert words in note
 
 
-def test_the_record_is_left_as_it_was():
+def test_attacks_leave_the_record_unchanged():
     record = campaign(SecretShared(), vehicles=300)
     (query,) = record.queries
     before = [query.counts.copy(), query.truth.copy(), *(one.copy() for one in query.recorded.reports)]
     every = [attack("poisoning", ["vehicles:50"]), attack("drop_out", ["network"]), attack("shares", ["server:1"])]
-    tried(record, *every, attack("known_others", ["network"]), attack("longitudinal", ["server:1"]))
+    evaluate_attacks(record, *every, attack("known_others", ["network"]), attack("longitudinal", ["server:1"]))
     after = [query.counts, query.truth, *query.recorded.reports]
     assert all(np.array_equal(one, other) for one, other in zip(before, after, strict=True))
     assert dataclasses.is_dataclass(query)
 
 
 @pytest.mark.parametrize("refresh", [0.0, 0.4])
-def test_a_report_hidden_in_round_ones_counts_is_weighed_as_one_of_them(refresh):
+def test_posterior_of_round_two_given_counts_of_round_one(refresh):
     mechanism = SamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.3, blank=[0.2, 0.1], refresh=refresh)
     blanks, again = mechanism.blanks, mechanism.blanks / 0.6
     pair = np.zeros((3, 3, 3))  # first, second, truth

@@ -1,11 +1,11 @@
-"""A parked car asked again and again: linked or not, with fresh coins or kept ones."""
+"""Repeated queries to a parked car: linked or unlinked, with fresh or memoised coins."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, observe, tried
+from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, observe
 
 from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
@@ -33,9 +33,9 @@ def servers_of(record):
 
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("handles", ["device", "query"])
-def test_success_is_theory_linked_and_not(name, handles):
+def test_success_equals_theory_for_linked_and_unlinked_queries(name, handles):
     record = campaign(PerRound(handles=handles), MECHANISMS[name], vehicles=2000, queries=5)
-    rows, _ = tried(record, attack("longitudinal", servers_of(record), asked=ASKED))
+    rows, _ = evaluate_attacks(record, attack("longitudinal", servers_of(record), asked=ASKED))
     assert [(row.metric, row.value, row.unit) for row in rows] == [("queries", t, "queries") for t in ASKED]
     assert all(row.trials == 2000 for row in rows)
     assert all(agrees(row) for row in rows)
@@ -46,22 +46,22 @@ def test_success_is_theory_linked_and_not(name, handles):
         assert theories == pytest.approx([theories[0]] * 3)
 
 
-def test_a_parked_car_is_found():
+def test_linked_queries_locate_a_parked_car():
     record = campaign(Trusted(), vehicles=2000, queries=12)
-    (row,), _ = tried(record, attack("longitudinal", ["server:1"], asked=(12,)))
+    (row,), _ = evaluate_attacks(record, attack("longitudinal", ["server:1"], asked=(12,)))
     assert row.theory > 1 - 0.6**12 - 0.01
     assert row.gain_low > 0.6
 
 
-def test_below_the_threshold_a_hundred_queries_tell_no_more():
+def test_repeated_queries_gain_nothing_below_the_threshold():
     record = campaign(SecretShared(servers=2), vehicles=500, queries=5)
-    rows, _ = tried(record, attack("longitudinal", ["server:2"], asked=ASKED))
+    rows, _ = evaluate_attacks(record, attack("longitudinal", ["server:2"], asked=ASKED))
     for row in rows:
         assert row.gain == pytest.approx(0.0, abs=1e-12)
         assert row.theory == pytest.approx(row.prior)
 
 
-def test_only_those_who_stayed_are_targets():
+def test_only_devices_that_stayed_in_place_are_targets():
     record = campaign(Trusted(), vehicles=600, queries=2)
     first, second = record.queries
     truth = first.truth.copy()
@@ -69,27 +69,29 @@ def test_only_those_who_stayed_are_targets():
     moved = dataclasses.replace(first, truth=truth)
     fewer = second.among(np.arange(100, 600))
     record = dataclasses.replace(record, queries=(moved, fewer))
-    rows, _ = tried(record, attack("longitudinal", ["server:1"], asked=(1, 2)))
+    rows, _ = evaluate_attacks(record, attack("longitudinal", ["server:1"], asked=(1, 2)))
     assert [row.trials for row in rows] == [600, 400]
     assert agrees(rows[1])
 
 
-def test_whoever_left_is_no_target_and_disturbs_nobody():
+def test_devices_that_left_are_no_targets():
     record = campaign(Trusted(), vehicles=900, queries=3)
     first, second, third = record.queries
     queries = (first, second.among(np.arange(0, 900, 2)), third.among(np.arange(300, 900)))
-    rows, _ = tried(dataclasses.replace(record, queries=queries), attack("longitudinal", ["server:1"], asked=(1, 2, 3)))
+    rows, _ = evaluate_attacks(
+        dataclasses.replace(record, queries=queries), attack("longitudinal", ["server:1"], asked=(1, 2, 3))
+    )
     assert [row.trials for row in rows] == [900, 450, 300]
     for row in rows:
         assert row.theory <= 1.0
         assert agrees(row)
 
 
-def test_a_number_of_queries_without_a_row_has_a_note():
+def test_query_number_without_a_row_gives_a_note():
     record = campaign(Trusted(), vehicles=90, queries=2)
     first, second = record.queries
     left = dataclasses.replace(record, queries=(first.among(np.arange(40)), second.among(np.arange(40, 90))))
-    rows, notes = tried(left, attack("longitudinal", ["server:1"], asked=(1, 2, 3)))
+    rows, notes = evaluate_attacks(left, attack("longitudinal", ["server:1"], asked=(1, 2, 3)))
     assert [row.value for row in rows] == [1]
     assert notes == [
         "attacks.longitudinal: rush, sampling: no target stayed in one place through 2 queries",
@@ -97,21 +99,21 @@ def test_a_number_of_queries_without_a_row_has_a_note():
     ]
 
 
-def test_under_loss_what_is_heard_counts():
+def test_success_under_loss_uses_the_received_reports():
     record = campaign(PerRound(), vehicles=3000, queries=3, loss=0.3)
     mechanism = KRandomizedResponse(cells=CELLS, epsilon=1.5)
-    (row,), _ = tried(record, attack("longitudinal", ["server:1", "server:2"], asked=(3,)))
-    (whole,), _ = tried(
+    (row,), _ = evaluate_attacks(record, attack("longitudinal", ["server:1", "server:2"], asked=(3,)))
+    (whole,), _ = evaluate_attacks(
         campaign(PerRound(), vehicles=3000, queries=3), attack("longitudinal", ["server:1", "server:2"], asked=(3,))
     )
     assert row.theory is None
     assert row.prior < row.success < whole.success
     record = campaign(PerRound(), mechanism, vehicles=3000, queries=3, loss=0.3)
-    (row,), _ = tried(record, attack("longitudinal", ["server:1"], asked=(3,)))
+    (row,), _ = evaluate_attacks(record, attack("longitudinal", ["server:1"], asked=(3,)))
     assert agrees(row)
 
 
-def test_what_was_heard_of_each_query_is_weighed_together():
+def test_received_reports_of_all_queries_are_combined():
     record = campaign(PerRound(), vehicles=300, queries=3, loss=0.4)
     seen = observe(record, ["server:1", "server:2"])
     occupancy = record.queries[-1].occupancy

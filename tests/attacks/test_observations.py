@@ -1,4 +1,4 @@
-"""An observation holds what the coalition's parties stored, copied, and nothing by which to reach more."""
+"""An observation holds copies of what the coalition's parties stored, and no reference to anything else."""
 
 import ast
 import dataclasses
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_campaigns import DEPLOYMENTS, EVERYBODY, SAMPLING, campaign, filed_of, observe
+from synthetic_campaigns import DEPLOYMENTS, FULL_COALITIONS, SAMPLING, campaign, filed_of, observe
 
 import simulator.arrays
 import simulator.attacks
@@ -18,7 +18,7 @@ from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, Longitudina
 from simulator.experiment.attack_records import CampaignRecord, places_of
 
 
-def test_it_has_these_fields_and_no_others():
+def test_observation_has_exactly_these_fields():
     assert [field.name for field in dataclasses.fields(Observation)] == [
         "mechanism",
         "parties",
@@ -47,7 +47,7 @@ def test_it_has_these_fields_and_no_others():
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_only_the_coalitions_parties_are_in_it(name):
+def test_observation_holds_only_the_parties_of_its_coalition(name):
     record = campaign(DEPLOYMENTS[name], vehicles=20, queries=2)
     for party in record.parties:
         seen = observe(record, [party, "vehicles:3"])
@@ -56,9 +56,9 @@ def test_only_the_coalitions_parties_are_in_it(name):
 
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
-def test_nothing_in_it_leads_to_memory_of_others(name):
+def test_observation_shares_no_memory_with_the_record(name):
     record = campaign(DEPLOYMENTS[name], vehicles=20)
-    seen = observe(record, EVERYBODY[name])
+    seen = observe(record, FULL_COALITIONS[name])
     arrays = [
         a for e in seen.seen for a in (e.handles, e.content, e.arrived_s, e.connections) if isinstance(a, np.ndarray)
     ]
@@ -83,13 +83,13 @@ def test_nothing_in_it_leads_to_memory_of_others(name):
 
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 @pytest.mark.parametrize("kind", ROUND_ATTACKS)
-def test_a_world_with_other_truth_and_the_same_transcripts_gives_the_same_guesses(name, kind):
+def test_guesses_depend_on_transcripts_and_not_on_truth(name, kind):
     record = campaign(DEPLOYMENTS[name], vehicles=200)
     (query,) = record.queries
     other = dataclasses.replace(query, truth=(query.truth + 1) % 7, occupancy=query.occupancy[::-1].copy())
     prior = Prior.from_counts({1: query.occupancy})
     guesses = [
-        ROUND_ATTACKS[kind].guess(observe(world, EVERYBODY[name]), prior, rng=np.random.default_rng(1))
+        ROUND_ATTACKS[kind].guess(observe(world, FULL_COALITIONS[name]), prior, rng=np.random.default_rng(1))
         for world in (record, dataclasses.replace(record, queries=(other,)))
     ]
     assert len(guesses[0]) == len(guesses[1])
@@ -98,10 +98,10 @@ def test_a_world_with_other_truth_and_the_same_transcripts_gives_the_same_guesse
         assert one.theory == two.theory
 
 
-@pytest.mark.parametrize("name", EVERYBODY)
-def test_everybody_together_reads_every_report_and_whose_it_is(name):
+@pytest.mark.parametrize("name", FULL_COALITIONS)
+def test_full_coalition_reads_every_report_with_its_handle(name):
     record = campaign(DEPLOYMENTS[name], vehicles=50, loss=0.3)
-    seen, filed, recorded = observe(record, EVERYBODY[name]), filed_of(record), record.queries[0].recorded
+    seen, filed, recorded = observe(record, FULL_COALITIONS[name]), filed_of(record), record.queries[0].recorded
     for round_ in (1, 2):
         read = read_round(seen, 1, round_)
         places = places_of(filed.devices(1, read.handle_kind, read.handles), recorded.devices)
@@ -116,7 +116,7 @@ def test_everybody_together_reads_every_report_and_whose_it_is(name):
             assert (recorded.in_time[row - 1][places] == (row in group.rounds)).all()
 
 
-def test_pseudonyms_are_no_device_numbers_and_differ_from_query_to_query():
+def test_pseudonyms_differ_from_device_numbers_and_between_queries():
     record = campaign(DEPLOYMENTS["per round, pseudonyms"], vehicles=50, queries=2)
     seen = observe(record, ["server:2"])
     one, two = (read_round(seen, query, 2) for query in (1, 2))
@@ -126,53 +126,53 @@ def test_pseudonyms_are_no_device_numbers_and_differ_from_query_to_query():
 
 
 @pytest.mark.parametrize(("name", "less"), [("shared", 2), ("shared, paired", 1), ("shuffled", 1)])
-def test_some_of_the_parties_read_no_report_of_anybody(name, less):
+def test_incomplete_coalition_links_no_report(name, less):
     record = campaign(DEPLOYMENTS[name], vehicles=50)
-    seen = observe(record, EVERYBODY[name][:less])
+    seen = observe(record, FULL_COALITIONS[name][:less])
     read = read_round(seen, 1, 2)
     assert read is None if name != "shuffled" else read.handles is None
     assert list(link_rounds_of(seen, 1, (1, 2))) == []
     assert read_round(observe(record, ["network"]), 1, 2) is None
 
 
-def test_part_of_the_shares_adds_up_to_no_encoding():
+def test_partial_share_sum_is_no_valid_encoding():
     record = campaign(DEPLOYMENTS["shared"], vehicles=50)
     read = read_round(observe(record, ["server:1", "server:3"]), 1, 2, partial=True)
     assert not np.isin(read.content, (0, 1)).any()
 
 
-def test_coalitions_that_cannot_be():
+def test_invalid_coalitions_are_refused():
     record = campaign(DEPLOYMENTS["per round"], vehicles=5)
     stored = filed_of(record)
     with pytest.raises(ParameterError, match=r"existing parties \(server:1, server:2, network\), got 'server:3'"):
         Observation.of(stored.transcripts(stored.query(1)), ["server:3"], mechanism=record.mechanism)
-    nobody = observe(record, [])
-    assert (nobody.seen, nobody.parties) == ((), ())
-    np.testing.assert_array_equal(nobody.released_of(1).counts, record.queries[0].counts)
+    no_party = observe(record, [])
+    assert (no_party.seen, no_party.parties) == ((), ())
+    np.testing.assert_array_equal(no_party.released_of(1).counts, record.queries[0].counts)
 
 
-def test_a_longitudinal_attack_reads_no_pseudonym_twice():
+def test_longitudinal_attack_does_not_link_pseudonyms_across_queries():
     record = campaign(DEPLOYMENTS["per round, pseudonyms"], vehicles=50, queries=3)
     prior = Prior.uniform(SAMPLING.cells, (3,))
-    seen = observe(record, EVERYBODY["per round"])
+    seen = observe(record, FULL_COALITIONS["per round"])
     found = LongitudinalAttack([1, 2, 3], 3).guess(seen, prior, rng=np.random.default_rng(1))
     assert {one.query for one in found} == {3}
     assert sum(len(one.cells) for one in found) == 50
 
 
-def test_guesses_must_be_of_their_handles():
+def test_guesses_must_match_their_handles():
     with pytest.raises(ValueError, match="one guess a device"):
         Guesses(1, "device", np.arange(3), np.zeros(2, dtype=np.int32), None)
     with pytest.raises(ValueError, match="handles are required"):
         Guesses(1, "device", None, np.zeros(1, dtype=np.int32), None)
 
 
-def test_a_prior_needs_somebody():
+def test_prior_needs_at_least_one_device():
     with pytest.raises(ParameterError, match="must hold a device in query 2"):
         Prior.from_counts({2: np.zeros(3, dtype=np.int64)})
 
 
-def test_attacks_import_nothing_that_knows_the_truth():
+def test_attacks_import_no_module_that_knows_the_truth():
     allowed = ("simulator.aggregation.transcript", "simulator.attacks", "simulator.roads", "simulator.cells")
     allowed += ("simulator.arrays",)  # types of arrays; it is read here too, and imports nothing of the project
     for file in [*sorted(Path(simulator.attacks.__file__).parent.glob("*.py")), Path(simulator.arrays.__file__)]:

@@ -1,4 +1,4 @@
-"""Every coalition's success, enumerated world by world, lies between the prior and the optimum of what it received."""
+"""Every coalition's success, by full enumeration, lies between the prior and the optimum of what it received."""
 
 import itertools
 from collections import defaultdict
@@ -52,20 +52,20 @@ def answers(mechanism, truth):
 
 
 def worlds(mechanism, n):
-    """Yield truths, answers (device by round) and probability of everything that n devices may be and say."""
+    """Yield truths, answers (device by round) and probability of every combination of n devices' truths and answers."""
     for truths in itertools.product(range(mechanism.cells + 1), repeat=n):
         mass = np.prod(PRIOR[list(truths)])
-        for said in itertools.product(*(list(answers(mechanism, truth)) for truth in truths)):
-            yield truths, [one for one, _ in said], mass * np.prod([p for _, p in said])
+        for device_answers in itertools.product(*(list(answers(mechanism, truth)) for truth in truths)):
+            yield truths, [one for one, _ in device_answers], mass * np.prod([p for _, p in device_answers])
 
 
-def received(deployment, coalition, said, rounds, honest, *, published):
-    """What the coalition has of device 0, in a form of its own: (linked answers of 0, everybody's lists by round).
+def received(deployment, coalition, device_answers, rounds, honest, *, published):
+    """What the coalition has of device 0, in a canonical form: (linked answers of 0, all devices' lists by round).
 
-    It is worked out from the rules of each deployment, not from transcripts.
+    It is derived from the rules of each deployment, not from transcripts.
     """
     members, kind = set(coalition), deployment.kind
-    # Within one query a pseudonym links as well as a device's number.
+    # Within one query a pseudonym links reports as well as a device number does.
     linked = [None] * rounds
     lists = [None] * rounds
     for row in range(rounds):
@@ -76,16 +76,16 @@ def received(deployment, coalition, said, rounds, honest, *, published):
             "shuffled": {"server:1", "mixer"} <= members and not deployment.anonymous,
         }[kind]
         if reads:
-            linked[row] = said[0][row]
+            linked[row] = device_answers[0][row]
         elif published or (kind == "shuffled" and "server:1" in members):
-            lists[row] = tuple(sorted(said[device][row] for device in honest))
+            lists[row] = tuple(sorted(device_answers[device][row] for device in honest))
     return tuple(linked), tuple(lists)
 
 
-def observed(deployment, mechanism, coalition, truths, said, *, corrupted, published):
-    """The observation that the simulator gives the coalition, and who is behind which handle."""
+def observed(deployment, mechanism, coalition, truths, device_answers, *, corrupted, published):
+    """The observation that the simulator gives the coalition, and the device behind each handle."""
     n, rounds = len(truths), mechanism.rounds
-    reports = [np.array([one[row] for one in said], dtype=np.int32) for row in range(rounds)]
+    reports = [np.array([one[row] for one in device_answers], dtype=np.int32) for row in range(rounds)]
     recorded = record_of(deployment, mechanism, 1, DEVICES[:n], reports, np.ones((rounds, n), dtype=bool))
     counts = np.stack([np.bincount(one, minlength=mechanism.cells + 1) for one in reports]).astype(np.int64)
     released = Released(1, (n,) * rounds, counts=counts if published else None)
@@ -114,18 +114,18 @@ def guess_of_first(found, recorded, prior):
 
 
 def success_and_optimum(deployment, mechanism, attack, coalition, n, corrupted, *, published=True):
-    """The expected success of an attack on device 0, and of the best guess from all that was received."""
+    """The expected success of an attack on device 0, and of the optimal guess from all that was received."""
     prior, rounds = Prior({1: PRIOR}), mechanism.rounds
     honest = range(n - corrupted)
     hits, joint = 0.0, defaultdict(lambda: np.zeros(len(PRIOR)))
-    for truths, said, mass in worlds(mechanism, n):
+    for truths, device_answers, mass in worlds(mechanism, n):
         seen, recorded = observed(
-            deployment, mechanism, coalition, truths, said, corrupted=corrupted, published=published
+            deployment, mechanism, coalition, truths, device_answers, corrupted=corrupted, published=published
         )
         guess = guess_of_first(attack.guess(seen, prior, rng=np.random.default_rng(0)), recorded, prior)
         hits += mass * (guess == truths[0])
-        view = received(deployment, coalition, said, rounds, honest, published=published)
-        # Corrupted devices are known, and independent of device 0.
+        view = received(deployment, coalition, device_answers, rounds, honest, published=published)
+        # Corrupted devices are known and independent of device 0.
         joint[view][truths[0]] += mass
     return hits, sum(masses.max() for masses in joint.values())
 
@@ -164,7 +164,7 @@ def test_all_coalitions_against_two_devices(name, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 @pytest.mark.parametrize("kind", ["round_one", "round_two", "shares"])
-def test_every_attack_lies_between_the_prior_and_the_optimum(name, kind):
+def test_attack_success_lies_between_prior_and_optimum(name, kind):
     deployment, attack = DEPLOYMENTS[name], ROUND_ATTACKS[kind]
     for mechanism in SMALL.values():
         for coalition in coalitions(deployment, mechanism):
@@ -176,7 +176,7 @@ def test_every_attack_lies_between_the_prior_and_the_optimum(name, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEPLOYMENTS)
 @pytest.mark.parametrize("published", [pytest.param(False, marks=pytest.mark.thorough), True])
-def test_three_devices_against_everybody(name, published):
+def test_full_coalition_against_three_devices(name, published):
     deployment = DEPLOYMENTS[name]
     for mechanism in SMALL.values():
         coalition = coalitions(deployment, mechanism)[-1]
@@ -189,7 +189,7 @@ def test_three_devices_against_everybody(name, published):
                 assert success == pytest.approx(optimum, abs=1e-9), mechanism
 
 
-def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous():
+def test_network_and_server_link_pseudonyms_unless_channel_is_anonymous():
     mechanism, n, rng = SMALL["k-ary"], 30, np.random.default_rng(4)
     for anonymous, kinds in ((False, {"device"}), (True, {"query"})):
         for deployment in (
@@ -205,7 +205,7 @@ def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous()
             group = LINK_ROUNDS.guess(seen, Prior({1: PRIOR}), rng=rng)
             assert {one.handle_kind for one in group} == kinds
             if not anonymous:
-                # Each device's guess is that of its own report: the connection ties the right pseudonym to it.
+                # Each device's guess is that of its own report: the connection links the right pseudonym to it.
                 handles, cells = group[0].handles, group[0].cells
                 alone = LINK_ROUNDS.guess(
                     Observation.of(
@@ -220,8 +220,8 @@ def test_network_and_server_follow_a_pseudonym_unless_the_channel_is_anonymous()
                 np.testing.assert_array_equal(cells[np.argsort(handles)], alone.cells)
 
 
-def test_all_servers_lists_count():
-    """Two servers that hold plain reports of different devices, one device twice; and lists without handles."""
+def test_reports_of_all_servers_are_read():
+    """Two servers that hold plain reports of different devices, one device in both; and lists without handles."""
     mechanism = SMALL["k-ary"]
     columns = {"arrived_s": np.zeros(2)}
     reports = [np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)]
@@ -239,28 +239,28 @@ def test_all_servers_lists_count():
     assert sorted(read.content.argmax(axis=1).tolist()) == [0, 1, 1, 2]
 
 
-def test_late_reports_are_read_and_counted_apart():
+def test_late_reports_are_read_but_not_counted():
     mechanism, n = SMALL["sampling"], 40
     rng = np.random.default_rng(2)
     reports = [rng.integers(0, 3, n, dtype=np.int32) for _ in range(2)]
-    heard = rng.random((2, n)) < 0.4
-    late = ~heard & (rng.random((2, n)) < 0.5)
+    in_time_mask = rng.random((2, n)) < 0.4
+    late = ~in_time_mask & (rng.random((2, n)) < 0.5)
     for deployment, coalition in (
         (Trusted(), ["server:1"]),
         (ShuffledReports(), ["mixer", "server:1"]),
         (PerRound(), ["server:1", "server:2"]),
         (SecretShared(servers=2), ["server:1", "server:2"]),
     ):
-        recorded = record_of(deployment, mechanism, 1, np.arange(n), reports, heard, late=late)
+        recorded = record_of(deployment, mechanism, 1, np.arange(n), reports, in_time_mask, late=late)
         transcripts = deployment.transcripts(recorded, mechanism, rng=rng)
         entries = [entry for entry in transcripts[coalition[0]] if entry.round == 1]
         assert (np.isfinite(entries[0].arrived_s)).all()
         seen = Observation.of(transcripts, coalition, mechanism=mechanism)
         guessed = LongitudinalAttack([1], 1).guess(seen, Prior({1: PRIOR}), rng=rng)
-        assert sum(len(one.cells) for one in guessed) == (heard | late).any(axis=0).sum()
+        assert sum(len(one.cells) for one in guessed) == (in_time_mask | late).any(axis=0).sum()
     # The mixer's server never received what came late.
     behind = ShuffledReports().transcripts(
-        record_of(ShuffledReports(), mechanism, 1, np.arange(n), reports, heard, late=late), mechanism, rng=rng
+        record_of(ShuffledReports(), mechanism, 1, np.arange(n), reports, in_time_mask, late=late), mechanism, rng=rng
     )
-    assert [len(entry) for entry in behind["server:1"]] == heard.sum(axis=1).tolist()
-    assert [len(entry) for entry in behind["mixer"]] == (heard | late).sum(axis=1).tolist()
+    assert [len(entry) for entry in behind["server:1"]] == in_time_mask.sum(axis=1).tolist()
+    assert [len(entry) for entry in behind["mixer"]] == (in_time_mask | late).sum(axis=1).tolist()

@@ -1,4 +1,4 @@
-"""Two releases of which some differences are suppressed: the guess is the best there is, by every pair of reports."""
+"""Two releases with some differences suppressed: the guess is optimal over every pair of reports."""
 
 import itertools
 from collections import defaultdict
@@ -30,7 +30,7 @@ def pairs(mechanism, truth):
     ("visible", "positive"),
     [*((mask, False) for mask in itertools.product([False, True], repeat=3)), ((True, True, True), True)],
 )
-def test_the_guess_is_the_best_of_what_is_seen(refresh, visible, positive):
+def test_guess_is_optimal_given_the_visible_differences(refresh, visible, positive):
     mechanism = SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
     joint = defaultdict(lambda: np.zeros(len(PRIOR)))
     for truth, share in enumerate(PRIOR.tolist()):

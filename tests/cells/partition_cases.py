@@ -1,4 +1,4 @@
-"""One partition of every kind over the same few kilometres of Manhattan, to hold to the same contract."""
+"""One partition of each kind over the same few kilometres of Manhattan, for the partition contract tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def links(*, seed: int = 3, n: int = 40) -> np.ndarray:
 
 
 def segments() -> RoadSegments:
-    """Every line a cell."""
+    """Each line is one cell."""
     lines = links()
     cells = np.arange(1, len(lines) + 1, dtype=np.int32)
     names = [f"way {i}" for i in range(len(lines))]
@@ -75,7 +75,7 @@ MAKE: dict[str, Callable[[], Partition]] = {
 
 
 def build(kind: str) -> Partition:
-    """Make a partition of this kind; a "+" behind it merges its cells once."""
+    """Make a partition of this kind; a trailing "+" merges its cells once."""
     return Coarsened(build(kind[:-1]), 1) if kind.endswith("+") else MAKE[kind]()
 
 

@@ -1,4 +1,4 @@
-"""Cells merged into blocks: the same blocks whoever is where, each within one of the next level's."""
+"""Cells merged into blocks: independent of device positions, each block within one block of the next level."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ CRS = "EPSG:32618"
 MANHATTAN = (583_000.0, 4_506_000.0, 592_000.0, 4_526_000.0)
 
 
-def test_squares_of_five_by_three_by_hand():
+def test_coarsened_blocks_of_five_by_three_squares():
     grid = SquareGrid.build_over((0.0, 0.0, 500.0, 300.0), size_m=100.0, crs=CRS)
     assert grid.coarsened(0).tolist() == list(range(15))
     first = grid.coarsened(1)
@@ -37,13 +37,13 @@ def assert_nested(grid, levels):
 
 
 @given(columns=st.integers(1, 40), rows=st.integers(1, 40))
-def test_square_blocks_are_dense_and_nested(columns, rows):
+def test_square_blocks_are_consecutive_and_nested(columns, rows):
     grid = SquareGrid.build_over((0.0, 0.0, 100.0 * columns, 100.0 * rows), size_m=100.0, crs=CRS)
     assert_nested(grid, 6)
 
 
 @pytest.mark.parametrize("size_miles", [0.15, 0.5])
-def test_geographic_blocks_are_dense_nested_and_compact(size_miles):
+def test_geographic_blocks_are_consecutive_nested_and_compact(size_miles):
     grid = GeographicGrid.build_over(MANHATTAN, crs=CRS, size_miles=size_miles)
     assert_nested(grid, 4)
     west, south, east, north = grid.square.rectangles(grid.identifiers).T
@@ -59,15 +59,15 @@ def test_geographic_blocks_are_dense_nested_and_compact(size_miles):
             assert (high - low).max() <= 2**level * size
 
 
-def test_far_from_the_origin_blocks_follow_meridians_not_column_numbers():
-    """74 degrees west of the origin nearly each row starts a column further on; blocks must not be torn by that."""
+def test_geographic_blocks_far_from_the_origin_are_connected():
+    """74° west of the origin nearly each row starts one column further on; blocks must stay connected."""
     grid = GeographicGrid.build_over(MANHATTAN, crs=CRS)
     assert np.diff(grid.first_column).sum() > 0.5 * len(grid.first_column)
     blocks = grid.coarsened(2)
     merged = grid.polygons().dissolve(blocks).geometry.buffer(0.5)
-    whole = np.bincount(blocks) >= 4**2 / 2  # the city's rim cuts others into odd cells
+    whole = np.bincount(blocks) >= 4**2 / 2  # the boundary of the city cuts other blocks into irregular shapes
     assert np.count_nonzero(whole) > 100
-    assert (merged[whole].geom_type == "Polygon").all()  # in one piece
+    assert (merged[whole].geom_type == "Polygon").all()  # connected
 
 
 @pytest.mark.parametrize("build", ["square", "geographic"])

@@ -1,4 +1,4 @@
-"""The papers' 32-bit discretisation, and a city's part of it."""
+"""The papers' 32-bit global grid, and the part of it that covers a city."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def bounds_about(lon, lat, *, half_m, crs):
     return x - half_m, y - half_m, x + half_m, y + half_m
 
 
-def test_the_papers_arithmetic():
-    """9,500 / 0.15 = 63,333.3…: 63,334 cells a side, some 4 billion in all, which 32 bits hold."""
+def test_cell_arithmetic_of_the_papers():
+    """9,500 / 0.15 = 63,333.3…: 63,334 cells per side, about 4 billion in total, which fit 32 bits."""
     square = GlobalSquare()
     assert square.side == 63_334
     assert square.total == 63_334**2 == 4_011_195_556 < 2**32
     assert square.total * 0.15**2 == pytest.approx(9500**2, rel=1e-4)  # "90 million square miles"
 
 
-def test_cells_have_the_papers_area_at_every_latitude():
+def test_cell_area_of_the_papers_holds_at_every_latitude():
     """On the sphere a cell between parallels and meridians has R² Δλ (sin φ₂ - sin φ₁)."""
     square = GlobalSquare()
     identifiers = square.global_id(np.zeros(5), [-60.0, 0.0, 40.7, 48.9, 60.0])
     west, south, east, north = np.radians(square.rectangles(identifiers)).T
     area = EARTH_RADIUS_MILES**2 * (east - west) * (np.sin(north) - np.sin(south))
     np.testing.assert_allclose(area, 0.0225, rtol=1e-3)
-    np.testing.assert_allclose(area, area[1], rtol=1e-9)  # the same everywhere: the width is the row's middle's
+    np.testing.assert_allclose(area, area[1], rtol=1e-9)  # equal everywhere: the width is that of the row's middle
     np.testing.assert_allclose((north - south) * EARTH_RADIUS_MILES, 0.15, rtol=1e-9)
 
 
-def test_the_cells_about_the_origin():
+def test_cells_around_the_origin():
     """The origin is the south-west corner of the cell in the middle row and column."""
     square = GlobalSquare()
     middle = 31_667 * 63_334 + 31_667
@@ -53,8 +53,8 @@ def test_the_cells_about_the_origin():
     assert square.global_id(lon, lat).tolist() == expected
 
 
-def test_the_eiffel_tower_is_in_the_default_square():
-    """Its row and column from the distances north and east of the origin, by hand."""
+def test_eiffel_tower_lies_in_the_default_square():
+    """Its row and column computed by hand from the distances north and east of the origin."""
     square = GlobalSquare()
     mile = math.radians(1) * EARTH_RADIUS_MILES
     row = math.floor(EIFFEL_TOWER[1] * mile / 0.15)
@@ -65,7 +65,7 @@ def test_the_eiffel_tower_is_in_the_default_square():
     assert 0 <= identifier < 2**32
 
 
-def test_outside_the_square_is_minus_one():
+def test_points_outside_the_square_have_identifier_minus_one():
     square = GlobalSquare()
     lon = [0.0, 0.0, 139.7, 0.0, math.nan, math.inf]
     lat = [68.7, 68.8, 35.7, -68.8, 0.0, 0.0]
@@ -76,7 +76,7 @@ def test_outside_the_square_is_minus_one():
     assert GlobalSquare(origin=(139.7, 35.7)).global_id(139.7, 35.7) == 31_667 * 63_334 + 31_667
 
 
-def test_a_square_may_lie_across_the_meridian_of_180_degrees():
+def test_square_may_cross_the_antimeridian():
     square = GlobalSquare(origin=(179.99, -17.0))
     near, across = square.global_id([179.99, -179.99], [-17.0, -17.0]).tolist()
     step = square.size_degrees / math.cos(math.radians(17.0))
@@ -84,7 +84,7 @@ def test_a_square_may_lie_across_the_meridian_of_180_degrees():
 
 
 @given(st.floats(-68, 68), st.floats(-60, 60), st.sampled_from([0.15, 0.2, 1.0, 7.0]))
-def test_a_place_is_in_the_rectangle_of_its_identifier(lat, lon, size_miles):
+def test_point_lies_in_the_rectangle_of_its_identifier(lat, lon, size_miles):
     square = GlobalSquare(size_miles=size_miles)
     west, south, east, north = square.rectangles([int(square.global_id(lon, lat))])[0]
     assert west - 1e-9 <= lon <= east + 1e-9
@@ -92,7 +92,7 @@ def test_a_place_is_in_the_rectangle_of_its_identifier(lat, lon, size_miles):
 
 
 @pytest.mark.parametrize(("size_miles", "side"), [(0.5, 19_000), (0.145, 65_518), (10_000.0, 1)])
-def test_other_sizes_have_other_sides(size_miles, side):
+def test_cell_size_determines_cells_per_side(size_miles, side):
     assert GlobalSquare(size_miles=size_miles).side == side
 
 
@@ -106,7 +106,7 @@ def test_other_sizes_have_other_sides(size_miles, side):
         ({"origin": (0.0, 91.0)}, r"origin must be a longitude .*, got \(0.0, 91.0\)"),
     ],
 )
-def test_a_square_that_cannot_be_is_refused(arguments, message):
+def test_invalid_square_is_refused(arguments, message):
     with pytest.raises(InputError, match=message):
         GlobalSquare(**arguments)
 
@@ -117,7 +117,7 @@ def test_a_citys_cells_ascend_and_are_named_by_identifier():
     assert len(city.names) == city.count == len(city.identifiers)
     assert (np.diff(city.identifiers) > 0).all()
     assert city.names == [str(identifier) for identifier in city.identifiers]
-    # 9 by 20 km in cells of 0.0225 square miles, and a rim of at most one cell all around
+    # 9 by 20 km in cells of 0.0225 square miles, plus a boundary of at most one cell on each side
     inner = 9 * 20 / (0.0225 * 1.609344**2)
     assert inner <= city.count <= inner * 1.1
 
@@ -130,13 +130,13 @@ def test_a_citys_cells_ascend_and_are_named_by_identifier():
         ((580_000.0, 4_506_000.0, 580_000.0, 4_526_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
         ((583_000.0, 4_506_000.0, 583_000.0, 4_506_000.0), "EPSG:32618", 0.15, (0.0, 0.0)),
         ((200_000.0, 7_200_000.0, 230_000.0, 7_215_000.0), "EPSG:32631", 0.15, (10.0, 30.0)),
-        # about 30° E, 62° N in a polar projection: the rim stands at 30 degrees to meridians and parallels
+        # about 30° E, 62° N in a polar projection: the boundary is at 30° to meridians and parallels
         ((1_551_000.0, -2_686_000.0, 1_591_000.0, -2_646_000.0), "EPSG:3995", 0.15, (30.0, 40.0)),
         ((780_000.0, 8_100_000.0, 830_000.0, 8_140_000.0), "EPSG:32760", 0.3, (175.0, -20.0)),
     ],
 )
-def test_every_place_in_the_extent_has_the_cell_its_coordinates_say(bounds, crs, size_miles, origin):
-    """Places at random, and every 0.5 m along the rim, which may cut a mere corner off a cell."""
+def test_points_in_the_extent_have_the_cell_of_their_coordinates(bounds, crs, size_miles, origin):
+    """Random points, and points every 0.5 m along the boundary, which may cut only a corner off a cell."""
     city = GeographicGrid.build_over(bounds, crs=crs, size_miles=size_miles, origin=origin)
     xy = np.random.default_rng(11).uniform(bounds[:2], bounds[2:], (20_000, 2))
     x, y = np.arange(bounds[0], bounds[2], 0.5), np.arange(bounds[1], bounds[3], 0.5)
@@ -151,7 +151,7 @@ def test_every_place_in_the_extent_has_the_cell_its_coordinates_say(bounds, crs,
     np.testing.assert_array_equal(city.identifiers[cells - 1], city.square.global_id(lon, lat))
 
 
-def test_a_place_has_one_identifier_whatever_the_city():
+def test_identifier_of_a_point_does_not_depend_on_the_extent():
     """The Eiffel Tower in two extents of different size and coordinate system."""
     names = []
     for crs, half_m in (("EPSG:32631", 900.0), ("EPSG:2154", 7_000.0)):
@@ -161,7 +161,7 @@ def test_a_place_has_one_identifier_whatever_the_city():
     assert names[0] == names[1] == str(GlobalSquare().global_id(*EIFFEL_TOWER))
 
 
-def test_places_far_from_the_city_are_outside_it():
+def test_points_far_from_the_city_are_outside():
     city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
     x_min, y_min, x_max, y_max = MANHATTAN
     places = [(x_min - 500, y_min), (x_max + 500, y_max), (x_min, y_min - 500), (x_min, y_max + 500)]
@@ -171,7 +171,7 @@ def test_places_far_from_the_city_are_outside_it():
         city.cell_of([1.0, 2.0])
 
 
-def test_polygons_hold_the_places_of_their_cells():
+def test_polygons_contain_their_cells():
     city = GeographicGrid.build_over(MANHATTAN, crs="EPSG:32618")
     frame = city.polygons()
     assert frame.columns.tolist() == ["cell", "name", "geometry"]
@@ -185,8 +185,8 @@ def test_polygons_hold_the_places_of_their_cells():
 @pytest.mark.parametrize(
     ("lon", "lat", "crs"), [(139.7, 35.7, "EPSG:32654"), (0.0, 68.75, "EPSG:32631"), (18.9, 69.65, "EPSG:32634")]
 )
-def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
-    """The second reaches across the square's northern side, 68.74 degrees."""
+def test_city_outside_the_square_is_refused_with_a_hint_on_the_origin(lon, lat, crs):
+    """The second city crosses the square's northern side at 68.74°."""
     bounds = bounds_about(lon, lat, half_m=2_000.0, crs=crs)
     with pytest.raises(InputError, match=r"outside the square of 9,500 miles .*: set cells\.origin"):
         GeographicGrid.build_over(bounds, crs=crs)
@@ -194,8 +194,8 @@ def test_a_city_outside_the_square_is_told_to_set_the_origin(lon, lat, crs):
     assert city.cell_of([((bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2)])[0] > 0
 
 
-def test_a_city_behind_the_square_is_refused():
-    """At 75 degrees north a turn is shorter than the square: opposite the origin its two sides meet."""
+def test_city_across_the_edge_of_the_square_is_refused():
+    """At 75° north a parallel is shorter than the square: opposite the origin its two sides meet."""
     bounds = bounds_about(180.0, 75.0, half_m=3_000.0, crs="EPSG:3413")
     with pytest.raises(InputError, match=r"crosses the edge of the square .*set cells\.origin"):
         GeographicGrid.build_over(bounds, crs="EPSG:3413", origin=(0.0, 60.0))

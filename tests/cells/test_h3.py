@@ -1,4 +1,4 @@
-"""H3 cells: chosen completely, named as H3 names them, found by h3 itself."""
+"""H3 cells: a complete cover, named and located by h3 itself."""
 
 import sys
 
@@ -19,7 +19,7 @@ TO_DEGREES = pyproj.Transformer.from_crs(CRS, "EPSG:4326", always_xy=True)
 
 
 @pytest.mark.parametrize("resolution", [0, 5, 7, 9, 10])
-def test_each_place_of_the_city_is_in_the_cell_h3_says(resolution):
+def test_points_have_the_cell_that_h3_gives(resolution):
     grid = HexagonGrid.build_over(BOUNDS, resolution=resolution, crs=CRS)
     xy = places(3000, margin_m=0.0)
     names = np.array(["outside", *grid.names])[grid.cell_of(xy)]
@@ -29,7 +29,7 @@ def test_each_place_of_the_city_is_in_the_cell_h3_says(resolution):
     assert all(h3.get_resolution(name) == resolution for name in grid.names[:20])
 
 
-def test_a_window_takes_the_cells_that_meet_it_and_no_other():
+def test_window_contains_exactly_the_cells_that_intersect_it():
     whole = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)
     window = (585_000.0, 4_508_000.0, 586_000.0, 4_509_500.0)
     part = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS, within=window)
@@ -37,14 +37,14 @@ def test_a_window_takes_the_cells_that_meet_it_and_no_other():
     drawn = whole.polygons()
     meets = drawn[drawn.intersects(shapely.box(*window))]["name"]
     assert set(meets) <= set(part.names)
-    assert len(part.names) <= len(meets) + 2  # a corner missed by a centimetre counts as met
+    assert len(part.names) <= len(meets) + 2  # a corner missed by a centimetre counts as an intersection
     xy = places(3000)
     both = whole.cell_of(xy), part.cell_of(xy)
     known = both[1] > 0
     assert np.array(whole.names)[both[0][known] - 1].tolist() == np.array(part.names)[both[1][known] - 1].tolist()
 
 
-def test_a_block_is_what_h3_calls_the_parent():
+def test_blocks_are_the_parent_cells_of_h3():
     grid = HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)
     for level in (1, 2, 5, 9):
         blocks = grid.coarsened(level)
@@ -55,7 +55,7 @@ def test_a_block_is_what_h3_calls_the_parent():
 
 @settings(max_examples=40, deadline=None)
 @given(lon=st.floats(-179.9, 179.9), lat=st.floats(-75, 75), resolution=st.integers(0, 12), size=st.floats(0, 3000))
-def test_anywhere_a_place_in_the_bounds_has_a_cell(lon, lat, resolution, size):
+def test_points_in_any_bounds_have_a_cell(lon, lat, resolution, size):
     crs = pyproj.CRS.from_proj4(f"+proj=tmerc +lon_0={lon} +lat_0={lat} +datum=WGS84 +units=m")
     size = min(size, 50 * h3.average_hexagon_edge_length(resolution, unit="m"))
     if abs(lon) > 150:  # near the antimeridian cells may lie across it
@@ -83,7 +83,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("words", WRONG)
-def test_what_cannot_be_divided_is_refused_with_its_reason(words, monkeypatch):
+def test_invalid_hexagon_arguments_are_refused(words, monkeypatch):
     monkeypatch.setattr(memory, "available_nbytes", lambda: 2e8)
     given_ = {"bounds": BOUNDS, "resolution": 9, **WRONG[words]}
     with pytest.raises(InputError) as caught:
@@ -91,7 +91,7 @@ def test_what_cannot_be_divided_is_refused_with_its_reason(words, monkeypatch):
     assert words in caught.value.faults[0]
 
 
-def test_without_the_package_it_says_how_to_get_it(monkeypatch):
+def test_missing_package_h3_is_refused_with_an_install_hint(monkeypatch):
     monkeypatch.setitem(sys.modules, "h3.api.numpy_int", None)
     with pytest.raises(InputError, match=r"needs the package h3: pip install 'crowdveil\[h3\]'"):
         HexagonGrid.build_over(BOUNDS, resolution=9, crs=CRS)

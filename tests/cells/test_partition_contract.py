@@ -1,4 +1,4 @@
-"""What every partition promises, whatever its cells are: ids, names, outside, blocks within blocks."""
+"""The contract of all partitions: ids, names, points outside, nested blocks."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def cells(request):
     return build(request.param)
 
 
-def test_ids_names_and_shapes_belong_together(cells):
+def test_ids_names_and_polygons_are_consistent(cells):
     assert isinstance(cells, Partition)
     drawn = cells.polygons()
     assert drawn["cell"].tolist() == list(range(1, cells.count + 1))
@@ -26,7 +26,7 @@ def test_ids_names_and_shapes_belong_together(cells):
     assert drawn.to_crs("EPSG:4326").geometry.is_valid.all()
 
 
-def test_every_place_has_one_cell_or_none(cells):
+def test_every_point_has_one_cell_or_none(cells):
     xy = np.concatenate([places(4000), [[np.nan, 0.0], [np.inf, 1.0], [0.0, np.nan], [1e12, 1e12]]])
     found = cells.cell_of(xy)
     assert found.dtype == np.int32
@@ -41,7 +41,7 @@ def test_every_place_has_one_cell_or_none(cells):
         cells.cell_of(np.zeros(3))
 
 
-def test_the_middle_of_a_cell_is_in_it_or_in_a_nearer_one(cells):
+def test_interior_point_of_a_polygon_has_a_cell(cells):
     drawn = cells.polygons().geometry
     inside = drawn.representative_point()
     found = cells.cell_of(np.column_stack([inside.x, inside.y]))
@@ -50,7 +50,7 @@ def test_the_middle_of_a_cell_is_in_it_or_in_a_nearer_one(cells):
         assert found.tolist() == list(range(1, cells.count + 1))
 
 
-def test_blocks_are_dense_and_each_lies_in_one_of_the_next(cells):
+def test_blocks_are_consecutive_and_nested(cells):
     finer = cells.coarsened(0)
     np.testing.assert_array_equal(finer, np.arange(cells.count))
     for level in range(1, LEVELS + 1):
@@ -68,7 +68,7 @@ def test_blocks_are_dense_and_each_lies_in_one_of_the_next(cells):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_blocks_as_cells_count_what_their_cells_count(kind):
+def test_coarsened_partition_counts_the_sum_of_its_cells(kind):
     fine = build(kind)
     for level in (1, 2, 3):
         coarse, block = Coarsened(fine, level), fine.coarsened(level)
@@ -83,7 +83,7 @@ def test_blocks_as_cells_count_what_their_cells_count(kind):
         assert set(plain) <= set(coarse.names)
 
 
-def test_a_map_between_levels_goes_one_way():
+def test_between_levels_maps_only_finer_to_coarser():
     cells = build("square")
     assert between_levels(cells, finer=2, coarser=2).tolist() == list(range(cells.coarsened(2).max() + 1))
     with pytest.raises(InputError, match="finer must be at most coarser, got 2 and 1"):

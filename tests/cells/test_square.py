@@ -1,4 +1,4 @@
-"""Squares over a city: every place in one cell, and boundaries where they are said to be."""
+"""Square cells over a city: every point has one cell, and boundaries are at the documented positions."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def test_six_squares_are_numbered_from_the_south_west():
     assert repr(grid) == "SquareGrid(6 cells: 2 rows, 3 columns of 100 m)"
 
 
-def test_sides_belong_to_the_cell_east_and_north_of_them_but_the_far_sides_to_the_last():
+def test_shared_sides_belong_to_the_east_and_north_cell():
     grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
     on_sides = [(0, 0), (100, 0), (300, 0), (0, 100), (100, 100), (0, 200), (300, 200), (100, 200)]
     assert grid.cell_of(on_sides).tolist() == [1, 2, 3, 4, 5, 4, 6, 5]
 
 
-def test_outside_is_zero():
+def test_points_outside_have_cell_zero():
     grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
     beyond = np.nextafter(300.0, np.inf)
     places = [(-1e-9, 50), (beyond, 50), (50, -1e-9), (50, 200.1), (math.nan, 50), (50, math.inf)]
     assert grid.cell_of(places).tolist() == [0] * 6
 
 
-def test_squares_are_centred_and_reach_past_the_extent():
-    """250 m take three squares of 100 m, 25 m past either end."""
+def test_squares_are_centred_and_cover_more_than_the_extent():
+    """250 m need three squares of 100 m, which extend 25 m beyond each end."""
     grid = squares((0.0, 0.0, 250.0, 100.0), 100.0)
     assert (grid.columns, grid.rows) == (3, 1)
     assert grid.extent == (-25.0, 0.0, 275.0, 100.0)
@@ -55,7 +55,7 @@ def test_squares_are_centred_and_reach_past_the_extent():
 
 
 @pytest.mark.parametrize("width", [500.0, 500.0000001, 499.9999999])
-def test_rounding_makes_no_extra_column(width):
+def test_rounding_adds_no_column(width):
     grid = squares((0.0, 0.0, width, width), 250.0)
     assert (grid.columns, grid.rows) == (2, 2)
     assert grid.cell_of([(0.0, 0.0), (width, width)]).tolist() == [1, 4]
@@ -66,7 +66,7 @@ def test_rounding_makes_no_extra_column(width):
     ("bounds", "shape"),
     [((0.0, 7.0, 1000.0, 7.0), (1, 4)), ((7.0, 0.0, 7.0, 1000.0), (4, 1)), ((7.0, 7.0, 7.0, 7.0), (1, 1))],
 )
-def test_a_straight_highway_lies_along_the_middle_of_one_row(bounds, shape):
+def test_straight_highway_lies_in_the_middle_of_one_row(bounds, shape):
     grid = squares(bounds, 250.0)
     assert (grid.rows, grid.columns) == shape
     assert grid.cell_of([bounds[:2], bounds[2:]]).tolist() == [1, grid.count]
@@ -75,7 +75,7 @@ def test_a_straight_highway_lies_along_the_middle_of_one_row(bounds, shape):
 
 
 def test_only_the_window_is_divided():
-    """A window of 250 by 100 m: its last square is cut where it ends."""
+    """A window of 250 by 100 m: its last square is cut at the window's end."""
     grid = squares((0.0, -10.0, 5000.0, 10.0), 100.0, within=(1000.0, -50.0, 1250.0, 50.0))
     assert (grid.columns, grid.rows) == (3, 1)
     places = [(999.9, 0), (1000, 0), (1100, 0), (1249.9, 0), (1250, 0), (1250.1, 0), (1100, 50.1)]
@@ -96,8 +96,8 @@ spans = st.floats(0, 3e3)
 
 
 @given(coordinates, coordinates, spans, spans, st.floats(100, 5e3), st.floats(0, 1), st.floats(0, 1))
-def test_every_place_in_the_extent_is_in_the_one_cell_whose_polygon_covers_it(x, y, width, height, size_m, east, north):
-    """Its cell's polygon covers it; where another does too, it lies on a side they share."""
+def test_point_lies_in_the_one_cell_whose_polygon_covers_it(x, y, width, height, size_m, east, north):
+    """Its cell's polygon covers the point; any other covering polygon shares that side."""
     bounds = (x, y, x + width, y + height)
     grid = squares(bounds, size_m)
     place = Point(min(x + east * width, bounds[2]), min(y + north * height, bounds[3]))
@@ -113,7 +113,7 @@ def test_every_place_in_the_extent_is_in_the_one_cell_whose_polygon_covers_it(x,
 
 @given(st.floats(0.01, 1e3), st.integers(1, 400), coordinates)
 def test_each_cell_begins_exactly_at_its_side(size_m, columns, west):
-    """At a side the polygons draw, the next cell begins; one step before, the last one ends."""
+    """At a drawn side the next cell begins; one floating-point step before it the previous cell ends."""
     grid = squares((west, 0.0, west + size_m * columns, size_m), size_m)
     sides = grid.polygons().geometry.bounds["minx"].to_numpy()[: grid.columns]
     middle = np.full(len(sides), size_m / 2)
@@ -122,7 +122,7 @@ def test_each_cell_begins_exactly_at_its_side(size_m, columns, west):
     np.testing.assert_array_equal(grid.cell_of(np.column_stack((before, middle))), np.arange(grid.columns))
 
 
-def test_cells_do_not_depend_on_how_places_are_stored():
+def test_cells_do_not_depend_on_memory_layout():
     grid = squares((0.0, 0.0, 300.0, 200.0), 100.0)
     places = np.random.default_rng(3).uniform(-50, 350, (1000, 2))
     cells = grid.cell_of(places)
@@ -134,7 +134,7 @@ def test_cells_do_not_depend_on_how_places_are_stored():
         grid.cell_of([1.0, 2.0])
 
 
-def test_what_cannot_be_divided_is_named_at_once():
+def test_all_invalid_arguments_are_reported_together():
     with pytest.raises(InputError) as caught:
         squares((0.0, 0.0, -1.0, math.nan), 0.0, within=(5.0, 0.0, 5.0, 1.0))
     assert [fault.split()[0] for fault in caught.value.faults] == ["size_m", "bounds", "within"]
@@ -143,6 +143,6 @@ def test_what_cannot_be_divided_is_named_at_once():
 
 
 @pytest.mark.parametrize(("size_m", "count"), [(0.001, "100,000,000,000,000"), (1e-300, "")])
-def test_more_cells_than_an_identifier_can_hold_are_refused(size_m, count):
+def test_more_cells_than_int32_are_refused(size_m, count):
     with pytest.raises(InputError, match=rf"size_m = {size_m:g} makes {count}.* cells, more than 2,147,483,647"):
         squares((0.0, 0.0, 1e4, 1e4), size_m)

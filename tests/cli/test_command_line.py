@@ -1,4 +1,4 @@
-"""The command line as a user meets it: a process, its exit code, what it prints."""
+"""The command line in a process of its own: exit code and output."""
 
 import hashlib
 import json
@@ -23,8 +23,8 @@ def crowdveil(*arguments, cwd=None, env=None):
 
 
 @pytest.fixture
-def here(monkeypatch, capfd):
-    """The same command line in this process: a tenth of the time, for the many ways to be wrong."""
+def call_in_process(monkeypatch, capfd):
+    """The same command line in this process, ten times faster, for the many error cases."""
 
     def call(*arguments, cwd):
         monkeypatch.chdir(cwd)
@@ -65,21 +65,21 @@ sampling = 0.4
 
 
 @pytest.fixture
-def mine(tmp_path):
+def user_folder(tmp_path):
     (tmp_path / "nodes.csv").write_text(NODES)
     (tmp_path / "edges.csv").write_text(EDGES)
     (tmp_path / "mine.toml").write_text(SCENARIO)
     return tmp_path
 
 
-def test_a_users_own_tables_run(mine):
-    done = crowdveil("run", "mine.toml", cwd=mine)
+def test_run_reads_tables_of_the_user(user_folder):
+    done = crowdveil("run", "mine.toml", cwd=user_folder)
     assert done.returncode == 0, done.stderr
-    assert (mine / "runs" / "mine-1" / "run.json").is_file()
+    assert (user_folder / "runs" / "mine-1" / "run.json").is_file()
     assert "Sampling Privacy" in done.stdout
 
 
-# What the user wrote, where the fault is, and words that must be in its message.
+# Override or file content, and words that the message must contain.
 BAD = {
     "unknown key": ("traffic.vehicels=5", None, ["traffic.vehicels", "unknown key", "vehicles"]),
     "wrong type": ("traffic.vehicles='many'", None, ["traffic.vehicles", "many"]),
@@ -159,23 +159,25 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_scenario_ends_in_one_clear_message_and_exit_2(mine, here, case):
+def test_invalid_scenario_gives_one_message_and_exit_code_2(user_folder, call_in_process, case):
     override, file, words = BAD[case]
     if file:
-        (mine / file[0]).write_text(file[1])
-    done = here("run", "mine.toml", "--allow-plugins", *(["--set", override] if override else []), cwd=mine)
+        (user_folder / file[0]).write_text(file[1])
+    done = call_in_process(
+        "run", "mine.toml", "--allow-plugins", *(["--set", override] if override else []), cwd=user_folder
+    )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
     assert done.stderr.count("crowdveil: ") == 1
     for word in words:
         assert word in done.stderr
-    assert not (mine / "runs").exists() or not list((mine / "runs").iterdir())
+    assert not (user_folder / "runs").exists() or not list((user_folder / "runs").iterdir())
 
 
-def test_every_fault_is_reported_at_once(mine):
+def test_all_faults_are_reported_together(user_folder):
     done = crowdveil(
         "scenarios", "check", "mine.toml", "--set", "roads.spped=3", "--set", "traffic.vehicles=0", "--set",
-        "campaigns.campaign.deadline_s=50", "--set", "mechanisms.sampling_privacy.sampling=2", cwd=mine,
+        "campaigns.campaign.deadline_s=50", "--set", "mechanisms.sampling_privacy.sampling=2", cwd=user_folder,
     )  # fmt: skip
     assert done.returncode == 2
     assert "4 faults" in done.stderr
@@ -184,27 +186,27 @@ def test_every_fault_is_reported_at_once(mine):
 
 
 @pytest.mark.slow
-def test_checking_finds_what_only_the_parts_can_say(mine):
-    """A server that is nowhere is known only once the deployments and the mechanisms' rounds are."""
+def test_check_finds_faults_that_need_the_built_components(user_folder):
+    """A missing server is detected only after deployments and the mechanisms' rounds are known."""
     outage = ("--set", "channel.outages=[{server='server:2', from_s=1, to_s=2}]")
     for command in ("check", "run"):
         place = ("scenarios", "check") if command == "check" else ("run",)
-        done = crowdveil(*place, "mine.toml", *outage, cwd=mine)
+        done = crowdveil(*place, "mine.toml", *outage, cwd=user_folder)
         assert done.returncode == 2
         assert "channel.outages[0].server: there is none; there are server:1" in done.stderr
     shared = ("--set", "aggregation.kind=secret_shared")
-    assert crowdveil("scenarios", "check", "mine.toml", *outage, *shared, cwd=mine).returncode == 0
+    assert crowdveil("scenarios", "check", "mine.toml", *outage, *shared, cwd=user_folder).returncode == 0
 
 
-def test_one_cell_over_the_whole_city_is_a_warning(mine):
-    done = crowdveil("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=mine)
+def test_one_cell_over_the_whole_city_gives_a_warning(user_folder):
+    done = crowdveil("run", "mine.toml", "--set", "cells.size_m=5000", "--out", "one", cwd=user_folder)
     assert done.returncode == 0, done.stderr
-    warnings = json.loads((mine / "one" / "run.json").read_text())["warnings"]
+    warnings = json.loads((user_folder / "one" / "run.json").read_text())["warnings"]
     assert any("one cell covers the whole city" in warning for warning in warnings)
     assert "one cell covers" in done.stdout + done.stderr
 
 
-def test_data_that_is_absent_says_which_file_where_from_and_how(tmp_path):
+def test_missing_data_message_gives_file_source_and_instructions(tmp_path):
     done = crowdveil("run", "manhattan-osm", env={"CROWDVEIL_DATA": str(tmp_path), "PATH": ""}, cwd=tmp_path)
     assert done.returncode == 2
     for word in ("osm_drive_graphs/manhattan_nodes.csv.gz", "CROWDVEIL_DATA", "licence", "To get it", "github.com"):
@@ -217,68 +219,70 @@ def test_an_unknown_scenario_suggests_the_nearest():
     assert "manhattan" in done.stderr
 
 
-def test_a_run_is_kept_from_being_overwritten(mine, here):
-    assert here("run", "mine.toml", "--quiet", cwd=mine).returncode == 0
-    again = here("run", "mine.toml", "--out", "runs/mine-1", cwd=mine)
+def test_existing_run_is_not_overwritten_without_the_option(user_folder, call_in_process):
+    assert call_in_process("run", "mine.toml", "--quiet", cwd=user_folder).returncode == 0
+    again = call_in_process("run", "mine.toml", "--out", "runs/mine-1", cwd=user_folder)
     assert again.returncode == 2
     assert "--overwrite" in again.stderr
-    done = here("run", "mine.toml", "--overwrite", "--quiet", cwd=mine)
+    done = call_in_process("run", "mine.toml", "--overwrite", "--quiet", cwd=user_folder)
     assert done.returncode == 0
     assert done.stdout == ""
     assert done.stderr == ""
-    assert {path.name for path in (mine / "runs").iterdir()} == {"mine-1", "latest"}
+    assert {path.name for path in (user_folder / "runs").iterdir()} == {"mine-1", "latest"}
 
 
-def test_a_run_without_a_place_takes_the_next_number_and_latest_leads_to_it(mine, here):
-    runs = mine / "runs"
+def test_default_run_directory_is_numbered_and_latest_links_to_it(user_folder, call_in_process):
+    runs = user_folder / "runs"
     (runs / "mine-1-2").mkdir(parents=True)
-    (runs / "mine-1-2" / "photo.jpg").write_bytes(b"")  # not a run, and kept
+    (runs / "mine-1-2" / "photo.jpg").write_bytes(b"")  # not a run: must be kept
     for name in ("mine-1", "mine-1-3", "mine-1-4"):
-        done = here("run", "mine.toml", cwd=mine)
+        done = call_in_process("run", "mine.toml", cwd=user_folder)
         assert done.returncode == 0
         assert f"runs/{name}/report.html" in done.stdout
         assert (runs / name / "run.json").is_file()
         assert (runs / "latest").readlink() == Path(name)
-    assert here("report", "runs/latest", cwd=mine).returncode == 0
-    assert here("run", "mine.toml", "--quiet", "--out", "elsewhere/one", cwd=mine).returncode == 0
+    assert call_in_process("report", "runs/latest", cwd=user_folder).returncode == 0
+    assert call_in_process("run", "mine.toml", "--quiet", "--out", "elsewhere/one", cwd=user_folder).returncode == 0
     assert (runs / "latest").readlink() == Path("mine-1-4")
-    assert [path.name for path in (mine / "elsewhere").iterdir()] == ["one"]
-    assert here("run", "mine.toml", "--quiet", "--out", "runs/two", cwd=mine).returncode == 0
+    assert [path.name for path in (user_folder / "elsewhere").iterdir()] == ["one"]
+    assert call_in_process("run", "mine.toml", "--quiet", "--out", "runs/two", cwd=user_folder).returncode == 0
     assert (runs / "latest").readlink() == Path("two")
     kept = (runs / "two" / "run.json").read_bytes()
-    done = here("run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", "--overwrite", cwd=mine)
+    done = call_in_process(
+        "run", "mine.toml", "--quiet", "--seed", "9", "--out", "runs/latest", "--overwrite", cwd=user_folder
+    )
     assert done.returncode == 2
     assert "must not be a link" in done.stderr
     assert (runs / "two" / "run.json").read_bytes() == kept
     assert {path.name for path in runs.iterdir()} == {"mine-1", "mine-1-2", "mine-1-3", "mine-1-4", "two", "latest"}
 
 
-def test_no_report_has_a_path_of_the_machine(mine, here, tmp_path_factory):
-    """Files in its folder go by the path in it, those elsewhere by their names, those of data sets by reference."""
+def test_run_files_contain_no_absolute_paths(user_folder, call_in_process, tmp_path_factory):
+    """Files in the scenario's folder are recorded by relative path, others by name, data sets by reference."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    (elsewhere / "edges.csv").write_text(EDGES + "1,1,5\n")  # one row is dropped, and a note says so
+    (elsewhere / "edges.csv").write_text(EDGES + "1,1,5\n")  # one row is dropped, which gives a note
     given = ("--set", f"roads.edges='{elsewhere}/edges.csv'")
-    assert here("run", "mine.toml", "--quiet", *given, cwd=mine).returncode == 0
-    run = mine / "runs" / "mine-1"
+    assert call_in_process("run", "mine.toml", "--quiet", *given, cwd=user_folder).returncode == 0
+    run = user_folder / "runs" / "mine-1"
     for file in run.iterdir():
-        assert str(mine).encode() not in file.read_bytes(), file
+        assert str(user_folder).encode() not in file.read_bytes(), file
         assert str(elsewhere).encode() not in file.read_bytes(), file
     facts = json.loads((run / "run.json").read_text())
     assert facts["data"].keys() == {"nodes.csv", "edges.csv"}
     assert facts["city"]["notes"] == ["edges.csv: dropped row 4: it leads from a node to itself"]
     assert hashlib.sha256((run / "scenario.toml").read_bytes()).hexdigest() == facts["scenario_sha256"]
-    moved = mine / "moved"
-    (mine / "runs").rename(moved)
-    assert here("run", "moved/mine-1/scenario.toml", "--quiet", cwd=mine).returncode == 0
-    again, first = (pd.read_parquet(runs / "mine-1" / "estimates.parquet") for runs in (mine / "runs", moved))
+    moved = user_folder / "moved"
+    (user_folder / "runs").rename(moved)
+    assert call_in_process("run", "moved/mine-1/scenario.toml", "--quiet", cwd=user_folder).returncode == 0
+    again, first = (pd.read_parquet(runs / "mine-1" / "estimates.parquet") for runs in (user_folder / "runs", moved))
     pd.testing.assert_frame_equal(again, first)
 
 
-def test_a_new_scenario_checks_and_runs_and_replaces_nothing(tmp_path, here):
-    assert here("scenarios", "new", "My town.toml", cwd=tmp_path).returncode == 0
+def test_new_scenario_checks_runs_and_overwrites_nothing(tmp_path, call_in_process):
+    assert call_in_process("scenarios", "new", "My town.toml", cwd=tmp_path).returncode == 0
     text = (tmp_path / "My town.toml").read_text()
     for command in (("scenarios", "check", "My town.toml"), ("run", "My town.toml", "--quiet")):
-        assert here(*command, cwd=tmp_path).returncode == 0
+        assert call_in_process(*command, cwd=tmp_path).returncode == 0
     assert (tmp_path / "runs" / "My-town-1" / "report.html").is_file()
     (tmp_path / "My town.toml").write_text("mine")
     for name, words in (
@@ -286,15 +290,15 @@ def test_a_new_scenario_checks_and_runs_and_replaces_nothing(tmp_path, here):
         ("town", "end in .toml"),
         ("no/a.toml", "no such"),
     ):
-        refused = here("scenarios", "new", name, cwd=tmp_path)
+        refused = call_in_process("scenarios", "new", name, cwd=tmp_path)
         assert refused.returncode == 2
         assert words in refused.stderr
     assert (tmp_path / "My town.toml").read_text() == "mine"
     assert len(re.findall(r"^# [\w\[]+( =|\])", text, flags=re.MULTILINE)) > 10
 
 
-def test_what_a_new_scenario_has_in_comments_is_right_too(tmp_path):
-    """Each commented block, put in place of its section or into the one above, lacks nothing but a file."""
+def test_commented_sections_of_a_new_scenario_are_valid(tmp_path):
+    """Each commented block, put in place of its section or into the one above, is valid except for missing files."""
     scenarios.write_template(tmp_path / "new.toml")
     text = (tmp_path / "new.toml").read_text()
     section = ""
@@ -303,50 +307,50 @@ def test_what_a_new_scenario_has_in_comments_is_right_too(tmp_path):
             section = block.strip("[]")
             continue
         tables = tomllib.loads(text)
-        said = tomllib.loads(re.sub("^# ", "", block, flags=re.MULTILINE))
+        parsed = tomllib.loads(re.sub("^# ", "", block, flags=re.MULTILINE))
         if block.startswith("# ["):
-            tables |= said
+            tables |= parsed
         else:
-            tables[section] |= said
+            tables[section] |= parsed
         found = Scenario.check(tables, tmp_path)
         faults = found if isinstance(found, list) else []
         assert [fault for fault in faults if "no such file" not in fault.rule] == [], block
 
 
-def test_a_place_that_cannot_be_written_is_named(mine, here):
-    (mine / "file").write_text("")
-    done = here("run", "mine.toml", "--out", "file/below", cwd=mine)
+def test_unwritable_output_path_is_named(user_folder, call_in_process):
+    (user_folder / "file").write_text("")
+    done = call_in_process("run", "mine.toml", "--out", "file/below", cwd=user_folder)
     assert done.returncode == 2
     assert "--out" in done.stderr
     assert "is a file; got file/below" in done.stderr
-    assert "roads and cells" not in done.stderr  # known before anything is simulated
+    assert "roads and cells" not in done.stderr  # detected before anything is simulated
 
 
 @pytest.mark.slow
-def test_the_report_can_be_written_again(mine):
-    crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=mine)
-    (mine / "r" / "report.html").unlink()
-    done = crowdveil("report", "r", cwd=mine)
+def test_report_can_be_rebuilt(user_folder):
+    crowdveil("run", "mine.toml", "--quiet", "--out", "r", cwd=user_folder)
+    (user_folder / "r" / "report.html").unlink()
+    done = crowdveil("report", "r", cwd=user_folder)
     assert done.returncode == 0
-    assert (mine / "r" / "report.html").is_file()
-    nothing = crowdveil("report", "nowhere", cwd=mine)
+    assert (user_folder / "r" / "report.html").is_file()
+    nothing = crowdveil("report", "nowhere", cwd=user_folder)
     assert nothing.returncode == 2
     assert "Traceback" not in nothing.stderr
 
 
-def test_a_plug_in_runs(mine):
-    (mine / "my_privacy.py").write_text(
+def test_a_plug_in_runs(user_folder):
+    (user_folder / "my_privacy.py").write_text(
         "from mechanisms.local import RandomizedResponse\n"
         "class Shy(RandomizedResponse):\n"
         "    def __init__(self, *, cells, shyness):\n"
         "        super().__init__(cells=cells, first_coin=1 - shyness, second_coin=0.5)\n"
     )
     plug_in = "mechanisms=[{kind='my_privacy:Shy', shyness=0.4}]"
-    done = crowdveil("run", "mine.toml", "--set", plug_in, "--allow-plugins", "--quiet", "--out", "r", cwd=mine)
+    done = crowdveil("run", "mine.toml", "--set", plug_in, "--allow-plugins", "--quiet", "--out", "r", cwd=user_folder)
     assert done.returncode == 0, done.stderr
-    assert set(pd.read_parquet(mine / "r" / "estimates.parquet")["mechanism"]) == {"Shy"}
+    assert set(pd.read_parquet(user_folder / "r" / "estimates.parquet")["mechanism"]) == {"Shy"}
     without = ("--set", "mechanisms=[{kind='my_privacy:Shy'}]", "--allow-plugins")
-    refused = crowdveil("run", "mine.toml", *without, cwd=mine)
+    refused = crowdveil("run", "mine.toml", *without, cwd=user_folder)
     assert refused.returncode == 2
     assert "shyness" in refused.stderr
 
@@ -396,15 +400,15 @@ class Bare:
 
 
 @pytest.mark.slow
-def test_a_plug_in_needs_no_more_than_the_protocol(mine):
-    (mine / "bare.py").write_text(BARE)
+def test_plug_in_needs_only_the_protocol(user_folder):
+    (user_folder / "bare.py").write_text(BARE)
     settings = ["--set", "mechanisms=[{kind='bare:Bare', honesty=0.7}]", "--set", "channel.loss=0.1", "--allow-plugins"]
-    done = crowdveil("run", "mine.toml", *settings, "--set", "population.outside=50", "--out", "r", cwd=mine)
+    done = crowdveil("run", "mine.toml", *settings, "--set", "population.outside=50", "--out", "r", cwd=user_folder)
     assert done.returncode == 0, done.stderr
-    estimates = pd.read_parquet(mine / "r" / "estimates.parquet")
+    estimates = pd.read_parquet(user_folder / "r" / "estimates.parquet")
     assert estimates["estimate"].notna().all()
-    (mine / "bare.py").write_text(BARE.replace("def sample_counts", "def sample"))
-    refused = crowdveil("run", "mine.toml", *settings, cwd=mine)
+    (user_folder / "bare.py").write_text(BARE.replace("def sample_counts", "def sample"))
+    refused = crowdveil("run", "mine.toml", *settings, cwd=user_folder)
     assert refused.returncode == 2
     assert "must have sample_counts" in refused.stderr
 

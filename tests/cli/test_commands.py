@@ -14,7 +14,7 @@ def test_the_summary_of_a_command_is_the_first_line_of_its_help(name):
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_and_version_import_no_library_of_a_run(option):
+def test_help_and_version_import_no_heavy_library(option):
     heavy = ["numpy", "pydantic", "pandas", "numba", "scipy", "geopandas", "scenarios", "mechanisms"]
     code = (
         f"import sys; sys.argv = ['crowdveil', {option!r}]\n"

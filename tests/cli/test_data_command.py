@@ -58,7 +58,7 @@ defects = ["no checksum"]
 
 @pytest.fixture
 def data(monkeypatch, capfd, tmp_path):
-    """`crowdveil data` with a manifest and a folder of data sets of a test's own."""
+    """`crowdveil data` with a manifest and a data folder made for the test."""
     path = tmp_path / "manifest.toml"
     path.write_text(MANIFEST)
     root = tmp_path / "data"
@@ -79,23 +79,23 @@ def data(monkeypatch, capfd, tmp_path):
     return call
 
 
-def place(data):
+def write_data_files(data):
     (data.town / "plain.csv").write_bytes(TEXT)
     (data.town / "packed.csv.gz").write_bytes(gzip.compress(TEXT))
 
 
-def test_list_says_what_is_there(data):
+def test_list_shows_file_states(data):
     (data.town / "plain.csv").write_bytes(b"other")
     done = data("list")
     assert (done.code, done.err) == (0, "")
     for words in ("town", "a town", "for laughs", "0/2 present, 1 changed", "village", "not listed", "fetchable"):
         assert words in done.out
-    place(data)
+    write_data_files(data)
     assert "2/2 present" in data("list").out
 
 
 def test_list_as_json(data):
-    place(data)
+    write_data_files(data)
     (data.town / "packed.csv.gz").unlink()
     done = data("list", "--json")
     town, village = json.loads(done.out)
@@ -105,7 +105,7 @@ def test_list_as_json(data):
     assert (done.code, done.err) == (0, "")
 
 
-def test_list_needs_no_folder_of_data_sets(data, monkeypatch):
+def test_list_works_without_data_folder(data, monkeypatch):
     monkeypatch.delenv("CROWDVEIL_DATA")
     done = data("list")
     assert done.code == 0
@@ -113,8 +113,8 @@ def test_list_needs_no_folder_of_data_sets(data, monkeypatch):
     assert "CROWDVEIL_DATA is not set" in done.err
 
 
-def test_check_of_what_is_right(data):
-    place(data)
+def test_check_of_complete_data(data):
+    write_data_files(data)
     for arguments in ([], ["town"], ["town", "town"]):
         done = data("check", *arguments)
         assert (done.code, done.err) == (0, "")
@@ -125,7 +125,7 @@ def test_check_of_what_is_right(data):
         ]
 
 
-def test_check_of_a_part_is_right_and_says_what_is_missing(data):
+def test_check_of_incomplete_data_lists_missing_and_unlisted_files(data):
     (data.town / "plain.csv").write_bytes(TEXT)
     (data.town / "more.txt").touch()
     done = data("check", "town")
@@ -135,8 +135,8 @@ def test_check_of_a_part_is_right_and_says_what_is_missing(data):
     assert "1 ok, 1 missing, 0 differ, 1 unlisted" in done.out
 
 
-def test_check_of_a_file_that_differs(data):
-    place(data)
+def test_check_of_changed_file_exits_with_2(data):
+    write_data_files(data)
     (data.town / "plain.csv").write_bytes(b"a,b\n")
     for arguments in ([], ["town"]):
         done = data("check", *arguments)
@@ -147,13 +147,13 @@ def test_check_of_a_file_that_differs(data):
 
 
 def test_check_as_json(data):
-    place(data)
+    write_data_files(data)
     assert json.loads(data("check", "--json").out) == [
         {"folder": "town", "file": name, "state": "ok", "detail": ""} for name in ("plain.csv", "packed.csv.gz")
     ]
 
 
-def test_check_of_nothing(data):
+def test_check_without_any_data(data):
     done = data("check")
     assert (done.code, done.out) == (0, "0 ok, 0 missing, 0 differ, 0 unlisted\n")
     done = data("check", "town", "village")
@@ -164,7 +164,7 @@ def test_check_of_nothing(data):
     assert "To get it: walk there" in village
 
 
-def test_check_of_an_unlisted_data_set_says_that_it_cannot_be_checked(data):
+def test_check_of_data_set_without_checksums_says_so(data):
     (data.root / "village").mkdir()
     (data.root / "village" / "count.csv").touch()
     done = data("check", "village")
@@ -182,7 +182,7 @@ def test_check_of_an_unlisted_data_set_says_that_it_cannot_be_checked(data):
         (["fetch"], "Missing argument"),
     ],
 )
-def test_a_name_that_is_none(data, arguments, words):
+def test_unknown_data_set_or_file_name_suggests_the_nearest(data, arguments, words):
     done = data(*arguments)
     assert done.code == 2
     assert words in done.err
@@ -191,7 +191,7 @@ def test_a_name_that_is_none(data, arguments, words):
 
 @pytest.mark.parametrize("arguments", [["check"], ["check", "town"], ["fetch", "town"]])
 @pytest.mark.parametrize("where", [None, "nowhere"])
-def test_without_a_folder_of_data_sets(data, monkeypatch, arguments, where):
+def test_missing_data_folder_gives_one_message(data, monkeypatch, arguments, where):
     if where is None:
         monkeypatch.delenv("CROWDVEIL_DATA")
     else:
@@ -202,7 +202,7 @@ def test_without_a_folder_of_data_sets(data, monkeypatch, arguments, where):
     assert ("is not set" if where is None else "must name a folder") in done.err
 
 
-def test_a_broken_manifest_is_one_message(data):
+def test_invalid_manifest_gives_one_message(data):
     (data.root.parent / "manifest.toml").write_text(MANIFEST.replace("bytes = 8", "bytes = -8"))
     done = data("list")
     assert done.code == 2
@@ -211,7 +211,7 @@ def test_a_broken_manifest_is_one_message(data):
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="CROWDVEIL_DATA names no folder: real data is not part of the project")
-def test_the_real_data_are_those_of_the_manifest(monkeypatch, capfd):
+def test_real_data_match_the_manifest(monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["crowdveil", "data", "check", "--json"])
     with pytest.raises(SystemExit) as leaving:
         main()

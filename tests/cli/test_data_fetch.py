@@ -1,4 +1,4 @@
-"""`crowdveil data fetch` against a server on this machine: whole and right, or nothing."""
+"""`crowdveil data fetch` against a local server: files are complete and correct, or absent."""
 
 import gzip
 import hashlib
@@ -18,7 +18,7 @@ TEXT = b"a,b\n" + b"1,2\n" * 50_000
 
 
 class Handler(BaseHTTPRequestHandler):
-    """What an address answers depends on its path."""
+    """The response depends on the path."""
 
     def do_GET(self):
         path = self.path
@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def log_message(self, *_):
-        """Keep quiet."""
+        """Suppress log output."""
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ defects = ["none known"]
 
 @pytest.fixture
 def fetch(monkeypatch, capfd, tmp_path, server):
-    """`crowdveil data fetch`, of data sets whose files are where a test says."""
+    """`crowdveil data fetch` with file addresses given by the test."""
     root = tmp_path / "data"
     root.mkdir()
     monkeypatch.setenv("CROWDVEIL_DATA", str(root))
@@ -111,7 +111,7 @@ def files_in(folder):
     return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
 
 
-def test_the_right_files_come_compressed_where_the_manifest_says(fetch):
+def test_fetched_files_are_stored_as_the_manifest_describes(fetch):
     manifest = head("town") + entry("plain.csv", f"{fetch.at}/good") + entry("deep/packed.csv.gz", f"{fetch.at}/zipped")
     done = fetch(manifest, "town")
     assert (done.code, done.out, done.message) == (0, "", [])
@@ -128,7 +128,7 @@ def test_the_right_files_come_compressed_where_the_manifest_says(fetch):
     assert not list(fetch.root.rglob(".*"))
 
 
-def test_what_is_right_is_kept_and_not_asked_for_again(fetch):
+def test_correct_files_are_kept_without_a_request(fetch):
     manifest = head("town") + entry("plain.csv", f"{fetch.at}/good")
     fetch(manifest, "town")
     fetch.server.asked.clear()
@@ -139,7 +139,7 @@ def test_what_is_right_is_kept_and_not_asked_for_again(fetch):
     assert fetch.server.asked == []
 
 
-def test_a_file_that_differs_is_kept_unless_overwritten(fetch):
+def test_changed_file_is_kept_unless_overwrite_is_given(fetch):
     manifest = head("town") + entry("plain.csv", f"{fetch.at}/good")
     mine = fetch.root / "town" / "plain.csv"
     mine.parent.mkdir()
@@ -163,7 +163,7 @@ def test_a_file_that_differs_is_kept_unless_overwritten(fetch):
     ],
 )
 @pytest.mark.parametrize("name", ["plain.csv", "packed.csv.gz"])
-def test_what_is_wrong_leaves_nothing_behind_and_stops_nothing_else(fetch, path, words, name):
+def test_failed_download_leaves_no_file_and_others_continue(fetch, path, words, name):
     manifest = head("town") + entry(name, f"{fetch.at}/{path}") + entry("other.csv", f"{fetch.at}/good", TEXT)
     done = fetch(manifest, "town")
     assert done.code == 2
@@ -175,7 +175,7 @@ def test_what_is_wrong_leaves_nothing_behind_and_stops_nothing_else(fetch, path,
 
 
 @pytest.mark.parametrize("path", ["wrong", "dropped"])
-def test_what_was_there_survives_a_download_that_fails(fetch, path):
+def test_existing_file_survives_a_failed_download(fetch, path):
     mine = fetch.root / "town" / "plain.csv"
     mine.parent.mkdir()
     mine.write_bytes(b"my own")
@@ -183,10 +183,10 @@ def test_what_was_there_survives_a_download_that_fails(fetch, path):
     assert mine.read_bytes() == b"my own"
 
 
-def test_offline_is_one_message_and_one_try(fetch, monkeypatch):
+def test_unreachable_server_gives_one_message_and_one_attempt(fetch, monkeypatch):
     with closing(socket.socket()) as taken:
         taken.bind(("127.0.0.1", 0))
-        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"  # bound, but nobody listens
+        nowhere = f"http://127.0.0.1:{taken.getsockname()[1]}"  # bound, but not listening
         tries = []
         connect = socket.socket.connect
         monkeypatch.setattr(socket.socket, "connect", lambda self, to: tries.append(to) or connect(self, to))
@@ -201,14 +201,14 @@ def test_offline_is_one_message_and_one_try(fetch, monkeypatch):
     assert files_in(fetch.root) == {}
 
 
-def test_one_file_of_a_data_set(fetch):
+def test_fetch_of_one_file_of_a_data_set(fetch):
     manifest = head("town") + entry("a.csv", f"{fetch.at}/good") + entry("b.csv", f"{fetch.at}/good")
     assert fetch(manifest, "town/b.csv", "town/b.csv").code == 0
     assert set(files_in(fetch.root)) == {"town/b.csv"}
     assert len(fetch.server.asked) == 1
 
 
-def test_another_folder(fetch, monkeypatch, tmp_path):
+def test_fetch_into_another_folder(fetch, monkeypatch, tmp_path):
     monkeypatch.delenv("CROWDVEIL_DATA")
     manifest = head("town") + entry("a.csv", f"{fetch.at}/good")
     assert fetch(manifest, "town", "--to", str(tmp_path / "new" / "place")).code == 0
@@ -219,7 +219,7 @@ def test_another_folder(fetch, monkeypatch, tmp_path):
     assert "cannot be written" in done.message[0]
 
 
-def test_what_has_no_address_is_explained_and_checked(fetch):
+def test_file_without_address_is_explained_and_checked(fetch):
     manifest = head("town") + entry("by-hand.csv") + entry("a.csv", f"{fetch.at}/good")
     done = fetch(manifest, "town")
     assert done.code == 2
@@ -237,13 +237,13 @@ def test_what_has_no_address_is_explained_and_checked(fetch):
     assert "by-hand.csv: ok" in done.err
 
 
-def test_a_data_set_that_is_not_listed_is_explained(fetch):
+def test_data_set_without_checksums_is_explained(fetch):
     done = fetch(head("village"), "village")
     assert done.code == 2
     assert "no checksums are known. To get it: ask the mayor of the village" in done.message[0]
 
 
-def test_without_pooch_it_says_what_to_install(fetch, monkeypatch):
+def test_missing_pooch_gives_an_install_hint(fetch, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     done = fetch(head("town") + entry("a.csv", f"{fetch.at}/good"), "town")
     assert done.code == 2
@@ -251,7 +251,7 @@ def test_without_pooch_it_says_what_to_install(fetch, monkeypatch):
     assert files_in(fetch.root) == {}
 
 
-def test_a_file_in_rs_format_needs_pyreadr(fetch, monkeypatch):
+def test_file_in_r_format_needs_pyreadr(fetch, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyreadr", None)
     origin = hashlib.sha256(TEXT).hexdigest()
     text = entry("a.csv.gz", f"{fetch.at}/good", b"converted").replace(

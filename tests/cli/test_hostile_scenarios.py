@@ -1,4 +1,4 @@
-"""Scenarios from a stranger do nothing but what a scenario is for: no import, no call, no file but what is named."""
+"""Untrusted scenarios: no import, no call, and access to named files only."""
 
 import hashlib
 import json
@@ -72,7 +72,7 @@ CALLS = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A stranger's folder, where the user works, and one beside it that is none of the stranger's business."""
+    """The folder of an untrusted scenario as working directory, and the user's own folder beside it."""
     here, own = tmp_path / "sent", tmp_path / "own"
     for each in (here, own):
         each.mkdir()
@@ -88,7 +88,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def crowdveil(folder, monkeypatch, capfd):
-    """The command line in this process, with the stranger's modules where Python finds them."""
+    """The command line in this process, with the untrusted modules on the import path."""
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(sys, "path", sys.path.copy())
 
@@ -105,8 +105,8 @@ def crowdveil(folder, monkeypatch, capfd):
     return call
 
 
-def everything(folder):
-    """Hash every file of the stranger's and the user's, so that none is changed, added or lost."""
+def hash_files(folder):
+    """Hash every file of both folders, to detect changed, added or lost files."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
         for path in sorted(folder.parent.rglob("*"))
@@ -122,10 +122,10 @@ def sent(folder, mechanism):
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_class_named_in_a_scenario_is_not_imported_without_permission(folder, crowdveil, name):
+def test_plug_in_class_is_not_imported_without_permission(folder, crowdveil, name):
     file = sent(folder, CALLS[name])
     kind = CALLS[name].split('"')[1]
-    before, modules = everything(folder), set(sys.modules)
+    before, modules = hash_files(folder), set(sys.modules)
     overridden = ("run", "tiny", "--set", f'mechanisms.sampling.kind="{kind}"')
     for command in (("run", file), ("run", file, "--untrusted"), overridden):
         done = crowdveil(*command)
@@ -144,15 +144,15 @@ def test_a_class_named_in_a_scenario_is_not_imported_without_permission(folder, 
     for scenario in (file, scenarios.load(file), scenarios.Scenario.model_validate(scenarios.load(file).tables())):
         with pytest.raises(ScenarioError, match="allow_plugins=True"):
             run(scenario, out=folder / "out")
-    assert everything(folder) == before
+    assert hash_files(folder) == before
     package = kind.partition(":")[0].partition(".")[0]
     assert not [found for found in set(sys.modules) - modules if found.partition(".")[0] == package]
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if "module" not in name and "dotted" not in name])
-def test_with_permission_it_is_verified_before_it_is_called(folder, crowdveil, name):
+def test_permitted_plug_in_is_verified_before_it_is_called(folder, crowdveil, name):
     file = sent(folder, CALLS[name])
-    before = everything(folder)
+    before = hash_files(folder)
     for command in ("run", "scenarios check"):
         done = crowdveil(*command.split(), file, "--allow-plugins")
         assert done.returncode == 2
@@ -160,7 +160,7 @@ def test_with_permission_it_is_verified_before_it_is_called(folder, crowdveil, n
         assert "Traceback" not in done.stderr
     with pytest.raises(ScenarioError, match="must be a class of mechanisms"):
         run(file, allow_plugins=True)
-    assert everything(folder) == before
+    assert hash_files(folder) == before
 
 
 PLUG_IN = """
@@ -172,7 +172,7 @@ class Shy(RandomizedResponse):
 
 
 @pytest.mark.parametrize("how", ["flag", "variable", "python"])
-def test_with_permission_a_plug_in_runs_and_its_module_is_recorded(folder, crowdveil, monkeypatch, how):
+def test_permitted_plug_in_runs_and_its_module_is_recorded(folder, crowdveil, monkeypatch, how):
     (folder / f"shy_{how}.py").write_text(PLUG_IN)
     kind = f"shy_{how}:Shy"
     file = sent(folder, f'kind = "{kind}"\nshyness = 0.4')
@@ -195,7 +195,7 @@ def test_untrusted_and_allow_plugins_contradict_each_other(folder, crowdveil, mo
         done = crowdveil(*command, "tiny", "--allow-plugins", *([] if variable else ["--untrusted"]))
         assert done.returncode == 2
         assert "contradict" in done.stderr
-    monkeypatch.setenv("CROWDVEIL_ALLOW_PLUGINS", "1")  # of a server: --untrusted is stronger
+    monkeypatch.setenv("CROWDVEIL_ALLOW_PLUGINS", "1")  # set by an administrator: --untrusted takes precedence
     done = crowdveil("run", sent(folder, CALLS["a shell"]), *([] if variable else ["--untrusted"]))
     assert done.returncode == 2
     assert "its class would have to be imported" in done.stderr
@@ -239,7 +239,7 @@ def outside(folder, how):
         "data",
     ],
 )
-def test_reading_outside_is_named_and_with_untrusted_refused(folder, crowdveil, monkeypatch, how):
+def test_outside_file_is_named_and_with_untrusted_refused(folder, crowdveil, monkeypatch, how):
     monkeypatch.setenv("CROWDVEIL_DATA", str(folder / "data"))
     file, own = outside(folder, how)
     named = f"note: reads outside the scenario's folder and CROWDVEIL_DATA: {own.resolve()}\n"
@@ -250,7 +250,7 @@ def test_reading_outside_is_named_and_with_untrusted_refused(folder, crowdveil, 
         assert run(file).facts["files_outside"] == ["../own/nodes.csv"]
     read = scenarios.load(file)
     assert read.files_outside() == [own]
-    before = everything(folder)
+    before = hash_files(folder)
     for command in (("run", file), ("scenarios", "check", file)):
         done = crowdveil(*command, "--untrusted")
         assert done.returncode == 2
@@ -262,11 +262,11 @@ def test_reading_outside_is_named_and_with_untrusted_refused(folder, crowdveil, 
     monkeypatch.setenv("CROWDVEIL_UNTRUSTED", "1")
     for command in (("run", file), ("scenarios", "show", "--resolved", file), ("roads", "show", file)):
         assert crowdveil(*command).returncode == 2
-    assert everything(folder) == before
+    assert hash_files(folder) == before
 
 
 @unix
-def test_what_lies_inside_is_neither_named_nor_refused(folder, crowdveil, monkeypatch):
+def test_file_inside_the_folder_is_neither_named_nor_refused(folder, crowdveil, monkeypatch):
     file, _ = outside(folder, "a link in a folder")
     file.write_text(file.read_text().replace("links/nodes.csv", "nodes.csv"))
     done = crowdveil("scenarios", "check", file, "--untrusted")
@@ -281,7 +281,7 @@ def test_what_lies_inside_is_neither_named_nor_refused(folder, crowdveil, monkey
 
 
 def test_text_that_looks_like_a_path_is_not_read(folder):
-    """Names of places go into the report, and a file of that name is none of the scenario's files."""
+    """Cell names go into the report; a file of that name is not an input of the scenario."""
     secret = str(folder.parent / "own" / "precious.txt")
     cells = f'kind = "locations"\nfile = "nodes.csv"\ncrs = "EPSG:32618"\nnames = ["{secret}"]'
     cells += '\ncolumns = { name = "id", x = "x", y = "y" }'
@@ -303,7 +303,7 @@ def test_text_that_looks_like_a_path_is_not_read(folder):
         "data:set/../../own/nodes.csv",
     ],
 )
-def test_what_is_no_file_is_not_read(folder, crowdveil, monkeypatch, reference):
+def test_reference_that_is_no_file_is_not_read(folder, crowdveil, monkeypatch, reference):
     monkeypatch.setenv("CROWDVEIL_DATA", str(folder))
     grid = SCENARIO[SCENARIO.index('source = "grid"') : SCENARIO.index("[cells]")]
     (folder / "s.toml").write_text(SCENARIO.replace(grid, f'source = "geopackage"\npath = "{reference}"\n'))
@@ -318,9 +318,9 @@ def test_what_is_no_file_is_not_read(folder, crowdveil, monkeypatch, reference):
     "crs",
     ["+init={}:x", "+proj=utm +zone=33 +nadgrids={} +type=crs", "init={}:x", "+proj=pipeline +step +init=./{}:x"],
 )
-def test_a_coordinate_system_names_no_file(folder, crowdveil, crs):
+def test_crs_of_a_scenario_must_not_name_a_file(folder, crowdveil, crs):
     file, _ = outside(folder, "a path that goes up")
-    os.mkfifo(folder / "pipe")  # whoever opens it waits for ever
+    os.mkfifo(folder / "pipe")  # opening it would block forever
     text = file.read_text().replace("EPSG:32618", crs.format(folder / "pipe"))
     file.write_text(text)
     done = crowdveil("scenarios", "check", file)
@@ -329,8 +329,8 @@ def test_a_coordinate_system_names_no_file(folder, crowdveil, crs):
 
 
 @unix
-def test_the_coordinate_system_of_a_file_names_no_file(folder, crowdveil):
-    """Of each format that says it as text."""
+def test_crs_of_an_input_file_must_not_name_a_file(folder, crowdveil):
+    """For each format that gives the coordinate system as text."""
     os.mkfifo(folder / "pipe")
     crs = f"+init={folder / 'pipe'}:x"
     with pytest.raises(InputError, match="projParameter"):
@@ -406,12 +406,12 @@ def sumo_folder(folder, net):
     return folder
 
 
-def test_sumo_writes_nothing_that_its_files_ask_for(sumo_folder, crowdveil):
-    before = everything(sumo_folder)
+def test_sumo_writes_no_output_that_its_files_request(sumo_folder, crowdveil):
+    before = hash_files(sumo_folder)
     assert crowdveil("scenarios", "check", "s.toml").returncode == 0
     result = run("s.toml")
     assert result.facts["traffic_at_queries"][0]["departed"] > 0
-    assert everything(sumo_folder) == before
+    assert hash_files(sumo_folder) == before
     outside = [f"../own/{name}" for name in ("small.net.xml", "included.add.xml", "signs.xml")]
     assert result.facts["files_outside"] == outside
     [note] = [note for note in result.facts["traffic"]["notes"] if "not written" in note]
@@ -424,7 +424,7 @@ def test_sumo_writes_nothing_that_its_files_ask_for(sumo_folder, crowdveil):
 
 
 @pytest.mark.parametrize("where", ["a.add.xml", "r.rou.xml", "own/small.net.xml"])
-def test_sumo_connects_to_nobody(sumo_folder, where):
+def test_sumo_opens_no_connection_that_its_files_request(sumo_folder, where):
     file = sumo_folder.parent / where if where.startswith("own") else sumo_folder / where
     text = file.read_text()
     end = text.rindex("</")
@@ -436,7 +436,7 @@ def test_sumo_connects_to_nobody(sumo_folder, where):
 
 
 @unix
-def test_a_link_in_a_folder_of_recordings_is_refused(folder, crowdveil):
+def test_symbolic_link_in_a_folder_of_recordings_is_refused(folder, crowdveil):
     (folder / "recorded").mkdir()
     (folder / "recorded" / "one.csv").symlink_to(folder.parent / "own" / "precious.txt")
     text = SCENARIO.replace("[traffic]\nvehicles = 20", '[traffic]\nengine = "trace"\ntrace = "recorded"')
@@ -447,7 +447,7 @@ def test_a_link_in_a_folder_of_recordings_is_refused(folder, crowdveil):
     assert "traffic.trace[0]: must not lead outside" in done.stderr or "traffic.trace: must not lead" in done.stderr
 
 
-def test_what_depends_on_an_unchecked_plug_in_is_left_out_and_the_rest_checked(folder, crowdveil):
+def test_unchecked_plug_in_skips_only_checks_that_depend_on_it(folder, crowdveil):
     text = """
 [[mechanisms]]
 kind = "stranger.module:Two"

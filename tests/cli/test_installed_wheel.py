@@ -1,4 +1,4 @@
-"""A wheel, installed where the source tree is out of reach, runs the commands."""
+"""An installed wheel runs the commands without access to the source tree."""
 
 import importlib.util
 import json
@@ -32,7 +32,7 @@ def execute(*command, **options):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Build the wheel and install it alone; all other packages are those of this environment."""
+    """Build the wheel and install it alone; all other packages come from this environment."""
     if importlib.util.find_spec("hatchling") is None:
         pytest.skip("hatchling builds the wheel and is not installed: pip install 'crowdveil[dev]'")
     folder = tmp_path_factory.mktemp("installed")
@@ -43,7 +43,7 @@ def installed(tmp_path_factory):
     options = ("--no-deps", "--no-index", "--quiet")
     execute(sys.executable, "-m", "pip", "--python", bin_ / "python", "install", *options, wheel)
     paths = sysconfig.get_paths(vars={"base": folder / "venv", "platbase": folder / "venv"})
-    # A path in a .pth file is searched last, and the .pth files in it are not read: one of those names the source tree.
+    # A path in a .pth file is searched last, and .pth files inside it are not read: one of them names the source tree.
     theirs = {sysconfig.get_paths()[name] for name in ("purelib", "platlib")}
     Path(paths["purelib"], "others.pth").write_text("\n".join(theirs), encoding="utf-8")
     return bin_
@@ -51,12 +51,12 @@ def installed(tmp_path_factory):
 
 @pytest.fixture
 def call(installed, tmp_path):
-    """Call a program of the installation, in an empty folder and without the settings of this process."""
+    """Call a program of the installation, in an empty folder and without this process's environment variables."""
     named = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CROWDVEIL"))}
     return lambda name, *arguments: execute(installed / name, *arguments, cwd=tmp_path, env=named)
 
 
-def test_the_source_tree_is_out_of_reach(call, installed):
+def test_installation_does_not_import_the_source_tree(call, installed):
     code = "import json, sys, simulator as a, mechanisms as b, scenarios as c; "
     code += "print(json.dumps([sys.path, a.__file__, b.__file__, c.__file__]))"
     path, *modules = json.loads(call("python", "-c", code))
@@ -65,7 +65,7 @@ def test_the_source_tree_is_out_of_reach(call, installed):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_works(call, tmp_path, name):
+def test_installed_command_works(call, tmp_path, name):
     printed = call("crowdveil", *COMMANDS[name])
     assert printed.strip()
     if name == "run":

@@ -1,4 +1,4 @@
-"""`crowdveil plan`: a target in; a table, or JSON that holds, out."""
+"""`crowdveil plan`: from a target to a table or JSON whose sections are valid."""
 
 import json
 import math
@@ -29,7 +29,7 @@ def plan(monkeypatch, capfd):
 
 
 def tiny_with(section, tmp_path):
-    """The shipped tiny scenario with this section in the place of its mechanisms."""
+    """The shipped scenario `tiny` with this section in place of its mechanisms."""
     text = scenarios.source_text("tiny")
     path = tmp_path / "planned.toml"
     path.write_text(text[: text.index("[[mechanisms]]")] + section, encoding="utf-8")
@@ -49,7 +49,7 @@ def tiny_with(section, tmp_path):
     ],
     ids=["linked", "report", "released", "suppressed", "error", "queries"],
 )
-def test_json_is_whole_and_its_sections_are_scenarios(plan, target, tmp_path):
+def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
     done = plan(*CITY, *target, "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
@@ -82,7 +82,7 @@ def test_json_is_whole_and_its_sections_are_scenarios(plan, target, tmp_path):
         assert best["epsilon"] == min(finite)
 
 
-def test_what_was_planned_is_what_the_scenario_builds(plan, tmp_path):
+def test_planned_sections_build_mechanisms_that_meet_the_target(plan, tmp_path):
     done = plan(*CITY, "--epsilon", "1", "--delta", "0.02", "--json")
     checked = 0
     for made in json.loads(done.out)["plans"]:
@@ -93,7 +93,7 @@ def test_what_was_planned_is_what_the_scenario_builds(plan, tmp_path):
     assert checked > 12
 
 
-def test_the_table_says_why_not_and_which_is_best(plan):
+def test_table_gives_reasons_and_the_best_plan(plan):
     done = plan(*CITY, "--occupancy", "40", "--epsilon", "3")
     assert done.code == 0
     assert "Target: linked_reports with ε = 3, δ = 0" in done.out
@@ -106,7 +106,7 @@ def test_the_table_says_why_not_and_which_is_best(plan):
     assert "Best: " in only.out
 
 
-def test_a_search_cut_short_is_said_to_be(plan, monkeypatch):
+def test_truncated_search_is_reported(plan, monkeypatch):
     monkeypatch.setattr(search, "MOST", 60)
     arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_deniable", "--mechanism", "oue")
     assert "note anonymized_deniable: Its search was cut short after 60 candidates" in plan(*arguments).out
@@ -116,7 +116,7 @@ def test_a_search_cut_short_is_said_to_be(plan, monkeypatch):
     assert other["cut_short"] is None
 
 
-def test_nothing_meets_what_nothing_can(plan):
+def test_unreachable_target_gives_no_plan(plan):
     done = plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy")
     assert "No mechanism meets this target." in done.out
     found = json.loads(plan(*CITY, "--epsilon", "1", "--mechanism", "sampling_privacy", "--json").out)
@@ -145,7 +145,7 @@ def test_nothing_meets_what_nothing_can(plan):
         (("--population", "5", "--epsilon", "1"), ("--cells",)),
     ],
 )
-def test_a_mistake_is_one_message_and_exit_2(plan, arguments, words):
+def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, words):
     done = plan(*arguments)
     assert done.code == 2
     assert done.out == ""

@@ -1,4 +1,4 @@
-"""`crowdveil reproduce` as a user meets it: what is printed where, exit codes, files."""
+"""`crowdveil reproduce`: output streams, exit codes, files."""
 
 import json
 import math
@@ -17,7 +17,7 @@ KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
 
 @pytest.fixture
-def here(monkeypatch, capfd, tmp_path):
+def call_in_process(monkeypatch, capfd, tmp_path):
     """The command line in this process, in an empty folder and without data sets."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
@@ -32,24 +32,24 @@ def here(monkeypatch, capfd, tmp_path):
     return call
 
 
-def test_the_list_names_every_entry_and_computes_nothing(here, monkeypatch):
+def test_list_names_every_entry_and_computes_none(call_in_process, monkeypatch):
     def refuse(*, seed):
         raise AssertionError(f"computed with seed {seed}")
 
     for entry in ENTRIES:
         monkeypatch.setitem(entry.__dict__, "reproduce", refuse)
     for arguments in (("--list",), ()):
-        done = here(*arguments)
+        done = call_in_process(*arguments)
         assert done.returncode == 0
         for entry, line in zip(ENTRIES, done.stdout.splitlines(), strict=True):
             assert line.split()[:2] == [entry.name, entry.paper]
             assert line.endswith(entry.title)
-    assert "crowdveil reproduce NAME" in done.stderr  # the hint, where nothing was asked for
-    listed = json.loads(here("--list", "--json").stdout)
+    assert "crowdveil reproduce NAME" in done.stderr  # the hint that is printed if no entry is named
+    listed = json.loads(call_in_process("--list", "--json").stdout)
     assert listed == [{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in ENTRIES]
 
 
-def test_a_list_of_entries_imports_nothing_that_computes_them():
+def test_listing_entries_imports_no_heavy_library():
     script = (
         "import sys; from simulator.reproduction.entry import ENTRIES; "
         "print([name for name in ('plotly', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
@@ -58,8 +58,8 @@ def test_a_list_of_entries_imports_nothing_that_computes_them():
     assert done.stdout == "[]\n"
 
 
-def test_json_alone_on_standard_output(here, tmp_path):
-    done = here("sp-fig6", "--json")
+def test_json_is_the_only_standard_output(call_in_process, tmp_path):
+    done = call_in_process("sp-fig6", "--json")
     assert done.returncode == 0
     record = json.loads(done.stdout)
     assert set(record) == KEYS
@@ -70,37 +70,37 @@ def test_json_alone_on_standard_output(here, tmp_path):
     assert list(tmp_path.iterdir()) == [], "no page unless --out is given"
 
 
-def test_json_and_a_page(here, tmp_path):
-    done = here("sp-fig1", "--json", "--out", "pages/one.html")
+def test_json_and_a_page(call_in_process, tmp_path):
+    done = call_in_process("sp-fig1", "--json", "--out", "pages/one.html")
     assert json.loads(done.stdout)["name"] == "sp-fig1"
     assert (tmp_path / "pages" / "one.html").read_text().startswith("<!DOCTYPE html>")
     assert "pages/one.html" in done.stderr
 
 
-def test_a_table_and_the_page_in_runs(here, tmp_path):
-    done = here("sp-fig3")
+def test_default_output_is_a_table_and_a_page_in_runs(call_in_process, tmp_path):
+    done = call_in_process("sp-fig3")
     assert done.returncode == 0, "values that differ are findings, not failures"
     for words in ("differs", "agrees", "Found: ", "Page: runs/reproduce-sp-fig3.html"):
         assert words in done.stdout
     assert (tmp_path / "runs" / "reproduce-sp-fig3.html").is_file()
 
 
-def test_without_data_an_entry_is_skipped_and_says_why(here):
-    done = here("sp-fig2", "--json")
+def test_entry_without_its_data_is_skipped_with_the_reason(call_in_process):
+    done = call_in_process("sp-fig2", "--json")
     assert done.returncode == 0
     record = json.loads(done.stdout)
     assert record["rows"] == []
     assert "gowalla_nyc/gowalla_events.csv.gz" in record["skipped"]
     assert "CROWDVEIL_DATA" in record["skipped"]
-    words = " ".join(here("sp-fig2").stdout.split())
+    words = " ".join(call_in_process("sp-fig2").stdout.split())
     assert "Skipped: needs the file gowalla_nyc/gowalla_events.csv.gz" in words
 
 
 @pytest.mark.parametrize(
     ("name", "near"), [("sp-fg6", "sp-fig6"), ("SP-FIG6", "sp-fig6"), ("alp-scalling", "alp-scaling"), ("al", "all")]
 )
-def test_an_unknown_name_suggests_the_nearest(here, tmp_path, name, near):
-    done = here(name)
+def test_unknown_entry_name_suggests_the_nearest(call_in_process, tmp_path, name, near):
+    done = call_in_process(name)
     assert done.returncode == 2
     assert near in done.stderr
     assert repr(name) in done.stderr
@@ -109,19 +109,19 @@ def test_an_unknown_name_suggests_the_nearest(here, tmp_path, name, near):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_name_like_no_other_lists_them_all(here):
-    done = here("zzzzzz")
+def test_dissimilar_entry_name_lists_all_entries(call_in_process):
+    done = call_in_process("zzzzzz")
     assert done.returncode == 2
     assert "sp-sec1-sigma, " in done.stderr
 
 
-def test_a_place_that_cannot_be_written_is_named_before_anything_is_computed(here, tmp_path):
+def test_unwritable_output_path_is_named_before_computing(call_in_process, tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
-    os.mkfifo(tmp_path / "device")  # as /dev/full, which a page must not replace either
+    os.mkfifo(tmp_path / "device")  # like /dev/full, which a page must not replace
     places = (("folder", "but is a folder"), ("file/page.html", "is a file"), ("device", "but is a device"))
     for out, words in places:
-        done = here("sp-fig6", "--out", out)
+        done = call_in_process("sp-fig6", "--out", out)
         assert done.returncode == 2
         assert words in done.stderr
         assert out in done.stderr
@@ -129,31 +129,31 @@ def test_a_place_that_cannot_be_written_is_named_before_anything_is_computed(her
 
 
 @pytest.mark.parametrize("seed", ["-1", "half"])
-def test_a_seed_is_a_whole_number_from_0(here, seed):
-    done = here("sp-fig6", "--seed", seed)
+def test_seed_must_be_a_non_negative_integer(call_in_process, seed):
+    done = call_in_process("sp-fig6", "--seed", seed)
     assert done.returncode == 2
     assert "--seed" in done.stderr
 
 
-def test_the_seed_is_used(here):
-    one, same, other = (here("sp-fig4", "--json", "--seed", seed).stdout for seed in ("1", "1", "2"))
+def test_seed_changes_the_result(call_in_process):
+    one, same, other = (call_in_process("sp-fig4", "--json", "--seed", seed).stdout for seed in ("1", "1", "2"))
     assert one == same
     assert one != other
 
 
-def test_ctrl_c_ends_in_130_and_leaves_no_page(here, tmp_path, monkeypatch):
+def test_ctrl_c_exits_with_130_and_writes_no_page(call_in_process, tmp_path, monkeypatch):
     def interrupted(*, seed):
         raise KeyboardInterrupt(seed)
 
     (entry,) = command.find_entries("sp-fig6")
     monkeypatch.setitem(entry.__dict__, "reproduce", interrupted)
-    done = here("sp-fig6")
+    done = call_in_process("sp-fig6")
     assert done.returncode == 130
     assert "interrupted" in done.stderr
     assert not list(tmp_path.rglob("*.html"))
 
 
-def test_all_is_a_list_whatever_the_catalogue_holds(tmp_path, capfd):
+def test_all_gives_a_list_for_any_catalogue(tmp_path, capfd):
     rows = [Row("a", None, math.inf, None, "nothing printed")]
     entries = (
         Entry("one", "LQS", "First", lambda seed: Reproduction(rows=rows, findings=[f"seed {seed}"])),
@@ -171,8 +171,8 @@ def test_all_is_a_list_whatever_the_catalogue_holds(tmp_path, capfd):
         command.find_entries("tow", entries)
 
 
-def test_help(here):
-    done = here("--help")
+def test_help(call_in_process):
+    done = call_in_process("--help")
     assert done.returncode == 0
     for words in ("--list", "--json", "--seed", "--out"):
         assert words in done.stdout

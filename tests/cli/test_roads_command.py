@@ -1,4 +1,4 @@
-"""`crowdveil roads` as a user meets it: what it prints, what it writes, how it refuses."""
+"""`crowdveil roads`: printed output, written files, refusals."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ def test_show_prints_size_and_notes(crowdveil):
     assert "lanes are guessed, one for each 1800 vehicles/h" in done.stdout
 
 
-def test_set_changes_what_is_read(crowdveil):
+def test_set_changes_the_roads_that_are_read(crowdveil):
     done = crowdveil("roads", "show", "mine.toml", "--set", "roads.length_unit=miles")
     assert "51.5 km" in done.stdout
 
@@ -84,7 +84,7 @@ def test_set_changes_what_is_read(crowdveil):
         ("geoparquet", "out", 'source = "geoparquet"\npath = "out"'),
     ],
 )
-def test_what_is_exported_is_a_source_of_the_same_roads(crowdveil, folder, kind, path, roads):
+def test_exported_roads_are_read_back_unchanged(crowdveil, folder, kind, path, roads):
     done = crowdveil("roads", "export", "mine.toml", path, "--format", kind)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{path}: 3 nodes and 4 links written as {kind}\n"
@@ -108,7 +108,7 @@ def test_sumo_files_are_written_together(crowdveil, folder):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         pytest.param(("show", "nowhere"), "no scenario of this name", id="no scenario"),
         pytest.param(("export", "mine.toml", "out.shp", "--format", "geopackage"), "must end in .gpkg", id="suffix"),
@@ -118,11 +118,11 @@ def test_sumo_files_are_written_together(crowdveil, folder):
         pytest.param(("show", "mine.toml", "--set", "roads.length_unit=yards"), "roads.length_unit", id="unit"),
     ],
 )
-def test_mistakes_end_in_one_message_and_exit_code_2(crowdveil, folder, arguments, said):
+def test_invalid_arguments_give_one_message_and_exit_with_2(crowdveil, folder, arguments, message):
     before = sorted(folder.iterdir())
     done = crowdveil("roads", *arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(folder.iterdir()) == before
 

@@ -1,4 +1,4 @@
-"""Signals, closed pipes, full disks and removed directories: one line, the right exit code, nothing left behind."""
+"""Signals, closed pipes, full disks and removed directories: one message line, the right exit code, no leftovers."""
 
 import contextlib
 import os
@@ -14,8 +14,8 @@ CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
 FULL = Path("/dev/full")
 
 
-def ended(process, code, words, folder):
-    """Check how a process ended: its exit code, its one line, and that it left nothing."""
+def check_exit(process, code, words, folder):
+    """Check how a process ended: exit code, one message line, no leftovers."""
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == code, stderr
     assert "Traceback" not in stderr
@@ -38,7 +38,7 @@ def started(*arguments, cwd, **options):
 def signalled(number, after_s, *arguments, cwd):
     with started(*arguments, cwd=cwd) as process:
         caught = 0
-        while not caught >> (signal.SIGTERM - 1) & 1:  # before, Python itself starts
+        while not caught >> (signal.SIGTERM - 1) & 1:  # before that, Python itself starts
             time.sleep(0.005)
             status = Path(f"/proc/{process.pid}/status").read_text()
             caught = int(status.partition("SigCgt:")[2].split()[0], 16)
@@ -47,8 +47,8 @@ def signalled(number, after_s, *arguments, cwd):
         yield process
 
 
-def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
-    """Before any command is known: the process is stopped in the middle of its first imports."""
+def test_ctrl_c_during_import(tmp_path):
+    """Before any command is known: the process is interrupted during its first imports."""
     script = (
         "import builtins, os, signal; real = builtins.__import__\n"
         "def slow(name, *rest, **named):\n"
@@ -58,10 +58,10 @@ def test_ctrl_c_while_the_command_line_is_imported(tmp_path):
         "from simulator.cli import main; main()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-        ended(process, 130, "interrupted", tmp_path)
+        check_exit(process, 130, "interrupted", tmp_path)
 
 
-def test_an_exit_that_a_library_discards_is_repeated_but_not_while_cleaning_up(tmp_path):
+def test_swallowed_signal_is_raised_again_except_during_cleanup(tmp_path):
     script = (
         "import os, signal, time\n"
         "from simulator.cli.termination import one_line_exit\n"
@@ -74,13 +74,13 @@ def test_an_exit_that_a_library_discards_is_repeated_but_not_while_cleaning_up(t
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "cleaned up\n"
-        ended(process, 143, "terminated", tmp_path)
+        check_exit(process, 143, "terminated", tmp_path)
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="the device is Linux's")
 def test_a_full_standard_output(tmp_path):
     with FULL.open("w") as full, started("--version", cwd=tmp_path, stdout=full) as process:
-        ended(process, 2, "standard output", tmp_path / "here")
+        check_exit(process, 2, "standard output", tmp_path / "here")
 
 
 def test_a_closed_pipe(tmp_path):
@@ -88,18 +88,18 @@ def test_a_closed_pipe(tmp_path):
     os.close(reading)
     with started("--version", cwd=tmp_path, stdout=writing) as process:
         os.close(writing)
-        ended(process, 141, None, tmp_path / "here")
+        check_exit(process, 141, None, tmp_path / "here")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("after_s", [0.0, 0.1, 0.3, 0.6, 1.0, 2.0])
-def test_signals_at_any_moment(tmp_path, number, after_s):
+def test_signals_at_any_time(tmp_path, number, after_s):
     words = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
     endless = ("--set", "population.outside=200000", "--set", "population.answers=reports")
     endless += ("--set", "campaigns.stretch.queries=390")
     with signalled(number, after_s, "run", "highway", *endless, cwd=tmp_path) as process:
-        ended(process, 128 + number, words, tmp_path / "here")
+        check_exit(process, 128 + number, words, tmp_path / "here")
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -115,13 +115,13 @@ def test_sumo_ends_with_the_run(tmp_path, number):
         assert children, "SUMO runs"
         time.sleep(0.5)
         process.send_signal(number)
-        ended(process, 128 + number, {2: "interrupted", 15: "terminated"}[number], tmp_path / "here")
+        check_exit(process, 128 + number, {2: "interrupted", 15: "terminated"}[number], tmp_path / "here")
     assert not [child for child in children if Path(f"/proc/{child}").exists()]
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+def test_ignored_signal_stays_ignored(tmp_path):
     """As in a background job of a shell script, or after nohup."""
     command = ["sh", "-c", 'trap "" INT HUP; exec "$@"', "sh", *CROWDVEIL, "--version"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
@@ -139,7 +139,7 @@ def test_a_removed_working_directory(tmp_path):
     script = 'cd gone && rmdir ../gone && exec "$@"'
     command = ["sh", "-c", script, "sh", *CROWDVEIL, "run", "tiny"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
-        ended(process, 2, "working directory has been removed", tmp_path)
+        check_exit(process, 2, "working directory has been removed", tmp_path)
 
 
 @pytest.fixture
@@ -169,21 +169,21 @@ def full_disk(tmp_path):
 )
 def test_a_full_disk(tmp_path, full_disk, arguments):
     with started(*(word.format(full_disk) for word in arguments), cwd=tmp_path) as process:
-        ended(process, 2, str(full_disk), full_disk)
+        check_exit(process, 2, str(full_disk), full_disk)
 
 
 @pytest.mark.slow
-def test_a_template_that_does_not_fit(tmp_path, full_disk):
+def test_template_that_does_not_fit_on_the_disk(tmp_path, full_disk):
     with contextlib.suppress(OSError):
         (full_disk / "fill").write_bytes(bytes(100_000))
     with started("scenarios", "new", f"{full_disk}/mine.toml", cwd=tmp_path) as process:
-        ended(process, 2, "mine.toml: no space left", tmp_path / "here")
+        check_exit(process, 2, "mine.toml: no space left", tmp_path / "here")
     assert [path.name for path in full_disk.iterdir()] == ["fill"]
 
 
 @pytest.mark.slow
-def test_two_runs_started_together(tmp_path):
-    """Whichever finishes last replaces nothing: it is kept beside the other, and says so with exit code 2."""
+def test_two_concurrent_runs_are_both_kept(tmp_path):
+    """The one that finishes last replaces nothing: it is kept under another name and reports this with exit code 2."""
     together = [started("run", "tiny", "--out", "mine", cwd=tmp_path) for _ in range(2)]
     errors = [process.communicate(timeout=200)[1] for process in together]
     assert sorted(process.returncode for process in together) == [0, 2], errors
@@ -193,7 +193,7 @@ def test_two_runs_started_together(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_killed_while_it_is_written_is_cleared_by_the_next(tmp_path):
+def test_leftover_of_a_killed_run_is_removed_by_the_next(tmp_path):
     place = tmp_path / "here" / "r"
     place.mkdir(parents=True)
     (place / "run.json").write_text("earlier")

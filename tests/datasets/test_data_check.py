@@ -1,4 +1,4 @@
-"""What lies in a data set's folder is compared with the manifest: right, missing, different, unlisted."""
+"""Files in a data set's folder compared with the manifest: ok, missing, different, unlisted."""
 
 import gzip
 import hashlib
@@ -35,7 +35,7 @@ KNOWN = town(data_file("plain.csv"), data_file("deep/packed.csv.gz"))
 
 @pytest.fixture
 def there(tmp_path):
-    """Both files, as they should be."""
+    """Both files, correct."""
     (tmp_path / "town" / "deep").mkdir(parents=True)
     (tmp_path / "town" / "plain.csv").write_bytes(TEXT)
     (tmp_path / "town" / "deep" / "packed.csv.gz").write_bytes(gzip.compress(TEXT))
@@ -46,20 +46,20 @@ def states(root):
     return [(check.name, check.state) for check in check_data_set(KNOWN, root)]
 
 
-def test_all_is_right(there):
+def test_correct_files_are_ok(there):
     assert states(there) == [("plain.csv", "ok"), ("deep/packed.csv.gz", "ok")]
 
 
-def test_any_gzip_of_the_same_contents_is_right(there):
+def test_any_gzip_of_the_same_contents_is_ok(there):
     (there / "town" / "deep" / "packed.csv.gz").write_bytes(gzip.compress(TEXT, compresslevel=0, mtime=7))
     assert states(there)[1] == ("deep/packed.csv.gz", "ok")
 
 
-def test_nothing_is_there(tmp_path):
+def test_absent_files_are_missing(tmp_path):
     assert states(tmp_path) == [("plain.csv", "missing"), ("deep/packed.csv.gz", "missing")]
 
 
-def test_a_file_that_differs_says_what_was_expected_and_found(there):
+def test_changed_file_message_has_expected_and_found_checksums(there):
     (there / "town" / "plain.csv").write_bytes(b"a,b\n1,3\n")
     check, _ = check_data_set(KNOWN, there)
     assert check.state == "differs"
@@ -80,7 +80,7 @@ def test_a_file_that_differs_says_what_was_expected_and_found(there):
     ],
     ids=["cut", "plain", "empty", "junk", "short", "long"],
 )
-def test_a_broken_gzip_differs(there, broken, words):
+def test_damaged_gzip_differs(there, broken, words):
     path = there / "town" / "deep" / "packed.csv.gz"
     path.write_bytes(broken(path.read_bytes()))
     check = check_data_set(KNOWN, there)[1]
@@ -88,7 +88,7 @@ def test_a_broken_gzip_differs(there, broken, words):
     assert words in check.detail
 
 
-def test_a_bomb_is_not_unpacked(there, monkeypatch):
+def test_decompression_bomb_is_not_read_whole(there, monkeypatch):
     path = there / "town" / "deep" / "packed.csv.gz"
     path.write_bytes(gzip.compress(b"0" * 200_000_000, compresslevel=1))
     seen = []
@@ -98,7 +98,7 @@ def test_a_bomb_is_not_unpacked(there, monkeypatch):
     assert sum(seen) < 4_000_000
 
 
-def test_a_file_that_was_not_compressed_gets_a_hint(there):
+def test_uncompressed_file_gets_a_hint(there):
     path = there / "town" / "deep" / "packed.csv.gz"
     path.rename(path.with_name("packed.csv"))
     missing, unlisted = check_data_set(KNOWN, there)[1:]
@@ -106,13 +106,13 @@ def test_a_file_that_was_not_compressed_gets_a_hint(there):
     assert "compress it with gzip" in missing.detail
 
 
-def test_extra_files_are_unlisted_and_hidden_ones_are_none_of_our_business(there):
+def test_extra_files_are_unlisted_and_hidden_ones_ignored(there):
     (there / "town" / "notes.txt").touch()
     (there / "town" / ".DS_Store").touch()
     assert states(there)[2:] == [("notes.txt", "unlisted")]
 
 
-def test_the_folder_of_data_sets(monkeypatch, tmp_path):
+def test_data_folder_comes_from_the_environment(monkeypatch, tmp_path):
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
     with pytest.raises(InputError, match="is not set"):
         data_root()

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds, a loader reads it or says in its own words that it cannot."""
+"""For any file content a loader returns a table or raises an InputError."""
 
 import gzip
 
@@ -70,21 +70,21 @@ def broken(draw, whole):
 @pytest.mark.parametrize("loader", FILES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_only_our_own_error(loader, data, tmp_path):
+def test_damaged_files_raise_only_input_errors(loader, data, tmp_path):
     whole, name = FILES[loader]
     path = tmp_path / name
     path.write_bytes(data.draw(broken(whole)))
     try:
         frame, notes = reader_of(loader)(path)
     except InputError as error:
-        told = all(name in fault for fault in error.faults)
+        handled = all(name in fault for fault in error.faults)
     else:
-        told = len(frame.columns) > 1 and all(isinstance(note, str) for note in notes)
-    assert told
+        handled = len(frame.columns) > 1 and all(isinstance(note, str) for note in notes)
+    assert handled
 
 
 @pytest.mark.parametrize("loader", [name for name in FILES if FILES[name][1].endswith((".csv", ".txt"))])
-def test_a_gzip_cut_short_or_none(loader, tmp_path):
+def test_truncated_gzip_raises_an_input_error(loader, tmp_path):
     whole, name = FILES[loader]
     path = tmp_path / f"{name}.gz"
     packed = gzip.compress(whole)
@@ -95,7 +95,7 @@ def test_a_gzip_cut_short_or_none(loader, tmp_path):
 
 
 @pytest.mark.parametrize("loader", FILES)
-def test_a_file_that_is_not_there_or_is_a_folder(loader, tmp_path):
+def test_missing_file_or_folder_raises_an_input_error(loader, tmp_path):
     for path in (tmp_path / FILES[loader][1], tmp_path):
         with pytest.raises(InputError, match=path.name):
             reader_of(loader)(path)

@@ -1,4 +1,4 @@
-"""Loaders on files made up for a test: every known defect by its rule, every wrong row by its number."""
+"""Loaders on synthetic files: each known defect by its rule, each invalid row by its number."""
 
 import gzip
 
@@ -50,7 +50,7 @@ def test_check_ins(read):
     assert notes == []
 
 
-def test_check_ins_that_are_repeated_and_places_that_move(read):
+def test_duplicate_check_ins_and_moved_places_are_cleaned(read):
     at = "1\t2010-10-12T00:0{}:00Z\t{}\t-73.7\t5\n"
     text = at.format(1, 40.61) + at.format(2, 40.6) + at.format(3, 40.6) + at.format(2, 40.6) + at.format(4, 40.61)
     frame, notes = read("check_ins", text)
@@ -83,7 +83,7 @@ def test_check_ins_that_are_repeated_and_places_that_move(read):
     ],
     ids=range(10),
 )
-def test_check_ins_that_are_none(read, row, words):
+def test_invalid_check_ins_are_refused(read, row, words):
     with pytest.raises(InputError) as caught:
         read("check_ins", f"1\t2010-10-12T00:21:28Z\t40.6\t-73.7\t5\n{row}\n1\t2010-10-12T00:21:28Z\t40.6\t-73.7\t5\n")
     assert words in str(caught.value)
@@ -97,14 +97,14 @@ def test_check_ins_with_a_header(read):
         read("check_ins", "user,time,lon,lat\n3,2024-05-01T08:00:00Z,3,51\n")
 
 
-def test_places_may_have_quotation_marks(read):
+def test_place_names_may_contain_quotation_marks(read):
     frame, _ = read("places", '5\tJoe\'s "Diner\t40.6\t-73.7\n6\t"Bar\t40.6\t-73.7\n')
     assert frame["name"].tolist() == ["Joe's \"Diner", '"Bar']
     with pytest.raises(InputError, match="row 2: place must be unique"):
         read("places", "5\ta\t40.6\t-73.7\n5\tb\t40.6\t-73.7\n")
 
 
-def test_counts_of_a_station_with_two_rows_an_hour(read):
+def test_two_rows_per_station_and_hour_are_merged(read):
     text = PEMS + pems_row(hour=1, flow=7, days=16) + pems_row(hour=1, flow=8, days=40, lanes=5)
     text += pems_row(hour=0, flow=5, days=30) + pems_row(hour=0, flow=6, days=30, lanes=5)
     text += pems_row(hour=2, flow=1, days=30) + pems_row(hour=2, flow=2, days=30)
@@ -150,7 +150,7 @@ def test_counts_by_period_are_in_the_order_of_the_day(read):
     ],
     ids=range(8),
 )
-def test_counts_that_are_none(read, text, words):
+def test_invalid_counts_are_refused(read, text, words):
     with pytest.raises(InputError) as caught:
         read("counts", text)
     assert words in str(caught.value)
@@ -159,7 +159,7 @@ def test_counts_that_are_none(read, text, words):
 FIVE = "5 Minutes,Lane 1 Flow (Veh/5 Minutes),# Lane Points,% Observed\n"
 
 
-def test_five_minutes_are_written_day_first_behind_a_byte_order_mark(read):
+def test_five_minute_file_has_day_first_dates_and_a_byte_order_mark(read):
     rows = "04/01/2016 0:00,12,1,100\n04/01/2016 0:05,13,1,50\n13/01/2016 0:00,14,1,100\n"
     frame, notes = read("five_minutes", BOM + (FIVE + rows).encode())
     assert frame["time"].tolist() == list(pd.to_datetime(["2016-01-04 00:00", "2016-01-04 00:05", "2016-01-13 00:00"]))
@@ -181,7 +181,7 @@ def test_five_minutes_are_written_day_first_behind_a_byte_order_mark(read):
     ],
     ids=range(4),
 )
-def test_five_minutes_that_are_none(read, row, words):
+def test_invalid_five_minute_rows_are_refused(read, row, words):
     with pytest.raises(InputError) as caught:
         read("five_minutes", f"{FIVE}04/01/2016 0:00,12,1,100\n{row}\n")
     assert words in str(caught.value)

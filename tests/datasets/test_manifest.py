@@ -1,4 +1,4 @@
-"""The manifest is complete and strict: every file is pinned, described, and read by a loader that there is."""
+"""The manifest is complete and strict: every file is pinned, described, and read by an existing loader."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def read(tmp_path, text):
     return read_manifest(path)
 
 
-def test_it_holds_every_data_set():
+def test_manifest_lists_every_data_set():
     manifest = read_manifest()
     held = {known.folder: len(known.files) for known in manifest}
     assert held == {
@@ -68,7 +68,7 @@ def test_it_holds_every_data_set():
     }
 
 
-def test_addresses_are_pinned_to_a_commit_that_the_origin_names():
+def test_addresses_are_pinned_to_the_commit_of_the_origin():
     for known in read_manifest():
         for file in known.fetchable:
             parts = re.fullmatch(r"https://raw\.githubusercontent\.com/([\w.-]+/[\w.-]+)/([0-9a-f]{40})/(.+)", file.url)
@@ -78,7 +78,7 @@ def test_addresses_are_pinned_to_a_commit_that_the_origin_names():
             assert path == file.origin_path
 
 
-def test_what_has_no_address_says_where_else_it_comes_from():
+def test_files_without_address_have_other_instructions():
     without = [(k, f) for k in read_manifest() if k.folder != "samples" for f in k.files if f.url is None]
     assert {f"{known.folder}/{file.name}" for known, file in without} == {
         "osm_extracts/Helsinki.osm.pbf",
@@ -91,25 +91,29 @@ def test_what_has_no_address_says_where_else_it_comes_from():
         assert file.origin is not None or "sumo -n" in known.how_to_obtain
 
 
-def test_every_loader_is_there_and_used():
+def test_every_loader_exists_and_is_used():
     used = {file.loader for known in read_manifest() for file in known.files} - {None}
     assert used == set(LOADERS)
     assert all(callable(reader_of(loader)) for loader in LOADERS)
 
 
-def test_messages_of_scenarios_say_the_same():
+def test_scenario_messages_agree_with_the_manifest():
     for known in read_manifest():
-        told = data_set(known.folder)
-        assert (told.title, told.licence, told.obtain) == (known.title, known.licence, known.how_to_obtain)
-        assert list(told.files) == known.names
+        described = data_set(known.folder)
+        assert (described.title, described.licence, described.obtain) == (
+            known.title,
+            known.licence,
+            known.how_to_obtain,
+        )
+        assert list(described.files) == known.names
 
 
-def test_no_file_is_described_twice():
+def test_no_file_is_listed_twice():
     sums = [file.sha256 for known in read_manifest() for file in known.files]
     assert len(set(sums)) == len(sums) > 60
 
 
-def test_a_small_one(tmp_path):
+def test_minimal_manifest(tmp_path):
     known = read(tmp_path, SET + FILE).data_set("town")
     assert known.file("a.csv.gz").rows == 1
     assert known.fetchable == ()
@@ -146,7 +150,7 @@ def test_a_small_one(tmp_path):
     ],
     ids=range(21),
 )
-def test_what_is_wrong_is_said_with_its_place(tmp_path, old, new, words):
+def test_manifest_fault_names_its_location(tmp_path, old, new, words):
     text = SET + FILE
     assert old in text
     with pytest.raises(InputError) as caught:
@@ -155,6 +159,6 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, old, new, words):
     assert str(tmp_path / "manifest.toml") in str(caught.value)
 
 
-def test_a_manifest_that_is_not_there(tmp_path):
+def test_missing_manifest_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match="cannot be read as a manifest"):
         read_manifest(tmp_path / "none.toml")

@@ -1,4 +1,4 @@
-"""Loaders of sensors, patients, roads, traces and SUMO's files, on files made up for a test."""
+"""Loaders of sensors, patients, roads, traces and SUMO files, on synthetic files."""
 
 import gzip
 
@@ -25,7 +25,7 @@ def read(tmp_path):
     return call
 
 
-def test_sensors_of_three_kinds(read):
+def test_three_sensor_file_formats_are_read(read):
     kinds = (
         "400001,37.36,-121.9\n400017,37.25,-121.94\n",
         "index,sensor_id,latitude,longitude\n0,400001,37.36,-121.9\n1,400017,37.25,-121.94\n",
@@ -42,7 +42,7 @@ def test_sensors_of_three_kinds(read):
         read("sensors", "latitude,longitude\n37.36,-121.9\n")
 
 
-def test_distances_with_a_header_or_without(read):
+def test_sensor_distances_with_or_without_header(read):
     with_header, notes = read("sensor_distances", "from,to,cost\n1,2,3.5\n1,2,3.5\n2,1,3.5\n")
     assert notes == ["1 rows equal to an earlier one, left out"]
     without, _ = read("sensor_distances", "1,2,3.5\n2,1,3.5\n")
@@ -54,7 +54,7 @@ PATIENT = "event,age,menopause,tumor-size,inv-nodes,node-caps,deg-malig,breast,b
 ONE = "recurrence-events,30-39,premeno,5-9,0-2,?,3,left,left_low,no\n"
 
 
-def test_patients_are_grouped_and_kept_though_alike(read):
+def test_equal_patients_are_kept_and_values_grouped(read):
     frame, notes = read("patients", PATIENT + ONE + ONE, "a.data")
     assert len(frame) == 2
     assert notes == ["2 values are not known"]
@@ -87,13 +87,13 @@ def test_patients_are_grouped_and_kept_though_alike(read):
     ],
     ids=range(8),
 )
-def test_patients_that_are_none(read, text, name, words):
+def test_invalid_patients_are_refused(read, text, name, words):
     with pytest.raises(InputError) as caught:
         read("patients", text, name)
     assert words in str(caught.value)
 
 
-def test_drive_edges_drive_at_the_speed_that_was_meant(read):
+def test_drive_edges_use_the_posted_speed(read):
     head = "src,dst,osm_src,osm_dst,length,highway,maxspeed,lanes,oneway,speed_kph,free_flow_time_s,capacity_vph\n"
     rows = "1,2,10,20,160.9344,primary,25.0,2,False,25,23,3600\n2,1,20,10,100,residential,,1,True,36,10,1800\n"
     frame, notes = read("drive_edges", head + rows)
@@ -108,7 +108,7 @@ def test_drive_edges_drive_at_the_speed_that_was_meant(read):
         read("drive_edges", head + rows.replace("True", "yes"))
 
 
-def test_a_trip_that_leaves_new_york_is_left_out(read):
+def test_trip_that_leaves_new_york_is_dropped(read):
     def trip(*points):
         stamps = [10.0 * place for place in range(len(points))]
         return {"vendor": 0, "path": [list(point) for point in points], "timestamps": stamps}
@@ -120,7 +120,7 @@ def test_a_trip_that_leaves_new_york_is_left_out(read):
     assert notes == ["trips that leave New York City, left out: trip 3 (2 points)"]
 
 
-def test_traces_have_dates_where_the_file_has(read):
+def test_traces_have_dates_if_the_file_has_them(read):
     frame, _ = read("traces", "37.75 -122.39 0 1211033530\n37.76 -122.38 1 1211033630\n", "new_cab.txt")
     assert frame["vehicle"].tolist() == ["cab", "cab"]
     assert frame["time"].tolist() == list(pd.to_datetime([1211033530, 1211033630], unit="s", utc=True))
@@ -131,7 +131,7 @@ def test_traces_have_dates_where_the_file_has(read):
         read("traces", "time,vehicle,lon\n0,a,11\n")
 
 
-def test_gmns_names_cut_short_are_restored(read):
+def test_truncated_gmns_column_names_are_restored(read):
     text = BOM + b"link_id,from_node_,to_node_id,length,facility_t,name\n1,7,8,12.5, ,\n"
     frame, notes = read("gmns_table", text)
     assert list(frame.columns) == ["link_id", "from_node_id", "to_node_id", "length", "facility_type", "name"]
@@ -166,6 +166,6 @@ def test_vehicles_and_trips_of_sumo(read):
 
 
 @pytest.mark.parametrize("loader", ["tntp_links", "tntp_nodes", "tntp_trips", "tntp_flow", "sumo_links", "osm_roads"])
-def test_a_reader_of_another_room_speaks_as_this_one(read, loader):
+def test_loaders_from_other_modules_raise_input_errors(read, loader):
     with pytest.raises(InputError, match="junk"):
         read(loader, b"\x00\x01junk", "junk.osm" if loader == "osm_roads" else "junk.xml")

@@ -1,4 +1,4 @@
-"""The real data sets, where they are: rows as the manifest has them, and every known defect by its rule."""
+"""The real data sets, if available: row numbers as in the manifest, and each known defect by its rule."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def need(folder, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "name"), TABLES, ids=[f"{folder}/{name}" for folder, name in TABLES])
-def test_rows_are_those_of_the_manifest(folder, name):
+def test_row_numbers_equal_those_of_the_manifest(folder, name):
     need(folder, name)
     file = read_manifest().data_set(folder).file(name)
     frame = load(folder, file=name)
@@ -79,7 +79,7 @@ def test_pems(district, nowhere):
     need("pems_typical_weekday", name)
     frame = load("pems_typical_weekday", file=name)
     assert not frame.duplicated(["station", "hour"]).any()
-    # All 23 rows without coordinates of district 5 are the ones observed on fewer days of two.
+    # All 23 rows without coordinates of district 5 are the ones observed on fewer days of the two.
     assert frame["lon"].isna().sum() == nowhere
     if district == "04":
         days = frame[frame["type"] == "ML"].groupby("station")["vehicles"].sum()
@@ -87,7 +87,7 @@ def test_pems(district, nowhere):
         assert frame[frame["station"] == 400331]["lanes"].unique().tolist() == [5]
 
 
-def test_five_minutes_of_weekdays():
+def test_five_minute_counts_cover_weekdays():
     need("pems_5min_one_station", "train.csv")
     frame = load("pems_5min_one_station")
     assert frame["time"].dt.date.nunique() == 27
@@ -128,14 +128,14 @@ def test_breast_cancer():
     assert both[0].equals(both[1])
 
 
-def test_cabs_one_under_another():
+def test_cab_traces_are_concatenated():
     need("sf_cabspotting", "new_ugthfu.txt.gz")
     frame = load("sf_cabspotting")
     assert frame["vehicle"].value_counts().to_dict() == {"abboip": 23_495, "aiwalb": 21_241, "ugthfu": 18_317}
     assert (frame.groupby("vehicle", sort=False)["time"].diff().dropna() > pd.Timedelta(0)).all()
 
 
-def test_manhattan_at_the_speed_of_its_signs():
+def test_manhattan_speeds_are_the_posted_limits():
     need("osm_drive_graphs", "manhattan_edges.csv.gz")
     frame = load("osm_drive_graphs")
     assert frame["speed_mps"].value_counts().index[0] == pytest.approx(25 * 0.44704)
@@ -144,7 +144,7 @@ def test_manhattan_at_the_speed_of_its_signs():
     assert set(frame["from_node"]) | set(frame["to_node"]) <= set(nodes["node"])
 
 
-def test_totals_of_the_test_problems():
+def test_totals_of_the_tntp_test_problems():
     need("tntp", "SiouxFalls/SiouxFalls_trips.tntp")
     for name, total in (("SiouxFalls/SiouxFalls", 360_600), ("Anaheim/Anaheim", 104_694.4)):
         assert load("tntp", file=f"{name}_trips.tntp")["trips"].sum() == pytest.approx(total, abs=0.01)
@@ -158,7 +158,7 @@ def test_totals_of_the_test_problems():
     assert np.allclose(text, points, atol=1e-5)
 
 
-def test_a_file_that_is_not_the_manifests_is_read_and_said_to_be_another(tmp_path, monkeypatch):
+def test_file_that_differs_from_the_manifest_is_read_with_a_note(tmp_path, monkeypatch):
     need("pems_sensors", "PEMS04_distance.csv")
     whole = (ROOT / "pems_sensors" / "PEMS04_distance.csv").read_text()
     (tmp_path / "pems_sensors").mkdir()
@@ -170,7 +170,7 @@ def test_a_file_that_is_not_the_manifests_is_read_and_said_to_be_another(tmp_pat
 
 
 @pytest.mark.slow
-def test_floating_cars_can_be_made_again_as_the_page_says(tmp_path):
+def test_floating_car_data_are_reproduced_by_the_documented_commands(tmp_path):
     need("sumo_fcd", "acosta_fcd_0_1800_10s.csv.gz")
     need("sumo", "acosta/acosta.rou.xml.gz")
     sumo = pytest.importorskip("sumo", reason="making floating cars needs eclipse-sumo")

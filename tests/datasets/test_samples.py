@@ -1,4 +1,4 @@
-"""The samples: made anew they are the same, they need no CROWDVEIL_DATA, and every one can be read and run."""
+"""The samples: reproducible, independent of CROWDVEIL_DATA, and each can be read and run."""
 
 import hashlib
 import runpy
@@ -25,7 +25,7 @@ def _no_data(monkeypatch):
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
 
 
-def test_they_are_what_the_script_makes(tmp_path):
+def test_samples_equal_the_output_of_the_script(tmp_path):
     subprocess.run([sys.executable, ROOT / "data" / "make_samples.py", tmp_path], check=True)
     made = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {name: hashlib.sha256(text).hexdigest() for name, text in made.items()} == {
@@ -36,7 +36,7 @@ def test_they_are_what_the_script_makes(tmp_path):
 
 
 @pytest.mark.parametrize("name", SAMPLES.names)
-def test_each_is_read_to_a_table(name):
+def test_each_sample_is_read_to_a_table(name):
     file = SAMPLES.file(name)
     frame = load("samples", file=name)
     assert len(frame) == (12 if name.endswith("trips.tntp") else file.rows)
@@ -44,7 +44,7 @@ def test_each_is_read_to_a_table(name):
     assert not any("manifest" in note for note in frame.attrs["notes"])
 
 
-def test_cars_drive_at_the_speed_they_say():
+def test_sample_cars_drive_at_their_stated_speed():
     make = runpy.run_path(str(ROOT / "data" / "make_samples.py"))
     cars = load("samples", file="cars.fcd.xml")
     assert cars["vehicle"].nunique() == 10
@@ -59,7 +59,7 @@ def test_cars_drive_at_the_speed_they_say():
     assert straight.max() == pytest.approx(100, abs=0.5)
 
 
-def test_a_reference_needs_no_variable():
+def test_sample_reference_needs_no_environment_variable():
     assert scenarios.locate("data:samples/taxis.csv") == samples_path() / "taxis.csv"
     assert scenarios.locate("data:samples/gmns", "folder") == samples_path() / "gmns"
     for wrong in ("data:samples/none.csv", "data:samples/../manifest.toml", "data:samples"):
@@ -67,7 +67,7 @@ def test_a_reference_needs_no_variable():
             scenarios.locate(wrong)
 
 
-def test_a_folder_of_the_users_own_of_that_name_is_still_found(tmp_path, monkeypatch):
+def test_user_folder_named_samples_is_still_found(tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     (tmp_path / "samples").mkdir()
     for name in ("mine.csv", "taxis.csv"):
@@ -76,7 +76,7 @@ def test_a_folder_of_the_users_own_of_that_name_is_still_found(tmp_path, monkeyp
     assert scenarios.locate("data:samples/taxis.csv") == samples_path() / "taxis.csv"
 
 
-def test_the_wheel_has_them_where_they_are_looked_for():
+def test_wheel_contains_the_samples_at_the_expected_path():
     included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     places = {Path(source).name: target for source, target in included["force-include"].items()}
     assert places == {"manifest.toml": "scenarios/manifest.toml", "samples": "scenarios/samples"}

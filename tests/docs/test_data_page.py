@@ -1,4 +1,4 @@
-"""docs/data.md agrees with the manifest and the loaders, and what it says one can run, runs."""
+"""docs/data.md agrees with the manifest and the loaders, and its examples run."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ ROWS = {
 }
 
 
-def test_it_says_what_the_manifest_says():
+def test_page_agrees_with_the_manifest():
     assert renewed(PAGE, read_manifest()) == PAGE, "run python -m simulator.datasets.docs_generator docs/data.md"
     for known in read_manifest():
         assert f"\n### {known.folder}\n" in PAGE
@@ -31,7 +31,7 @@ def test_it_says_what_the_manifest_says():
             assert words == "none" or words in PAGE
 
 
-def test_a_page_without_a_place_for_it():
+def test_page_without_marker_line_is_refused():
     with pytest.raises(InputError, match="must have a line"):
         renewed("# Data\n", read_manifest())
 
@@ -41,21 +41,21 @@ def test_every_loader_has_its_row():
 
 
 @pytest.mark.parametrize("name", read_manifest().data_set("samples").names)
-def test_columns_are_those_of_the_table(name):
+def test_documented_columns_include_those_of_the_samples(name):
     loader = read_manifest().data_set("samples").file(name).loader
     named = re.findall(r"`(\w+)`", ROWS[loader])
     if named:
         assert set(load("samples", file=name).columns) <= set(named)
 
 
-def test_the_python_example_works(monkeypatch, capsys):
+def test_python_example_runs(monkeypatch, capsys):
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
     (example,) = (block for block in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL) if block[0] != "#")
     exec(compile(example, "docs/data.md", "exec"), {})  # noqa: S102  # our own page
     assert "made up for crowdveil" in capsys.readouterr().out
 
 
-def test_what_can_be_run_runs(tmp_path, monkeypatch):
+def test_example_scenarios_run(tmp_path, monkeypatch):
     monkeypatch.delenv("CROWDVEIL_DATA", raising=False)
     assert len(SCENARIOS) == 3
     for text in SCENARIOS:

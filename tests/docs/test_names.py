@@ -27,7 +27,7 @@ def exists(dotted: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_what_a_page_names_exists(page):
+def test_names_in_documentation_exist(page):
     text = page.read_text(encoding="utf-8")
     names = {name for name in DOTTED.findall(text) if not KEY_PATH.search(name)}
     assert not sorted(name for name in names if not exists(name))

@@ -1,4 +1,4 @@
-"""What the README says a user can type, a user can type."""
+"""Every command in the README works as written."""
 
 import os
 import re
@@ -18,10 +18,10 @@ TEST_COMMAND = "<!-- test command -->"
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_every_command_works_as_typed_in_order_on_a_fresh_clone(tmp_path):
-    """All of it but what installs: for that, this environment with the clone in front stands in.
+def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
+    """All commands except installation, for which this environment with the clone first on its path is used.
 
-    The test command is left out too, since it would run this test; continuous integration runs it as typed.
+    The test command is also left out, since it would run this test; continuous integration runs it as written.
     """
     clone, path = tmp_path / "clone", tmp_path / "bin"
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
@@ -48,30 +48,30 @@ def test_every_command_works_as_typed_in_order_on_a_fresh_clone(tmp_path):
     assert (clone / "runs" / "latest" / "report.html").is_file()
 
 
-def test_the_scenarios_it_lists_are_those_shipped():
+def test_listed_scenarios_are_the_shipped_ones():
     listed = set(re.findall(r"^\| `([\w-]+)` \|", README, flags=re.MULTILINE))
     assert {shipped.name for shipped in scenarios.shipped()} <= listed
 
 
-def test_links_lead_somewhere():
+def test_links_have_existing_targets():
     for page in [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("benchmarks/*.md")]:
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             assert target.startswith("http") or (page.parent / target).exists(), (page.name, target)
 
 
-def test_the_version_is_one():
+def test_version_is_in_the_changelog():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"## {project['version']}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_what_was_tested_is_pinned():
+def test_every_dependency_is_pinned():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = {
         line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()
     }
     for requirement in project["dependencies"] + project["optional-dependencies"]["dev"]:
         if requirement.startswith(f"{project['name']}["):
-            continue  # an extra of our own
+            continue  # an extra of this project
         name, bound = re.match(r"([\w-]+)(\[\w+\])?(>=.+)?", requirement).group(1, 3)
         assert bound, f"{name} has no lower bound"
         assert name.lower() in pinned, f"{name} is not pinned"

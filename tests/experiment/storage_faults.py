@@ -1,7 +1,7 @@
 """Writing of a run directory interrupted at every step: `python tests/experiment/storage_faults.py docs/files.md`.
 
-A forked process writes a small run directory. At one line of the code that writes it is killed, or receives an error
-of the disk or Ctrl-C. Then the next process starts, and what is there is read.
+A forked process writes a small run directory. At one line of the writing code it is killed, or receives a disk error
+or Ctrl-C. Then the next process starts, and the remaining files are read.
 """
 
 import argparse
@@ -23,13 +23,13 @@ FILES = ("estimates.parquet", "folder/cells.parquet", "run.json")
 
 
 class Case(NamedTuple):
-    """One way to write a run where there is one already."""
+    """One way to write a run over an existing one."""
 
     title: str
     overwrite: bool = False
     numbered: bool = False
     exchange: bool = True  # whether the system can exchange two directories in one step
-    meanwhile: bool = False  # whether the other run is written after this one started
+    meanwhile: bool = False  # whether the earlier run appears after this one started
 
 
 CASES = (
@@ -65,7 +65,7 @@ def write(folder, version):
 
 
 def read(folder):
-    """Return which run a directory holds; "half" if it is not exactly one."""
+    """Return the version of the run in a directory; "half" if it is not exactly one."""
     if not folder.exists():
         return None
     held = {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
@@ -76,7 +76,7 @@ def read(folder):
 
 
 def attempt(case, base, step, fault):
-    """Write in this process with a fault at one step; return how many steps there were."""
+    """Write in this process with a fault at one step; return the number of steps."""
     steps = 0
 
     def trace(frame, event, _):
@@ -128,11 +128,11 @@ def forked(case, base, step=0, fault=None):
 
 
 def judge(case, base):
-    """Return what a fault did: lost, half and leftover, each 0 or 1."""
+    """Return the effects of a fault: lost, half and leftover, each 0 or 1."""
     place = base / "runs" / "run"
     before = read(place)
-    due = not (base / "elsewhere").exists()  # whether there is an earlier run at all
-    lost = due and case.exchange and before is None  # only two renames may leave a gap until the next start
+    due = not (base / "elsewhere").exists()  # whether an earlier run exists
+    lost = due and case.exchange and before is None  # only a pair of renames may leave a gap until the next start
     atomic_write.remove_leftovers(place.parent)
     after, second = read(place), read(place.with_name("run-2"))
     allowed = {"earlier", "new"} if case.overwrite else {"earlier"} if due else {None, "new"}
@@ -144,9 +144,9 @@ def judge(case, base):
 
 
 def inject(faults):
-    """Spread faults over the cases, kinds and steps; return a row of sums for each case."""
+    """Distribute faults over the cases, kinds and steps; return a row of sums for each case."""
     rows = {}
-    atomic_write._host()  # remembered, so that every process takes the same steps
+    atomic_write._host()  # cached, so that every process takes the same steps
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
         for at, case in enumerate(CASES):
@@ -154,7 +154,7 @@ def inject(faults):
             own = faults // len(CASES) + (at < faults % len(CASES))
             row = {"injected": own, "killed": 0, "survived": 0, "lost": 0, "half": 0, "left": 0}
             for number in range(own):
-                # Evenly over the steps, and each kind of fault in turn.
+                # Evenly over the steps, with the kinds of fault in turn.
                 row["killed"] += forked(case, base, 1 + number * steps // own, FAULTS[number % len(FAULTS)]) is None
                 damage = judge(case, base)
                 row["survived"] += not any(damage.values())

@@ -1,4 +1,4 @@
-"""Coalitions in whole runs: all vehicles but one, late reports, observed networks, suppressed sums."""
+"""Coalitions in whole runs: all vehicles but one, late reports, network observers, suppressed sums."""
 
 import numpy as np
 import pytest
@@ -91,7 +91,7 @@ def last_vehicle(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["server", "one-share", "sums"])
-def test_all_vehicles_but_one_find_its_reports(last_vehicle, name):
+def test_all_vehicles_but_one_find_the_reports_of_the_last(last_vehicle, name):
     plain = last_vehicle.loc[(name, "plain")]
     assert (plain["success"] == 1.0).all()
     assert (plain["prior"] < 0.5).all()
@@ -102,32 +102,32 @@ def test_all_vehicles_but_one_find_its_reports(last_vehicle, name):
             assert agrees(row)
 
 
-def test_with_two_vehicles_left_a_list_names_neither(last_vehicle):
+def test_list_of_two_remaining_vehicles_identifies_neither(last_vehicle):
     two, one = last_vehicle.loc[("two-left", "plain")], last_vehicle.loc[("server", "plain")]
     assert two.success.item() < one.success.item()
 
 
-def test_all_vehicles_but_one_know_whether_it_was_counted(last_vehicle):
+def test_all_vehicles_but_one_learn_whether_the_last_was_counted(last_vehicle):
     for _, row in last_vehicle.loc[[("others", "sampling")]].iterrows():
         assert row.theory == pytest.approx(0.5 + 0.4 / 2)
         assert agrees(row)
 
 
-def test_all_vehicles_but_one_follow_it_through_queries(last_vehicle):
+def test_all_vehicles_but_one_link_the_last_across_queries(last_vehicle):
     rows = last_vehicle.loc[[("asked-again", "sampling")]]
     assert rows["theory"].is_monotonic_increasing
     assert rows["theory"].iloc[-1] > 0.75
     assert all(agrees(row) for _, row in rows.iterrows())
 
 
-def test_whoever_only_reads_what_is_published_keeps_the_prior(last_vehicle):
+def test_coalition_without_parties_keeps_the_prior(last_vehicle):
     rows = last_vehicle.loc["public"]
     assert (rows["coalition"] == "none").all()
     assert (rows["colluding"] == 0).all()
     np.testing.assert_allclose(rows["success"], rows["prior"])
 
 
-def test_all_vehicles_leave_no_target(tmp_path):
+def test_coalition_of_all_vehicles_leaves_no_target(tmp_path):
     file = scenario(tmp_path, {"c": "queries = 1"}, vehicles=20)
     found = run(file, overrides=[attacks("{kind='link_rounds', coalition=['server:1', 'vehicles:20']}")])
     assert len(found.attacks) == 0
@@ -157,7 +157,7 @@ def late(tmp_path_factory):
     return run(file, overrides=[attacks(*sections)])
 
 
-def test_a_server_that_counted_nothing_has_learnt_what_it_received(late):
+def test_server_learns_late_reports_that_it_did_not_count(late):
     numbers = late.rounds[late.rounds["campaign"] == "numbers"]
     assert (numbers["counted"] == 0).all()
     assert (numbers["late"] == 700).all()
@@ -165,13 +165,13 @@ def test_a_server_that_counted_nothing_has_learnt_what_it_received(late):
     assert rows.loc["plain", "success"] == 1.0
     assert agrees(rows.loc["sampling"])
     assert agrees(rows.loc["k-ary"])
-    # Dropped from the sums, not from what the server holds.
+    # Dropped from the sums, but not from the server's storage.
     dropped = late.attacks[late.attacks["name"] == "drop_out"]
     assert len(dropped) == 2
     assert all(agrees(row) and row.success > 0.4 for _, row in dropped.iterrows())
 
 
-def test_server_and_network_follow_pseudonyms_as_theory_has_it(late):
+def test_server_and_network_link_pseudonyms_as_theory_predicts(late):
     found = late.attacks.set_index(["name", "mechanism"])
     for mechanism in ("sampling", "k-ary"):
         followed, lost = found.loc[[("followed", mechanism)]], found.loc[[("lost", mechanism)]]
@@ -182,7 +182,7 @@ def test_server_and_network_follow_pseudonyms_as_theory_has_it(late):
         assert all(agrees(row) for _, row in lost.iterrows())
 
 
-def test_coalitions_change_and_span_campaigns(late):
+def test_coalitions_change_with_queries_and_span_campaigns(late):
     found = late.attacks.set_index(["name", "mechanism"])
 
     def row(name, mechanism="sampling"):
@@ -197,12 +197,12 @@ def test_coalitions_change_and_span_campaigns(late):
     assert agrees(pooled)
     assert agrees(once)
     assert pooled["theory"] > once["theory"] > row("link_rounds")["theory"]
-    # Without the server the network reads nothing: half of the queries are guessed by the prior.
+    # Without the server the network reads nothing: half of the queries are guessed from the prior.
     joins = row("joins", "plain")
     assert joins["success"] == pytest.approx(0.5 + joins["prior"] / 2, abs=0.02)
 
 
-def test_an_anonymous_channel_hides_who_sent(tmp_path):
+def test_anonymous_channel_hides_the_senders(tmp_path):
     campaigns = {
         "pseudonyms": 'queries = 3\naggregation = {kind = "trusted", handles = "query"}',
         "mixed": 'queries = 1\naggregation = {kind = "shuffled"}',
@@ -230,7 +230,7 @@ def test_an_anonymous_channel_hides_who_sent(tmp_path):
     assert learns["mixed", ("server:1", "mixer")]["epsilon"] == alone["epsilon"]
 
 
-def test_what_is_suppressed_gives_nothing(tmp_path):
+def test_suppressed_counts_reveal_nothing(tmp_path):
     campaigns = {
         "suppressed": 'queries = 6\nrelease = {kind = "suppress", k = 40, mechanisms = ["sampling"]}',
         "open": "queries = 6",
@@ -252,14 +252,14 @@ def test_what_is_suppressed_gives_nothing(tmp_path):
         np.testing.assert_allclose(hidden["theory"], hidden["prior"])
         assert (rows.loc[[("open", name)]]["success"].iloc[-1:] > hidden["prior"].iloc[-1] + 0.1).all()
     assert rows.loc[[("open", "known_others")]]["theory"].item() > 0.52
-    # The server still holds what it received.
+    # The server still stores what it received.
     server = rows.loc[[("suppressed", "server")]].iloc[0]
     assert server["success"] > 0.4
     assert agrees(server)
 
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
-def test_each_servers_messages_are_accounted_for(tmp_path, answers):
+def test_rounds_account_for_the_messages_of_each_server(tmp_path, answers):
     campaigns = {
         "shared": 'queries = 3\naggregation = {kind = "secret_shared", servers = 3}',
         "mixed": 'queries = 3\naggregation = {kind = "shuffled"}',
@@ -302,7 +302,7 @@ def test_each_servers_messages_are_accounted_for(tmp_path, answers):
     assert binomtest(int(copies.sum()), int(shares.sum()), 0.2).pvalue > FAMILY
 
 
-def test_windows_and_spans_that_cannot_be(tmp_path):
+def test_invalid_query_windows_are_refused(tmp_path):
     file = scenario(tmp_path, {"c": "queries = 2", "d": "queries = 3"}, vehicles=20)
     for section, words in (
         ("{kind='link_rounds', coalition=['server:1'], from_query=3, to_query=2}", "to_query"),

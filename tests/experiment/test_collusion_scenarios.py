@@ -1,4 +1,4 @@
-"""The scenarios of colluding parties and lost reports show what their files say they show."""
+"""The scenarios of colluding parties and lost reports have the results that their comments state."""
 
 import json
 from pathlib import Path
@@ -109,20 +109,20 @@ def collusion(results):
 
 
 def _guesses(attacks):
-    """Return the rows that are guesses of a cell from what a coalition stored in one query."""
+    """Return the rows that guess a cell from what a coalition stored in one query."""
     kinds = ["round_one", "round_two", "link_rounds", "shares"]
     return attacks[attacks["attack"].isin(kinds) & attacks["metric"].isna()]
 
 
 def _improbable(row, expected):
-    """Return the probability of so many right guesses, or stranger, were each right as often as expected.
+    """Return the two-sided probability of this number of correct guesses at the expected success rate.
 
-    Targets are of queries with expectations of their own: their sum spreads less than a binomial of the mean.
+    Queries have different expectations, so the sum of correct guesses spreads less than a binomial of their mean.
     """
     return stats.binomtest(round(row.success * row.trials), int(row.trials), expected).pvalue
 
 
-def test_every_guess_is_as_good_as_theory_says(results):
+def test_guess_success_equals_theory(results):
     rows = pd.concat([result.attacks for result in results.values()])
     rows = rows[rows["success"].notna() & rows["theory"].notna()]
     assert len(rows) > 100
@@ -131,7 +131,7 @@ def test_every_guess_is_as_good_as_theory_says(results):
         assert _improbable(row, row.theory) > LEVEL / len(rows), row
 
 
-def test_linked_rounds_theory_is_item_twos(collusion):
+def test_linked_rounds_theory_equals_item_2(collusion):
     """Success = π_s(1 − q₀) + (1 − π_s − π₀)·g + max(q₀(π₀ + π_s), π₀·max q) (papers.md, item 2)."""
     blank = (1.0 - SAMPLING) / (CELLS + 1)
     truths = collusion.estimates.query("campaign == 'per-round' and mechanism == 'sampling'")
@@ -149,7 +149,7 @@ def test_linked_rounds_theory_is_item_twos(collusion):
     assert row["gain_low"] > 0.3
 
 
-def test_below_the_threshold_nothing_is_learnt(collusion):
+def test_gain_below_the_threshold_is_zero(collusion):
     rows = _guesses(collusion.attacks)
     below = rows[
         (rows["attack"] == "round_one")
@@ -169,15 +169,15 @@ def test_below_the_threshold_nothing_is_learnt(collusion):
     assert (at["gain_low"] > 0.25).all()
 
 
-def test_no_lower_bound_is_above_its_claim(collusion):
-    """What a coalition shows of ε (with error 10⁻⁶) is at most what its view's claim allows at δ = 0."""
+def test_epsilon_lower_bounds_do_not_exceed_claims(collusion):
+    """A coalition's lower bound of ε (error 10⁻⁶) is at most the claim of its view at δ = 0."""
     claims = collusion.claims
     linked = claims[(claims["view"] == "linked_reports") & (claims["delta"] == 0.0) & (claims["queries"] == 1)]
     most = dict(zip(linked["mechanism"], linked["epsilon"], strict=True))
     rows = _guesses(collusion.attacks)
     assert (rows["epsilon_lower"] <= rows["mechanism"].map(most)).all()
     assert (rows.query("attack == 'round_two'")["epsilon_lower"] <= 3.45).all()
-    # A server alone has seen less than ε, and by far more than nothing.
+    # A server alone has observed less than ε, and much more than nothing.
     assert (rows.query("mechanism == 'k-ary' and campaign == 'trusted'")["epsilon_lower"] > 2.0).all()
 
 
@@ -188,8 +188,8 @@ def test_every_report_is_accounted_for(results, name):
     assert (rounds["answered"] <= rounds["asked"]).all()
 
 
-def test_a_bad_channel_leaves_theory_and_accounts_whole():
-    """Late, lost, doubled, left and unpaired reports, all at once, in every kind of deployment."""
+def test_theory_and_accounts_hold_on_a_poor_channel():
+    """Late, lost, duplicated, unpaired reports and departed devices, all at once, in every kind of deployment."""
     bad = [
         "channel.loss=0.15",
         "channel.burst_s=5",
@@ -218,7 +218,7 @@ def test_attacks_change_no_estimate(results, name):
     pd.testing.assert_frame_equal(without.rounds, results[name].rounds, check_exact=True)
 
 
-def test_deployments_say_who_learns_what(collusion):
+def test_deployment_records_state_what_each_coalition_learns(collusion):
     records = {record["campaign"]: record for record in collusion.facts["deployments"]}
     assert [record["kind"] for record in records.values()] == [
         "trusted",
@@ -232,7 +232,7 @@ def test_deployments_say_who_learns_what(collusion):
             assert told
             assert all(set(coalition) <= set(one["parties"]) for coalition in told)
             assert told[("network",)]["epsilon"] == 0.0
-            # A report goes up whole or as a vector and seeds; every server keeps something of it.
+            # A report is uploaded whole or as a vector and seeds; every server stores some part of it.
             assert one["cost"]["bytes_up"] > 0
             assert set(one["cost"]["stored_bytes"]) == set(one["parties"]) - {"network"}
     shares = {
@@ -244,7 +244,7 @@ def test_deployments_say_who_learns_what(collusion):
     assert records["shared-paired"]["handles"] == "query"
 
 
-def test_claims_hold_the_views_that_deployments_create(collusion):
+def test_claims_include_the_views_of_the_deployments(collusion):
     claims = collusion.claims
     shares = claims[claims["view"] == "shares"]
     assert sorted(set(zip(shares["colluding"], shares["servers"], strict=True))) == [(1, 3), (2, 3), (3, 3)]
@@ -256,15 +256,15 @@ def test_claims_hold_the_views_that_deployments_create(collusion):
     assert not plain["view"].str.contains("shares|shuffled").any()
 
 
-def test_lost_reports_grow_the_error_unless_rounds_are_paired():
-    """papers.md, item 6, at one loss: unpaired as theory has it and as √N in the end; paired the same at every N."""
+def test_lost_reports_increase_the_error_unless_rounds_are_paired():
+    """papers.md, item 6, at one loss: unpaired error follows theory, finally √N; paired error is equal at every N."""
     errors = {}
     for outside in (100_000, 1_000_000):
         for paired in ("false", "true"):
             result = run("lossy", overrides=[f"population.outside={outside}", f"aggregation.paired={paired}"])
             score = result.scores.set_index("mechanism").loc["sampling"]
             truth = result.estimates.query("mechanism == 'sampling'")["truth"].to_numpy()
-            # Squared errors of variance about 2σ⁴ each: σ² is Y(1 − π_s)/π_s and the same for every cell besides.
+            # The variance of a squared error is about 2σ⁴: σ² is Y(1 − π_s)/π_s and the same for every cell.
             own = truth * (1.0 - SAMPLING) / SAMPLING
             each = own + max(float(score["theory_rmse"]) ** 2 - own.mean(), 0.0)
             spread = np.sqrt(2.0 * (each**2).sum()) / each.sum()
@@ -276,15 +276,15 @@ def test_lost_reports_grow_the_error_unless_rounds_are_paired():
     assert errors[1_000_000, "false"] > 10 * errors[1_000_000, "true"]
 
 
-def test_devices_that_leave_before_two_rounds_are_not_lost_independently():
-    """Sampling Privacy's first round is asked before anybody leaves; two answers after the moment of truth are not."""
+def test_loss_is_dependent_if_devices_leave_between_two_truthful_rounds():
+    """Sampling Privacy asks round one before any device leaves; two answers after the moment of truth are not."""
     kinds = "{kind='sampling_privacy', sampling=0.45}, {kind='anonymized_cancelling', shift=0.45}"
     result = run("tiny", overrides=["channel.churn=0.2", f"mechanisms=[{kinds}]"])
     independent = {loss["mechanism"]: loss["independent"] for loss in result.facts["loss"]}
     assert independent == {"sampling_privacy": True, "anonymized_cancelling": False}
 
 
-def test_the_loss_curves_are_item_sixs():
+def test_loss_curves_equal_item_6():
     """V = 1000, π_s = .45, Y = 100, 1 % loss: σ = 11.4 … 74.9 unpaired (with π₀ = 0), 11.3 paired at every N."""
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415 - for this one test
     from simulator.aggregation.pairing import paired_std_error  # noqa: PLC0415 - for this one test
@@ -294,14 +294,14 @@ def test_the_loss_curves_are_item_sixs():
     for asked in (10**5, 10**6, 10**7, 10**8):
         truth = np.zeros(1001, dtype=np.int64)
         truth[0], truth[1] = asked - 100, 100
-        heard = round(0.99 * asked)
-        unpaired.append(float(mechanism.std_error(truth, asked=[asked] * 2, counted=[heard] * 2)[0]))
+        received = round(0.99 * asked)
+        unpaired.append(float(mechanism.std_error(truth, asked=[asked] * 2, counted=[received] * 2)[0]))
         paired.append(float(paired_std_error(mechanism, truth, paired=round(0.99**2 * asked))[0]))
     assert unpaired == pytest.approx([11.4, 13.4, 26.0, 74.9], abs=0.1)
     assert paired == pytest.approx([11.2] * 4, abs=0.15)
 
 
-def test_a_followed_vehicle_is_found_out_and_an_unlinked_one_is_not(results):
+def test_linked_vehicle_is_located_and_unlinked_one_is_not(results):
     for name, most in (("longitudinal", 8), ("parked-cars", 24)):
         rows = results[name].attacks
         rows = rows[(rows["mechanism"] == "sampling") & (rows["name"].isin(["again", "both-servers"]))]
@@ -314,7 +314,7 @@ def test_a_followed_vehicle_is_found_out_and_an_unlinked_one_is_not(results):
     assert rows.loc["memoised", "theory"] < rows.loc["fresh", "theory"]
 
 
-def test_range_proofs_stop_crafted_reports_and_nothing_else(results):
+def test_range_proofs_reject_only_crafted_reports(results):
     rows = results["poisoning"].attacks
     keys = ["campaign", "mechanism", "colluding"]
     honest = rows.query("metric == 'inflation'").set_index(keys)["value"]
@@ -323,7 +323,7 @@ def test_range_proofs_stop_crafted_reports_and_nothing_else(results):
     for campaign in ("trusted", "proven"):
         assert crafted[campaign].to_numpy() == pytest.approx(honest[campaign].to_numpy())
     assert (crafted["shared"] > 100 * honest["shared"]).all()
-    # A report in the right form is worth 1/π_s vehicles to Sampling Privacy, less those truly there.
+    # To Sampling Privacy a well-formed report is worth 1/π_s vehicles, minus the vehicles truly there.
     sampling = honest.xs("sampling", level="mechanism").reset_index()
     assert sampling["value"].to_numpy() == pytest.approx(sampling["colluding"].to_numpy() / SAMPLING, rel=0.2)
 
@@ -339,7 +339,7 @@ EDGES = {
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_odd_runs_have_no_numbers_that_are_none(edge, tmp_path):
+def test_edge_case_runs_hold_no_nan(edge, tmp_path):
     path = tmp_path / "edge.toml"
     path.write_text(ONE_OF_EACH, encoding="utf-8")
     result = run(path, overrides=EDGES[edge])
@@ -370,7 +370,7 @@ def test_odd_runs_have_no_numbers_that_are_none(edge, tmp_path):
     print_summary(directory)
 
 
-def test_each_run_is_reported(results, tmp_path, capsys):
+def test_each_run_has_a_report(results, tmp_path, capsys):
     sections = {
         "collusion": ("attacks", "deployments"),
         "longitudinal": ("attacks", "deployments"),

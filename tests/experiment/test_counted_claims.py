@@ -1,4 +1,4 @@
-"""The claims of a run are made from the reports that were counted in it, not from the devices that were asked."""
+"""The claims of a run use the number of reports counted, not of devices asked."""
 
 import math
 from collections import Counter
@@ -72,20 +72,20 @@ def town(tmp_path_factory):
 def laplace_oracle(*, epsilon, counted, devices, changed, at, reach=400):
     """Return ε at δ = 0 and δ(at) where counts are sums of shares NB(1/N, 1 − α) − NB(1/N, 1 − α), convolved.
 
-    One device moves and so changes `changed` counts by 1. Of one sign alone, what is cut off at `reach` has no part in
-    what is kept, and nothing cancels.
+    One device moves and so changes `changed` counts by 1. For shares of one sign the values cut off at `reach` do not
+    contribute to the kept ones, and there is no cancellation.
     """
     share = stats.nbinom.pmf(np.arange(reach), 1 / devices, -math.expm1(-epsilon / changed))
-    side = reduce(lambda law, _: np.convolve(law, share)[:reach], range(counted - 1), share)
-    law = np.convolve(side, side[::-1])[reach - 41 : reach + 40]  # at −40…40
-    p, q = (reduce(np.multiply.outer, [shifted] * changed).ravel() for shifted in (law[:-1], law[1:]))
+    side = reduce(lambda distribution, _: np.convolve(distribution, share)[:reach], range(counted - 1), share)
+    distribution = np.convolve(side, side[::-1])[reach - 41 : reach + 40]  # at −40…40
+    p, q = (reduce(np.multiply.outer, [shifted] * changed).ravel() for shifted in (distribution[:-1], distribution[1:]))
     return np.log(q / p).max(), np.maximum(q - math.exp(at) * p, 0.0).sum()
 
 
 @pytest.mark.parametrize("counted", [1, 14, 25, 150, 299])
 @pytest.mark.parametrize("cells", [1, 4])
-def test_less_noise_claims_what_the_shares_add_up_to(counted, cells):
-    """14 and 25 of 300 devices: ε = 7.1 and 5.9, δ(1) = .94 and .88, where all of them have ε = 1 and δ(1) = 0."""
+def test_missing_laplace_shares_weaken_the_claim_exactly(counted, cells):
+    """14 and 25 of 300 devices: ε = 7.1 and 5.9, δ(1) = .94 and .88; with all devices ε = 1 and δ(1) = 0."""
     mechanism, changed = DistributedLaplace(cells=cells, epsilon=1.0, devices=300), min(2, cells)
     claim = mechanism.claim(ReleasedCounts(crowd=1, counted=counted))
     for at in (0.25, 1.0, 3.0):
@@ -98,12 +98,12 @@ def test_less_noise_claims_what_the_shares_add_up_to(counted, cells):
 
 
 def shuffled_delta(crowd, *, epsilon, at):
-    """Return δ of two-valued randomized responses in no order, the others all saying the one value or the other."""
-    told, counts = 1 / (1 + math.exp(-epsilon)), np.arange(crowd + 1)
+    """Return δ of shuffled two-valued randomized responses where all others have one value or the other."""
+    bias, counts = 1 / (1 + math.exp(-epsilon)), np.arange(crowd + 1)
     worst = 0.0
-    for others in (told, 1 - told):
+    for others in (bias, 1 - bias):
         rest = stats.binom.pmf(np.arange(crowd), crowd - 1, others)
-        one, other = (np.convolve(rest, [1 - yes, yes])[counts] for yes in (told, 1 - told))
+        one, other = (np.convolve(rest, [1 - yes, yes])[counts] for yes in (bias, 1 - bias))
         for p, q in ((one, other), (other, one)):
             worst = max(worst, np.maximum(p - math.exp(at) * q, 0.0).sum())
     return worst
@@ -139,7 +139,7 @@ def check_run(result):
 
 
 @pytest.mark.parametrize(("seed", "loss"), [(1, 0.3), (7, 0.9)])
-def test_a_run_under_loss_claims_what_its_smallest_crowd_allows(town, seed, loss):
+def test_claims_under_loss_use_the_smallest_crowd_counted(town, seed, loss):
     check_run(town(f"channel.loss={loss}", SHUFFLED, seed=seed))
 
 
@@ -147,13 +147,13 @@ def test_a_run_under_loss_claims_what_its_smallest_crowd_allows(town, seed, loss
 @pytest.mark.parametrize("answers", ["auto", "counts"])
 @pytest.mark.parametrize("loss", [0.02, 0.5, 0.95])
 @pytest.mark.parametrize("seed", [2, 11])
-def test_every_claim_of_a_run_follows_its_counts(town, seed, loss, answers):
+def test_all_claims_of_a_run_follow_its_counts(town, seed, loss, answers):
     late = "channel.latency_s={kind='exponential', mean_s=20}"
     more = ("population.participation=0.8", "channel.churn=0.1", f"population.answers='{answers}'", late)
     check_run(town(f"channel.loss={loss}", SHUFFLED, "claims.queries=[1,2]", *more, seed=seed))
 
 
-def test_a_query_that_counted_none_weakens_no_claim(town):
+def test_query_without_counted_reports_weakens_no_claim(town):
     """The server is down in the first query of one campaign and in all of another."""
     campaigns = "campaigns=[{name='partly', start_s=300, queries=3, every_s=120}, {name='wholly', start_s=310}]"
     result = town(SHUFFLED, campaigns, "channel.outages=[{server='server:1', from_s=0, to_s=400}]", "channel.loss=0.2")
@@ -171,7 +171,7 @@ def test_a_query_that_counted_none_weakens_no_claim(town):
     assert unseen.claim(KRandomizedResponse(cells=1, epsilon=3.0), LinkedReports()).epsilon == pytest.approx(3)
 
 
-def test_kept_bits_are_not_said_to_hide_among_devices_of_one_query(town):
+def test_memoised_bits_over_queries_claim_a_crowd_of_one(town):
     """Two queries count different devices, so the crowd that a memoised mechanism's claim needs is the device alone."""
     kept = "mechanisms=[{name='kept', kind='longitudinal_unary', epsilon_permanent=4, epsilon_first=2}]"
     result = town(kept, "channel.loss=0.5", "claims.queries=[1,2]", SHUFFLED)
@@ -181,31 +181,31 @@ def test_kept_bits_are_not_said_to_hide_among_devices_of_one_query(town):
     assert set(rows.loc[rows["queries"] == 2, "crowd"]) == {1}
 
 
-def released_delta(n, faces, *, heard, at):
-    """Return δ of the counts of both rounds where n − 1 others in the cell were heard twice and one device as given."""
+def released_delta(n, faces, *, received, at):
+    """Return δ of both rounds' counts where n − 1 others in the cell were received twice and one device as given."""
 
-    def add(law, truth, heard):
-        """Add a device of two outputs (SP eqs 12-15) to the law of what was counted."""
+    def add(distribution, truth, received):
+        """Add a device of two outputs (SP eqs 12-15) to the distribution of the counts."""
         more = Counter()
-        for counts, chance in law.items():
+        for counts, chance in distribution.items():
             for answers, face in zip(((0, truth), (0, 0), (1, 1)), faces, strict=True):
-                seen = [(round_, answer) for round_, answer in enumerate(answers) if heard[round_]]
+                seen = [(round_, answer) for round_, answer in enumerate(answers) if received[round_]]
                 more[tuple(sorted((*counts, *seen)))] += chance * face
         return more
 
-    others = reduce(lambda law, _: add(law, 1, (True, True)), range(n - 1), {(): 1.0})
-    there, away = (add(others, truth, heard) for truth in (1, 0))
+    others = reduce(lambda distribution, _: add(distribution, 1, (True, True)), range(n - 1), {(): 1.0})
+    there, away = (add(others, truth, received) for truth in (1, 0))
     return max(sum(max(0.0, p[seen] - math.exp(at) * q[seen]) for seen in p) for p, q in ((there, away), (away, there)))
 
 
 def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
-    """Enumerated: a device counted in round two alone among others counted twice shows more than the crowd's claim."""
+    """By enumeration: a device counted only in round two, among others counted twice, exceeds the crowd's claim."""
     mechanism, faces = SamplingPrivacy(cells=1, sampling=0.1, blank_zero=0.01), (0.1, 0.01, 0.89)
     linked = mechanism.claim(LinkedReports())
     for n, at in ((3, 1.0), (4, 2.0)):
         ideal = mechanism.claim(ReleasedCounts(n)).delta(at)
-        assert released_delta(n, faces, heard=(True, True), at=at) <= ideal * (1 + 1e-9)
-        assert ideal < released_delta(n, faces, heard=(False, True), at=at) <= linked.delta(at)
+        assert released_delta(n, faces, received=(True, True), at=at) <= ideal * (1 + 1e-9)
+        assert ideal < released_delta(n, faces, received=(False, True), at=at) <= linked.delta(at)
     die = "mechanisms=[{name='die', kind='sampling_privacy', sampling=0.1, blank_zero=0.01}]"
     for paired in (False, True):
         shares = f"aggregation={{kind='secret_shared', paired={str(paired).lower()}}}"
@@ -218,7 +218,7 @@ def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
             assert paired or row.kind == "bound"
 
 
-def test_a_claim_that_loss_weakened_is_a_warning(town, tmp_path, capsys):
+def test_claim_weakened_by_loss_gives_a_warning(town, tmp_path, capsys):
     whole = town("channel.loss=0", SHUFFLED, "mechanisms.laplace.devices=200")
     assert not any("claims are weaker" in warning for warning in whole.facts["warnings"])
     result = town("channel.loss=0.9", SHUFFLED, seed=7)
@@ -230,21 +230,21 @@ def test_a_claim_that_loss_weakened_is_a_warning(town, tmp_path, capsys):
     assert [warning.partition(":")[0] for warning in weakened] == [f"mechanisms.{name}" for name in NAMES]
     crowd = int(result.rounds.query("mechanism == 'k-ary'")["counted"].min())
     now, planned = (KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, n)).delta(1.0) for n in (crowd, 200))
-    said = f"shuffled_round_1 (among {crowd} reports instead of 200): δ(1) = {now:.3g} instead of {planned:.3g}"
-    assert weakened[0].endswith(said)
+    message = f"shuffled_round_1 (among {crowd} reports instead of 200): δ(1) = {now:.3g} instead of {planned:.3g}"
+    assert weakened[0].endswith(message)
     assert "released_differences (the rounds counted different devices): δ(1) = 0.3 instead of" in weakened[1]
     fewest = int(result.rounds.query("mechanism == 'laplace'")["counted"].min())
     assert f"released_counts (the noise of {fewest} devices only): ε = " in weakened[2]
     directory = result.save(tmp_path / "run")
     print_summary(directory)
-    assert said in " ".join(capsys.readouterr().out.split())
+    assert message in " ".join(capsys.readouterr().out.split())
     page = build_report(directory)
-    assert said in page
+    assert message in page
     assert "Rounds counted different devices in this run" in page
 
 
-def test_a_crowd_that_was_not_counted_is_a_warning(town):
-    """Paired answers of a few devices: the claims of larger crowds are about nobody in this run."""
+def test_crowd_larger_than_counted_gives_a_warning(town):
+    """Paired answers of few devices: the claims of larger crowds apply to no crowd of this run."""
     die = "mechanisms=[{name='die', kind='sampling_privacy', sampling=0.3}]"
     result = town(die, "channel.loss=0.55", "aggregation={kind='secret_shared', paired=true}", "claims.crowds=[5, 20]")
     fewest = int(result.rounds["counted"].min())
@@ -253,15 +253,15 @@ def test_a_crowd_that_was_not_counted_is_a_warning(town):
     now, planned = (
         SamplingPrivacy(cells=1, sampling=0.3).claim(ReleasedDifferences(n)).delta(1.0) for n in (fewest, 20)
     )
-    said = (
+    message = (
         f"released_differences (a query counted {fewest} devices in all, not 20 in a cell): δ(1) = {now:.3g} instead of"
     )
     assert len(weaker) == 1
-    assert f"{said} {planned:.3g}" in weaker[0]
+    assert f"{message} {planned:.3g}" in weaker[0]
 
 
-def test_an_outage_of_a_round_is_named_as_its_cause(town):
-    """A round of which nothing arrived counts too, though it reveals nothing."""
+def test_outage_of_a_round_is_named_as_the_cause_of_weaker_claims(town):
+    """A round without any received report counts too, although it reveals nothing."""
     result = town("channel.outages=[{server='server:1', from_s=290, to_s=305}]", "channel.loss=0")
     assert result.rounds["counted"].min() == 0
     lost = set(result.rounds.query("counted < asked")["mechanism"])

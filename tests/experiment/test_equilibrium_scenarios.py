@@ -1,4 +1,4 @@
-"""Sioux Falls and Anaheim: how near reactive drivers come to the published equilibria, and what proves the reading."""
+"""Sioux Falls and Anaheim: distance of reactive drivers from the published equilibria, and proof of correct reading."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ def result(request):
     return run(request.param)
 
 
-def test_everybody_arrives_and_nobody_is_lost(result):
+def test_all_vehicles_arrive(result):
     check = result.facts["flow_check"]
     assert (check["departed"], check["unfinished"]) == (check["vehicles"], 0)
     for row in result.facts["traffic_at_queries"]:
@@ -27,7 +27,7 @@ def test_everybody_arrives_and_nobody_is_lost(result):
     assert result.estimates["truth"].sum() > 0
 
 
-def test_the_published_flows_are_an_equilibrium_of_what_was_read(result):
+def test_published_flows_are_an_equilibrium_of_the_files_read(result):
     check = result.facts["flow_check"]
     assert abs(check["published"]["gap"]) < 1e-12
     assert check["published"]["cost_difference"] < 1e-9
@@ -35,16 +35,16 @@ def test_the_published_flows_are_an_equilibrium_of_what_was_read(result):
     assert check["assignment"]["gap"] < 1e-3
 
 
-def test_the_run_is_near_and_not_the_same(result):
-    """As measured; a queue model is not fitted to them. Loose enough for another seed."""
+def test_run_is_near_but_not_at_the_equilibrium(result):
+    """As measured; a queue model is not fitted to these flows. The bounds are wide enough for another seed."""
     check = result.facts["flow_check"]
     assert 0.9 < check["run"]["correlation"] < 0.999
     assert 0.95 < check["run"]["ratio"] < 1.1
     assert 0.001 < check["run"]["gap"] < 0.4
 
 
-def test_in_sioux_falls_it_takes_drivers_who_look(tmp_path):
-    """On the ways that are shortest on empty roads the volumes would hardly resemble the published ones."""
+def test_sioux_falls_needs_reactive_drivers(tmp_path):
+    """On the routes that are shortest on empty roads the volumes hardly resemble the published ones."""
     shipped = next(item.path for item in scenarios.shipped() if item.name == "sioux-falls")
     kept = [line for line in shipped.read_text(encoding="utf-8").splitlines() if not line.startswith("reroute_")]
     path = tmp_path / "stubborn.toml"

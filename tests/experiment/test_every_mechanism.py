@@ -1,4 +1,4 @@
-"""Every mechanism a scenario can name runs through a campaign, and does there what its theory says."""
+"""Every mechanism that a scenario can name runs through a campaign with the error of its theory."""
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ def every(tmp_path_factory):
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
 @pytest.mark.parametrize("loss", [0.0, 0.1])
-def test_errors_are_those_of_theory(every, answers, loss):
+def test_errors_equal_theory(every, answers, loss):
     result = run(
         every, overrides=[f"population={{outside=700, answers='{answers}'}}", f"channel={{loss={loss}}}"], seed=11
     )
@@ -124,7 +124,7 @@ def test_errors_are_those_of_theory(every, answers, loss):
         if theory == 0:
             assert (rows["error"] == 0).all()
             continue
-        # Cells of one report hang together a little; the number of independent errors is taken to be half.
+        # Cells of one report are slightly dependent; half of them are taken as independent.
         freedom = len(rows) / 2
         bound = stats.norm.isf(LEVEL / (2 * 4 * len(scores)))
         assert abs(np.log(scores.loc[name, "rmse"] / theory)) < bound * np.sqrt(1 / (2 * freedom)) + 0.05, name
@@ -133,12 +133,12 @@ def test_errors_are_those_of_theory(every, answers, loss):
     assert (result.rounds[["counted", "late", "lost"]].sum(axis=1) == result.rounds["answered"]).all()
 
 
-def test_what_cannot_be_estimated_says_why(every):
+def test_mechanism_that_cannot_be_estimated_is_refused_with_the_reason(every):
     with pytest.raises(ScenarioError, match=r"mechanisms.sampling_and_noise.*two unknowns"):
         run(every, overrides=["mechanisms=[{kind='sampling_and_noise', sampling=0.5}]"])
 
 
-def test_too_few_devices_for_their_noise_is_a_warning(every):
+def test_too_few_devices_for_the_noise_gives_a_warning(every):
     laplace = "mechanisms=[{{kind='distributed_laplace', epsilon=1, devices={}}}]"
     short = run(every, overrides=[laplace.format(100_000)])
     assert any("too few devices were asked" in warning for warning in short.facts["warnings"])
@@ -146,7 +146,7 @@ def test_too_few_devices_for_their_noise_is_a_warning(every):
     assert not any("weaker" in warning for warning in enough.facts["warnings"])
 
 
-def test_permanent_bits_are_kept_from_query_to_query(every):
+def test_memoised_noise_does_not_average_out_over_queries(every):
     """A parked fleet asked ten times: memoised noise does not average out, fresh noise does."""
     fleet = ["traffic.parked='answer'", "scenario.duration_s=4000", "scenario.warmup_s=700", "cells.size_m=100"]
     fleet += ["traffic.departures=[{from_s=0, to_s=10, share=1.0}]", "traffic.vehicles=2000"]
@@ -167,6 +167,6 @@ def test_permanent_bits_are_kept_from_query_to_query(every):
         .groupby("mechanism")
         .mean()
     )
-    # Of fresh noise the mean of twenty is √20 closer than one, .18 of its spread on average; kept noise stays.
+    # The mean of twenty fresh errors is √20 times smaller, .18 of its spread on average; memoised noise stays.
     assert mean_error["sue"] / spread["sue"] < 0.35
     assert mean_error["longitudinal_unary"] / spread["longitudinal_unary"] > 0.8

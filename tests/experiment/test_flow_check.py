@@ -1,4 +1,4 @@
-"""The check against published flows, on a town small enough to compute: two ways between two zones."""
+"""The check against published flows, on a small town computed by hand: two routes between two zones."""
 
 import json
 
@@ -10,7 +10,7 @@ from simulator.experiment.flow_check import compare
 from simulator.experiment.run import run_scenario
 from simulator.reporting.report import build_report, write_report
 
-# Minutes: 2 (1 + v / 300) over node 5 and 3 (1 + v / 600) over node 6; all else takes a minute, whatever its volume.
+# Minutes: 2 (1 + v / 300) over node 5 and 3 (1 + v / 600) over node 6; all other links take a minute at any volume.
 # Of 600 trips from zone 1 to zone 2, v = 4 / (1/150 + 1/200) take the first in equilibrium.
 FIRST = 4 / (1 / 150 + 1 / 200)
 NETWORK = """<NUMBER OF ZONES> 2
@@ -111,26 +111,26 @@ def check_of(town, *overrides):
     return run_scenario(town / "s.toml", overrides=overrides).facts["flow_check"]
 
 
-def test_free_flow_drives_one_way_only_and_its_gap_is_what_a_pencil_says(town):
+def test_free_flow_uses_one_route_and_has_the_computed_gap(town):
     check = check_of(town)
     assert check["published"]["gap"] == pytest.approx(0, abs=1e-12)
     assert check["published"]["cost_difference"] == pytest.approx(0, abs=1e-12)
     assert (check["published"]["over_capacity"], check["published"]["highest_load"]) == (1, pytest.approx(FIRST / 300))
-    # All take 1 + 2 (1 + 600 / 300) + 1 + 1 minutes, where 1 + 3 + 1 + 1 would do.
+    # All take 1 + 2 (1 + 600 / 300) + 1 + 1 minutes, where 1 + 3 + 1 + 1 is possible.
     assert check["run"]["gap"] == pytest.approx((9 - 6) / 6)
     assert check["volumes"]["run"][3:5] == [600, 0]
     assert check["published"]["mean_trip_s"] == pytest.approx(60 * (3 + 2 * (1 + FIRST / 300)))
     assert (check["vehicles"], check["departed"], check["unfinished"], check["stands_for"]) == (600, 600, 0, 1)
 
 
-def test_our_own_assignment_finds_the_published_flows(town):
+def test_assignment_finds_the_published_flows(town):
     check = check_of(town)
     assert check["assignment"]["correlation"] > 0.99999
     assert check["assignment"]["gap"] < 1e-4
     assert check["volumes"]["assignment"][3] == pytest.approx(FIRST, abs=0.1)
 
 
-def test_reactive_drivers_come_nearer(town):
+def test_reactive_drivers_reduce_the_gap(town):
     stubborn, reacting = check_of(town), check_of(town, *REACTIVE)
     assert reacting["run"]["correlation"] > stubborn["run"]["correlation"]
     assert reacting["run"]["gap"] < 0.5 * stubborn["run"]["gap"]
@@ -138,11 +138,11 @@ def test_reactive_drivers_come_nearer(town):
     assert sum(reacting["volumes"]["run"][3:5]) == 600
 
 
-def test_both_engines_say_the_same(town):
+def test_both_engines_give_the_same_check(town):
     assert check_of(town, *REACTIVE) == check_of(town, *REACTIVE, "traffic.engine=agents")
 
 
-def test_a_share_of_the_trips_stands_for_all(town):
+def test_share_of_the_trips_is_scaled_to_all(town):
     check = check_of(town, "traffic.share=0.5")
     assert (check["vehicles"], check["stands_for"]) == (300, 2)
     assert check["volumes"]["run"][0] == 600
@@ -150,13 +150,13 @@ def test_a_share_of_the_trips_stands_for_all(town):
 
 
 def test_volumes_of_two_hours(town):
-    """The same numbers taken for two hours: still the same equilibrium, and half the vehicles an hour to a queue."""
+    """The same numbers as volumes of two hours: the same equilibrium, and half the vehicles per hour for a queue."""
     check = check_of(town, "roads.capacity_hours=2")
     assert check["published"]["gap"] == pytest.approx(0, abs=1e-12)
     assert check["published"]["over_capacity"] == 1
 
 
-def test_those_still_under_way_count_with_the_ways_they_mean_to_go(town):
+def test_vehicles_under_way_count_on_their_planned_routes(town):
     check = check_of(town, "scenario.duration_s=1800", "traffic.departures=uniform", "campaigns.occupancy.start_s=600")
     assert check["unfinished"] > 0
     assert check["volumes"]["run"][3] == check["volumes"]["run"][5] == 600
@@ -168,9 +168,9 @@ def test_a_scenario_without_flows_has_no_check(town):
     assert run_scenario(town / "s.toml").facts["flow_check"] is None
 
 
-def test_other_trips_than_the_files_are_not_held_against_it(town):
+def test_other_trips_than_the_files_give_no_check(town):
     text = SCENARIO.replace('demand = "trips"\ntrips = "trips.tntp"', 'demand = "uniform"\nvehicles = 20')
-    # Any two nodes, so none may be closed.
+    # Trips between any two nodes, so no node may be closed.
     (town / "net.tntp").write_text(NETWORK.replace("<FIRST THRU NODE> 3", "<FIRST THRU NODE> 1"), encoding="utf-8")
     (town / "s.toml").write_text(text, encoding="utf-8")
     facts = run_scenario(town / "s.toml").facts
@@ -190,7 +190,7 @@ def test_other_trips_than_the_files_are_not_held_against_it(town):
         (flows().replace("6\t4\t", "8\t9\t"), "no flow for the link from node 6 to node 4"),
     ],
 )
-def test_flows_that_do_not_fit_are_refused_before_anything_moves(town, text, named):
+def test_flows_that_do_not_fit_are_refused_before_the_run(town, text, named):
     (town / "flow.tntp").write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError) as caught:
         run_scenario(town / "s.toml")
@@ -198,7 +198,7 @@ def test_flows_that_do_not_fit_are_refused_before_anything_moves(town, text, nam
     assert named in str(caught.value)
 
 
-def test_the_report_says_what_it_is(town):
+def test_report_describes_the_flow_check(town):
     run_scenario(town / "s.toml", overrides=REACTIVE).save(town / "run", render=write_report)
     page = build_report(town / "run")
     assert 'id="flows"' in page
@@ -210,8 +210,8 @@ def test_the_report_says_what_it_is(town):
     assert len(kept["volumes"]["run"]) == kept["links"] == 9
 
 
-def test_the_check_does_not_claim_to_show_units(town):
-    """Hours taken for minutes, and feet for metres, change no volume in equilibrium: so it cannot speak of them."""
+def test_flow_check_does_not_detect_wrong_units(town):
+    """Hours for minutes and feet for metres change no equilibrium volume, so the check cannot detect wrong units."""
     ours = run_scenario(town / "s.toml").facts["flow_check"]
     other = {"length_unit": '"feet"', "time_unit": '"hours"', "capacity_hours": "2.0"}
     wrong = run_scenario(town / "s.toml", overrides=[f"roads.{key}={value}" for key, value in other.items()])
@@ -224,15 +224,15 @@ def test_the_check_does_not_claim_to_show_units(town):
     assert "units are read" not in page
 
 
-def test_the_report_warns_of_flows_that_are_of_something_else(town):
-    """Volumes that nobody's equilibrium are, at costs that are not ours: said in words, not only in numbers."""
+def test_report_warns_of_flows_that_are_no_equilibrium(town):
+    """Volumes of no equilibrium, at costs that differ: the report states this in words, not only in numbers."""
     (town / "flow.tntp").write_text(flows(first=60.0).replace("\t600\t", "\t900\t"), encoding="utf-8")
     run_scenario(town / "s.toml").save(town / "run", render=write_report)
     page = build_report(town / "run")
     assert "are not the equilibrium of these files as they were read" in page
 
 
-def test_a_report_without_the_check_has_no_such_section(town):
+def test_report_without_flow_check_has_no_section(town):
     (town / "s.toml").write_text(SCENARIO.replace('flows = "flow.tntp"\n', ""), encoding="utf-8")
     run_scenario(town / "s.toml").save(town / "run", render=write_report)
     assert 'id="flows"' not in build_report(town / "run")
@@ -247,6 +247,6 @@ class TestCompare:
         assert found["rmse"] == pytest.approx((41 / 3) ** 0.5)
         assert found["rmse_percent"] == pytest.approx(50 * (41 / 3) ** 0.5)
 
-    def test_where_there_is_nothing_to_compare(self):
+    def test_comparison_of_zero_volumes(self):
         found = compare(np.zeros(3), np.zeros(3))
         assert found == {"correlation": None, "slope": None, "ratio": None, "rmse": 0.0, "rmse_percent": None}

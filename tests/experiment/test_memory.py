@@ -1,4 +1,4 @@
-"""The estimate of memory: near what runs take, and held against what is available before anything is spent."""
+"""The memory estimate: close to measured use, and compared with available memory before the run starts."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ GB = 10**9
 
 @pytest.fixture
 def available(monkeypatch):
-    """Pretend that so many bytes are available."""
+    """Pretend that this many bytes are available."""
 
     def pretend(nbytes):
         monkeypatch.setattr(memory, "available_nbytes", lambda: nbytes)
@@ -44,7 +44,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("what", HUGE)
-def test_a_run_that_does_not_fit_is_refused_in_one_message(available, what, monkeypatch, capsys, tmp_path):
+def test_run_that_exceeds_memory_is_refused_in_one_message(available, what, monkeypatch, capsys, tmp_path):
     overrides, field = HUGE[what]
     available(0.5 * GB)
     settings = [word for override in overrides for word in ("--set", override)]
@@ -52,18 +52,18 @@ def test_a_run_that_does_not_fit_is_refused_in_one_message(available, what, monk
         monkeypatch.setattr(sys, "argv", ["crowdveil", *command, *settings])
         with pytest.raises(SystemExit) as caught:
             main()
-        said = capsys.readouterr().err
+        message = capsys.readouterr().err
         assert caught.value.code == 2
-        assert f"\n  {field}: " in said
+        assert f"\n  {field}: " in message
         for words in ("memory needed to", "available are 500 MB", "--yes"):
-            assert words in said
-        assert "Traceback" not in said
+            assert words in message
+        assert "Traceback" not in message
     assert not list(tmp_path.iterdir())
     with pytest.raises(ScenarioError, match="assume_yes=True"):
         run("tiny", overrides=overrides)
 
 
-def test_many_counts_and_cells_are_no_fault_where_memory_suffices(available):
+def test_many_counts_and_cells_are_accepted_if_memory_suffices(available):
     available(64 * GB)
     run("tiny", overrides=["population.outside=1e9"])
     for overrides in (["traffic.vehicles=1e7"], ["cells.size_m=0.5"]):
@@ -71,7 +71,7 @@ def test_many_counts_and_cells_are_no_fault_where_memory_suffices(available):
         RunComponents.build(scenario)
 
 
-def test_who_says_yes_goes_on(available):
+def test_option_yes_skips_the_memory_check(available):
     available(0)
     with pytest.raises(ScenarioError, match="memory needed"):
         run("tiny")
@@ -79,13 +79,13 @@ def test_who_says_yes_goes_on(available):
     assert CliRunner().invoke(app, ["scenarios", "check", "tiny", "--yes"]).exit_code == 0
 
 
-def test_a_long_run_is_a_note():
+def test_many_steps_give_a_note():
     scenario = scenarios.load("tiny", overrides=["traffic.step_s=0.0001"])
     (note,) = [note for note in RunComponents.build(scenario).notes if "steps" in note]
     assert "3,000,000 steps" in note
 
 
-def test_parquet_of_many_rows_is_refused_by_its_metadata(available, tmp_path):
+def test_large_parquet_is_refused_from_its_metadata(available, tmp_path):
     path = tmp_path / "zeros.parquet"
     table = pa.table({"time": np.zeros(10**6), "vehicle": pa.array(["a"]).take(pa.array(np.zeros(10**6, np.int64)))})
     pq.write_table(table, path)
@@ -96,7 +96,7 @@ def test_parquet_of_many_rows_is_refused_by_its_metadata(available, tmp_path):
     check_parquet(pq.ParquetFile(path), path, columns=["time"])
 
 
-def test_available_memory_is_the_least_of_the_limits(tmp_path, monkeypatch):
+def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
     assert 0 < memory.available_nbytes() < 2**50
     own, root = tmp_path / "self", tmp_path / "groups"
     own.write_text("0::/a/b\n")
@@ -133,8 +133,8 @@ print(json.dumps([before, peak_memory_nbytes()]))
         ("rivals", ["cells.size_m=60"]),
     ],
 )
-def test_the_estimate_is_within_a_factor_of_two_of_what_a_run_takes(tmp_path, name, overrides):
-    """With what the libraries take, and the compiler, which no scenario changes."""
+def test_memory_estimate_is_within_a_factor_of_two(tmp_path, name, overrides):
+    """Includes the memory of the libraries and the compiler, which no scenario changes."""
     command = [sys.executable, "-c", MEASURE, str(tmp_path / "r"), name, *overrides]
     libraries, measured = json.loads(
         subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]

@@ -78,7 +78,7 @@ def write(tmp_path):
     return _write
 
 
-def test_roads_of_openstreetmap(write):
+def test_roads_from_openstreetmap(write):
     result = run(write("osm", "town.osm", OSM))
     assert {"osmnx", "pyrosm", "sumolib"} & result.facts["packages"].keys() == {"osmnx"}
     city = result.facts["city"]
@@ -88,7 +88,7 @@ def test_roads_of_openstreetmap(write):
     assert result.estimates["truth"].sum() > 0
 
 
-def test_roads_of_sumo_driven_by_our_own_engine(write):
+def test_sumo_roads_with_the_fleet_engine(write):
     more = 'keep = "strong"\nanchor = { lon = 11.3, lat = 44.5 }'
     facts = run(write("sumo", "small.net.xml", NET, more)).facts
     assert {"osmnx", "pyrosm", "sumolib", "libsumo"} & facts["packages"].keys() == {"sumolib"}
@@ -99,7 +99,7 @@ def test_roads_of_sumo_driven_by_our_own_engine(write):
 
 
 @pytest.mark.parametrize(
-    ("source", "name", "content", "more", "said"),
+    ("source", "name", "content", "more", "message"),
     [
         ("osm", "town.osm", OSM.replace('"60.170"', '"160.170"'), "", "line 2: lat of <node> must be degrees"),
         ("osm", "town.xml", OSM, "", "the name must end in one of .osm"),
@@ -107,19 +107,19 @@ def test_roads_of_sumo_driven_by_our_own_engine(write):
         ("sumo", "small.net.xml", NET, 'vehicle_class = "hovercraft"', "vehicle_class must be one of SUMO's"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_a_fault_of_the_roads(write, source, name, content, more, said):
+def test_unusable_file_is_a_fault_of_the_roads_section(write, source, name, content, more, message):
     with pytest.raises(ScenarioError) as caught:
         run(write(source, name, content, more))
     assert {fault.path for fault in caught.value.faults} == {"roads"}
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("module", "source", "name", "content"),
     [("osmnx", "osm", "town.osm", OSM), ("sumolib", "sumo", "small.net.xml", NET)],
 )
-def test_without_the_extra_it_says_what_to_install(write, module, source, name, content):
-    """In a process of its own in which the library cannot be imported."""
+def test_missing_extra_gives_an_install_hint(write, module, source, name, content):
+    """In a separate process in which the library cannot be imported."""
     path = write(source, name, content)
     code = f"import sys; sys.modules[{module!r}] = None; from simulator.cli import main; main()"
     command = [sys.executable, "-c", code, "run", str(path), "--out", str(path.parent / "run")]

@@ -1,4 +1,4 @@
-"""run.json names every package that took part in a run, and none that did not."""
+"""run.json names every package used by a run, and no other."""
 
 import subprocess
 import sys
@@ -42,7 +42,7 @@ kind = "no_privacy"
 
 
 def required_by(*names):
-    """Gather packages and what they require, level by level, from what pip wrote down of each."""
+    """Collect packages and their requirements, level by level, from the installed metadata."""
     found, level = set(), {canonicalize_name(name) for name in names}
     while level:
         found |= level
@@ -52,7 +52,7 @@ def required_by(*names):
     return found
 
 
-def test_the_packages_of_every_run_are_those_that_crowdveil_depends_on():
+def test_every_run_records_the_dependencies_of_crowdveil():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert sorted(PACKAGES) == sorted(Requirement(line).name for line in project["dependencies"])
     recorded = run("tiny").facts["packages"]
@@ -63,7 +63,7 @@ def test_the_packages_of_every_run_are_those_that_crowdveil_depends_on():
     assert all(recorded[name] == version(name) for name in recorded)
 
 
-def test_an_extra_is_recorded_by_the_run_that_used_it_and_not_by_the_next(tmp_path):
+def test_extra_is_recorded_only_by_the_run_that_used_it(tmp_path):
     pytest.importorskip("h3", reason="cells of H3 need the package h3")
     (tmp_path / "hexagons.toml").write_text(HEXAGONS, encoding="utf-8")
     recorded = run(tmp_path / "hexagons.toml").facts["packages"]
@@ -72,12 +72,12 @@ def test_an_extra_is_recorded_by_the_run_that_used_it_and_not_by_the_next(tmp_pa
     assert run("tiny").facts["packages"].keys().isdisjoint(EXTRAS)
 
 
-def test_a_module_that_is_no_package_is_recorded_as_unknown():
+def test_module_without_package_is_recorded_as_unknown():
     assert package_versions(["no-such-package"])["no-such-package"] == "unknown"
 
 
 @pytest.mark.slow  # a fresh process compiles and imports everything
-def test_all_modules_are_imported_without_what_windows_lacks():
+def test_all_modules_import_without_unix_only_modules():
     files = [file for folder in ("mechanisms", "scenarios", "simulator") for file in (ROOT / folder).rglob("*.py")]
     names = [".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for file in files]
     assert len(names) > 250

@@ -1,4 +1,4 @@
-"""Combining queries of which only devices heard in every round were counted."""
+"""Combining queries in which only devices received in every round are counted."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ from simulator.sensing.query import Answer, Query
 from simulator.traffic.engine import Totals
 
 
-def test_paired_queries_are_weighed_by_the_variance_of_pairs():
-    """Where only devices heard in every round count, rounds do not lose apart: the variance is that of the pairs."""
+def test_paired_queries_are_weighted_by_the_paired_variance():
+    """If only devices received in every round count, losses are not independent: the variance is the paired one."""
     mechanism, truth = SamplingPrivacy(cells=3, sampling=0.45), np.array([500, 40, 10, 0])
     rng = np.random.default_rng(6)
     queries = []
     for number, paired in enumerate((550, 200, 400), start=1):
-        heard = rng.multivariate_hypergeometric(truth, paired)
-        estimate = estimate_paired(mechanism, mechanism.sample_counts(heard, rng=rng), paired=paired, asked=550)
+        received = rng.multivariate_hypergeometric(truth, paired)
+        estimate = estimate_paired(mechanism, mechanism.sample_counts(received, rng=rng), paired=paired, asked=550)
         rounds = [RoundAccount(asked=550, answered=550, counted=paired, unpaired=550 - paired) for _ in range(2)]
         answer = Answer("sampling", estimate, paired_std_error(mechanism, truth, paired=paired), rounds, paired=True)
         queries.append(Query("all", number, 0.0, 0.0, truth, Totals(0, 0, 0, 0, 0, 0), [answer]))

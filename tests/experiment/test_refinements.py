@@ -1,4 +1,4 @@
-"""Refined estimates in a run: rows of their own that say what they are, and are what they say."""
+"""Refined estimates in a run: labelled rows of their own, whose values equal the named operation."""
 
 import io
 import json
@@ -40,7 +40,7 @@ def scenario_with(folder, text, base="tiny"):
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory):
-    """A run of the smallest city with every kind, and its directory."""
+    """A run of the smallest city with every kind of refinement, and its directory."""
     folder = tmp_path_factory.mktemp("refined")
     overrides = ["campaigns.occupancy.queries=3", "campaigns.occupancy.every_s=60"]
     path = scenario_with(folder, KINDS)
@@ -58,14 +58,14 @@ def counts_of(result, mechanism, column="estimate"):
     return rows.pivot_table(index="query", columns="cell", values=column, dropna=False).to_numpy()
 
 
-def test_refined_rows_stand_beside_the_mechanisms_own(kept):
+def test_refined_rows_are_added_to_the_mechanisms_own(kept):
     result, _, overrides = kept
     own = ["sampling", "randomized", "baseline"]
     refined = [f"{name}+{kind}" for kind in ("clip", "norm_sub") for name in own[:2]]
     refined += ["randomized+simplex", "baseline+simplex", "sampling+combine", "randomized+combine"]
     assert list(dict.fromkeys(result.estimates["mechanism"])) == own + refined
     assert result.scores["mechanism"].tolist() == own + refined
-    # Nobody was asked for them, they claim nothing of their own, and they change nothing.
+    # They have no rounds and no claims of their own, and change no other row.
     assert set(result.rounds["mechanism"]) == set(result.claims["mechanism"]) == set(own)
     without = run("tiny", overrides=overrides)
     same = result.estimates[result.estimates["mechanism"].isin(own)].reset_index(drop=True)
@@ -74,7 +74,7 @@ def test_refined_rows_stand_beside_the_mechanisms_own(kept):
     assert without.facts["refinements"] == []
 
 
-def test_the_rows_are_what_they_are_called(kept):
+def test_refined_rows_equal_the_named_operations(kept):
     result, _, _ = kept
     own = counts_of(result, "randomized")
     asked = result.rounds[result.rounds["mechanism"] == "randomized"]["asked"].to_numpy()
@@ -87,14 +87,14 @@ def test_the_rows_are_what_they_are_called(kept):
     assert counts_of(result, "baseline+simplex").sum(axis=1) == pytest.approx(asked)
     combined = counts_of(result, "sampling+combine")
     sampling = counts_of(result, "sampling")
-    assert combined[0] == pytest.approx(sampling[0])  # nothing to combine the first with
-    assert combined[1:] == pytest.approx((sampling[1:] + sampling[:-1]) / 2)  # one law, so the plain mean
+    assert combined[0] == pytest.approx(sampling[0])  # there is no earlier query to combine the first with
+    assert combined[1:] == pytest.approx((sampling[1:] + sampling[:-1]) / 2)  # equal variances, so the plain mean
     truth = counts_of(result, "sampling", "truth")
     for row in result.facts["refinements"]:
         assert np.array_equal(counts_of(result, row["name"], "truth"), truth)
 
 
-def test_what_is_not_known_is_null(kept):
+def test_undefined_values_are_null(kept):
     _, out, _ = kept
     estimates, scores = pd.read_parquet(out / "estimates.parquet"), pd.read_parquet(out / "scores.parquet")
     projected = r"\+(?:clip|norm_sub|simplex)$"
@@ -107,12 +107,12 @@ def test_what_is_not_known_is_null(kept):
     assert scores[~rows]["theory_rmse"].notna().all()
     by_name = scores.set_index("mechanism")
     for name in ("clip", "norm_sub", "simplex"):
-        # The unrefined interval was kept, and says so.
+        # The interval of the unrefined estimate is kept and labelled.
         assert by_name.loc[f"randomized+{name}", "interval"] == "score, unrefined"
         assert by_name.loc[f"randomized+{name}", "coverage"] == by_name.loc["randomized", "coverage"]
 
 
-def test_run_json_says_that_they_are_biased_and_of_what_they_are_made(kept):
+def test_run_json_states_bias_and_source_of_refinements(kept):
     _, out, _ = kept
     facts = json.loads((out / "run.json").read_text(), parse_constant=pytest.fail)
     records = {record["name"]: record for record in facts["refinements"]}
@@ -130,7 +130,7 @@ def test_run_json_says_that_they_are_biased_and_of_what_they_are_made(kept):
     assert [record["name"] for record in facts["mechanisms"]] == ["sampling", "randomized", "baseline"]
 
 
-def test_a_total_of_all_asked_warns_of_devices_in_no_cell(tmp_path):
+def test_total_of_all_devices_warns_if_some_are_in_no_cell(tmp_path):
     text = '[[refinements]]\nkind = "simplex"\ntotal = "asked"\n'
     inside = run(scenario_with(tmp_path, text))
     assert not any("refinements" in warning for warning in inside.facts["warnings"])
@@ -140,11 +140,11 @@ def test_a_total_of_all_asked_warns_of_devices_in_no_cell(tmp_path):
     assert "were in none" in warning
 
 
-def test_the_report_and_the_summary_say_it(kept):
+def test_report_and_summary_describe_refinements(kept):
     _, out, _ = kept
     page = build_report(out)
     label = "Randomized response, clip (biased)"
-    assert page.count(label) >= 3  # in the verdict, the table and the list
+    assert page.count(label) >= 3  # in the headline, the table and the list
     assert "Refined estimates" in page
     assert "counts below 0 set to 0" in page
     stream = io.StringIO()
@@ -154,7 +154,7 @@ def test_the_report_and_the_summary_say_it(kept):
     assert {"name": "randomized+clip", "label": label} in embedded["mechanisms"]
 
 
-def test_clipping_is_never_worse_and_projecting_is_better_in_an_empty_region(shipped):
+def test_clipping_never_increases_and_projection_reduces_error(shipped):
     own = counts_of(shipped, "randomized")
     truth = counts_of(shipped, "randomized", "truth")
     assert (truth == 0).mean() > 0.7
@@ -166,8 +166,8 @@ def test_clipping_is_never_worse_and_projecting_is_better_in_an_empty_region(shi
     assert rmse["randomized+scaled"] < rmse["randomized+projected"]
 
 
-def test_and_biased_where_it_matters(shipped):
-    """The busiest tenth of the cells: unbiased unrefined, within chance; far too low when projected."""
+def test_projection_biases_busy_cells(shipped):
+    """The busiest tenth of the cells: unrefined estimates are unbiased within sampling error, projected far too low."""
     measured = {record["name"]: record["measured"][0] for record in shipped.facts["refinements"]}
     truth = counts_of(shipped, "randomized", "truth")
     busiest = np.partition(truth, -122, axis=1)[:, -122, np.newaxis]
@@ -181,17 +181,17 @@ def test_and_biased_where_it_matters(shipped):
     assert measured["randomized+clipped"]["bias_other"] > 3
 
 
-def test_a_combinations_error_is_drift_and_spread_as_theory_has_it(shipped):
-    """theory_rmse² = drift² + spread²; what was measured is a mean of squares around it."""
+def test_combination_error_equals_drift_plus_spread(shipped):
+    """theory_rmse² = drift² + spread²; the measured error is a mean of squares with that expectation."""
     scores = shipped.scores.set_index("mechanism")
     for record in shipped.facts["refinements"]:
         if record["kind"] != "combine":
             continue
         parts, row = record["measured"][0], scores.loc[record["name"]]
         assert row["theory_rmse"] == pytest.approx(np.hypot(parts["drift_rmse"], parts["spread_rmse"]))
-        # Windows of four share queries: a quarter of the squared errors is taken for independent. Half a normal's
-        # relative spread of a mean square is √(2/n), for the RMSE half of that; occupied cells alone err in Sampling
-        # Privacy, a fifth of them.
+        # Windows of four share queries: a quarter of the squared errors is taken as independent. The relative spread
+        # of a mean square of n normals is √(2/n), half of that for the RMSE; in Sampling Privacy only occupied cells,
+        # a fifth, have errors.
         truth = counts_of(shipped, record["name"], "truth")
         erring = truth.size if record["mechanism"] == "randomized" else (truth > 0).sum()
         assert abs(row["rmse"] / row["theory_rmse"] - 1) < stats.norm.isf(LEVEL / 4) * np.sqrt(0.5 / (erring / 4))
@@ -201,8 +201,8 @@ def test_a_combinations_error_is_drift_and_spread_as_theory_has_it(shipped):
     assert drift["drift_rmse"] == pytest.approx(np.sqrt(np.mean(np.square(windows))), rel=0.02)
 
 
-def test_combining_under_loss_weighs_by_what_was_counted(tmp_path):
-    """Queries of unlike size have unlike variances; the spread stays what theory says of such weights."""
+def test_combination_under_loss_weights_by_counted_reports(tmp_path):
+    """Queries of different size have different variances; the spread follows the theory for such weights."""
     text = '[[refinements]]\nkind = "combine"\nwindow = 2\nmechanisms = ["sampling", "randomized"]\n'
     overrides = ["channel={loss=0.3}", "traffic.vehicles=400", "population.outside=500"]
     result = run(scenario_with(tmp_path, text), overrides=overrides)
@@ -214,7 +214,7 @@ def test_combining_under_loss_weighs_by_what_was_counted(tmp_path):
     rounds = result.rounds[result.rounds["mechanism"] == "randomized"]
     asked, counted = rounds["asked"].to_numpy(), rounds["counted"].to_numpy()
     mechanism = build_mechanisms(result.scenario, len(result.cells))["randomized"]
-    laws = [
+    variance_functions = [
         variance_law(
             lambda truth, n=n, c=c: mechanism.std_error(truth, asked=[n], counted=[c]),
             cells=mechanism.cells,
@@ -223,7 +223,7 @@ def test_combining_under_loss_weighs_by_what_was_counted(tmp_path):
         for n, c in zip(asked, counted, strict=True)
     ]
     pooled = np.clip((first + second) / 2, 0, asked[1])
-    variances = [law.std_error(pooled) ** 2 for law in laws]
+    variances = [variance_function.std_error(pooled) ** 2 for variance_function in variance_functions]
     assert weights == pytest.approx(variances[0] / (variances[0] + variances[1]), abs=1e-6)
 
 
@@ -239,7 +239,7 @@ window = 2
 """
 
 
-def test_a_mechanism_that_remembers_is_not_combined(tmp_path):
+def test_memoised_mechanism_is_not_combined(tmp_path):
     left_out = run(scenario_with(tmp_path, MEMOISED))
     assert "memoised+combine" not in set(left_out.scores["mechanism"])
     assert "sampling+combine" in set(left_out.scores["mechanism"])
@@ -270,7 +270,7 @@ mechanisms = ["baseline", "sampling"]
 """
 
 
-def test_what_a_release_published_is_refined_not_combined_and_speeds_are_neither(tmp_path):
+def test_released_counts_are_refined_but_not_combined_and_speeds_neither(tmp_path):
     result = run(scenario_with(tmp_path, RELEASED))
     refined = result.scores[result.scores["mechanism"].str.contains("+", regex=False)]
     assert set(refined["campaign"]) == {"occupancy"}

@@ -60,7 +60,7 @@ def scenario(tmp_path):
 
 
 def drive_to(path, *ticks):
-    """Drive the scenario's traffic by hand; return the city, and places and speeds at each tick."""
+    """Drive the scenario's traffic step by step; return the city, and positions and speeds at each tick."""
     loaded = scenarios.load(path)
     city = build_city(loaded)
     engine = build_engine(loaded, city, streams=Streams(loaded.seed), stopwatch=Stopwatch())
@@ -72,7 +72,7 @@ def drive_to(path, *ticks):
 
 
 def cell_by_hand(city, places, kind):
-    """Each vehicle's cell worked out another way: from the ends of its link, or from h3 itself."""
+    """Each vehicle's cell computed independently: from the ends of its link, or by h3 itself."""
     links = city.roads.links
     if kind in {"h3", "parents"}:
         import h3  # noqa: PLC0415  an extra
@@ -90,7 +90,7 @@ def cell_by_hand(city, places, kind):
 
 
 @pytest.mark.parametrize("kind", ["link", "road", "h3", "parents"])
-def test_every_vehicle_is_counted_where_it_is(scenario, kind):
+def test_every_vehicle_is_counted_in_its_cell(scenario, kind):
     path = scenario(CELLS[kind])
     city, (before, _), (places, _) = drive_to(path, 100, 130)
     cells = city.cells_of(places)
@@ -108,7 +108,7 @@ def test_every_vehicle_is_counted_where_it_is(scenario, kind):
 @pytest.mark.parametrize(
     ("kind", "statistic"), [*((kind, "mean_speed") for kind in CELLS), ("road", "median_speed"), ("h3", "median_speed")]
 )
-def test_exact_speeds_of_segments_are_the_truth_worked_out_by_hand(scenario, kind, statistic):
+def test_exact_segment_speeds_equal_the_computed_truth(scenario, kind, statistic):
     path = scenario(CELLS[kind], f'statistic = "{statistic}"\nmin_vehicles = 1')
     city, (places, speeds) = drive_to(path, 130)
     cells, there = city.cells_of(places), places.state != State.ARRIVED
@@ -124,7 +124,7 @@ def test_exact_speeds_of_segments_are_the_truth_worked_out_by_hand(scenario, kin
     assert asked["asked"] == asked["counted"] == there.sum()
 
 
-def test_noisy_speeds_of_segments_are_published_too(scenario):
+def test_noisy_segment_speeds_are_published(scenario):
     release = 'statistic = "mean_speed"\nmin_vehicles = 3\nrelease = {kind = "laplace", epsilon = 5.0}'
     result = run(scenario(CELLS["road"], release))
     rows = result.estimates
@@ -133,7 +133,7 @@ def test_noisy_speeds_of_segments_are_published_too(scenario):
     assert rows["estimate"].sub(rows["truth"]).abs().max() > 0
 
 
-def test_streets_are_half_as_many_as_their_links_and_drawn_as_lines(scenario):
+def test_roads_are_half_as_many_as_links_and_drawn_as_lines(scenario):
     cities = {kind: build_city(scenarios.load(scenario(CELLS[kind]))) for kind in ("link", "road", "block", "top")}
     links = len(cities["link"].roads.links)
     assert cities["link"].cells.count == links == 2 * cities["road"].cells.count
@@ -153,12 +153,12 @@ def test_streets_are_half_as_many_as_their_links_and_drawn_as_lines(scenario):
             np.testing.assert_array_equal(by_link, seen)
 
 
-def test_classes_that_no_road_has_are_a_fault(scenario):
+def test_class_without_roads_is_a_fault(scenario):
     with pytest.raises(ScenarioError, match="classes: no road is of class 'primary'"):
         build_city(scenarios.load(scenario('kind = "roads"\nclasses = ["primary"]')))
 
 
-def test_roads_of_a_class_alone_are_cells(tmp_path, scenario):
+def test_only_roads_of_the_given_class_are_cells(tmp_path, scenario):
     (tmp_path / "n.csv").write_text("id,lon,lat\na,0,0\nb,0.002,0\nc,0.002,0.002\n")
     (tmp_path / "e.csv").write_text("f,t,kind\na,b,main\nb,a,main\nb,c,side\nc,b,side\na,c,main\nc,a,main\n")
     text = scenario('kind = "roads"\nclasses = ["main"]\nper = "road"').read_text()

@@ -1,4 +1,4 @@
-"""The run directory: the contract's files and columns, all or nothing."""
+"""The run directory: the documented files and columns, written completely or not at all."""
 
 import json
 import os
@@ -85,13 +85,13 @@ def test_run_json_is_written_last(kept):
     assert newest.name == "run.json"
 
 
-def test_a_run_can_be_run_again_from_its_own_scenario(kept, tmp_path):
+def test_run_is_reproduced_from_its_own_scenario(kept, tmp_path):
     result, out = kept
     again = run(out / "scenario.toml", out=tmp_path / "again")
     pd.testing.assert_frame_equal(again.estimates, result.estimates)
 
 
-def test_accounts_add_up_under_loss_and_lateness():
+def test_report_totals_add_up_under_loss_and_delay():
     result = run(
         "tiny",
         overrides=[
@@ -109,14 +109,14 @@ def test_accounts_add_up_under_loss_and_lateness():
     assert not result.estimates.isna().any().any()
 
 
-def test_one_seed_one_result_another_seed_another():
+def test_equal_seeds_give_equal_results_and_others_differ():
     first, second, other = (run("tiny", seed=seed) for seed in (3, 3, 4))
     pd.testing.assert_frame_equal(first.estimates, second.estimates)
     pd.testing.assert_frame_equal(first.rounds, second.rounds)
     assert not np.array_equal(first.estimates["truth"], other.estimates["truth"])
 
 
-def test_a_scenario_already_read_takes_a_seed_and_overrides():
+def test_loaded_scenario_takes_a_seed_and_overrides():
     read, given = scenarios.load("tiny"), {"traffic.vehicles": 90, "mechanisms.sampling.sampling": 0.2}
     of_name = run("tiny", seed=4, overrides=["traffic.vehicles=90", "mechanisms.sampling.sampling=0.2"])
     of_scenario = run(read, seed=4, overrides=given)
@@ -125,7 +125,7 @@ def test_a_scenario_already_read_takes_a_seed_and_overrides():
     assert not np.array_equal(of_scenario.estimates["estimate"], run(read).estimates["estimate"])
 
 
-def test_a_mechanism_or_a_campaign_more_changes_nobody_elses_numbers(tmp_path):
+def test_added_mechanism_or_campaign_changes_no_other_result(tmp_path):
     text = scenarios.source_text("tiny")
     more = tmp_path / "more.toml"
     more.write_text(
@@ -157,7 +157,7 @@ def test_geographic_cells_carry_their_global_identifier():
     assert result.estimates.query("mechanism == 'baseline'")["estimate"].sum() > 0
 
 
-def test_a_run_is_not_overwritten_unless_asked_to(kept, tmp_path):
+def test_run_is_not_overwritten_without_the_option(kept, tmp_path):
     _, out = kept
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     with pytest.raises(DirectoryError, match="--overwrite"):
@@ -175,7 +175,7 @@ def test_a_run_is_not_overwritten_unless_asked_to(kept, tmp_path):
         run("tiny", out=a_file, overwrite=True)
 
 
-def test_overwrite_replaces_all_of_it(tmp_path):
+def test_overwrite_replaces_the_whole_directory(tmp_path):
     out = tmp_path / "run"
     run("tiny", out=out)
     (out / "notes.txt").write_text("mine")
@@ -185,7 +185,7 @@ def test_overwrite_replaces_all_of_it(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_a_failure_while_writing_leaves_nothing(tmp_path):
+def test_failed_write_leaves_no_files(tmp_path):
     out = tmp_path / "run"
 
     def fail(staging):
@@ -197,7 +197,7 @@ def test_a_failure_while_writing_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_runs_written_together_take_a_directory_each(tmp_path):
+def test_concurrent_runs_take_one_directory_each(tmp_path):
     """Every run finds the first name free before any run takes it."""
     together = threading.Barrier(8)
 
@@ -215,7 +215,7 @@ def test_runs_written_together_take_a_directory_each(tmp_path):
     assert len(list(tmp_path.iterdir())) == 8
 
 
-def test_a_run_that_another_overtook_replaces_nothing_and_is_kept_beside_it(tmp_path):
+def test_run_written_later_is_kept_under_another_name(tmp_path):
     out = tmp_path / "run"
 
     def fill(staging):
@@ -230,7 +230,7 @@ def test_a_run_that_another_overtook_replaces_nothing_and_is_kept_beside_it(tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"run", "run-2"}
 
 
-def test_overwrite_replaces_no_directory_that_became_another_meanwhile(tmp_path):
+def test_overwrite_refuses_a_directory_changed_in_the_meantime(tmp_path):
     out = tmp_path / "run"
     out.mkdir()
     (out / "run.json").write_text("early")
@@ -245,7 +245,7 @@ def test_overwrite_replaces_no_directory_that_became_another_meanwhile(tmp_path)
     assert (tmp_path / "run-2" / "run.json").read_text() == "late"
 
 
-def test_latest_is_a_relative_link_or_is_not_there(tmp_path, monkeypatch):
+def test_latest_is_a_relative_link_or_absent(tmp_path, monkeypatch):
     for name in ("one", "two"):
         link_latest(tmp_path / name)
         assert (tmp_path / "latest").readlink() == Path(name)
@@ -265,7 +265,7 @@ def test_latest_is_a_relative_link_or_is_not_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("after_s", [0.3, 1.5, 2.5, 3.5])
-def test_ctrl_c_leaves_no_directory_that_looks_complete(tmp_path, after_s):
+def test_ctrl_c_leaves_no_seemingly_complete_directory(tmp_path, after_s):
     out = tmp_path / "run"
     command = [sys.executable, "-m", "simulator.cli", "run", "highway", "--set", "campaigns.stretch.queries=390"]
     command += ["--set", "population.outside=50000", "--set", "population.answers=reports", "--out", str(out)]
@@ -275,7 +275,7 @@ def test_ctrl_c_leaves_no_directory_that_looks_complete(tmp_path, after_s):
         _, stderr = process.communicate(timeout=60)
     assert process.returncode in {0, 130, -signal.SIGINT, 1}
     if out.exists():
-        # The run was done before the signal came: then it is there whole, and nothing beside it.
+        # The run finished before the signal: the directory is complete, with no other file.
         assert {path.name for path in out.iterdir()} == {
             *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells")),
             "run.json",

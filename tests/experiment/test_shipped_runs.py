@@ -1,4 +1,4 @@
-"""The shipped scenarios show what their files say they show."""
+"""The shipped scenarios have the results that their comments state."""
 
 import os
 from pathlib import Path
@@ -24,13 +24,13 @@ def test_manhattan_has_six_queries_of_every_cell_and_mechanism(manhattan):
     assert len(estimates) == 6 * cells * 3
     assert estimates.groupby(["query", "mechanism"])["cell"].nunique().eq(cells).all()
     assert not estimates.isna().any().any()
-    # A picture worth looking at: most cells hold vehicles, and they are not all alike.
+    # An informative map: most cells hold vehicles, and counts vary.
     truth = estimates[estimates["mechanism"] == "sampling"]["truth"]
     assert truth.gt(0).mean() > 0.8
     assert truth.sum() / 6 > 1000
 
 
-def test_sampling_privacys_z_scores_are_standard(manhattan):
+def test_sampling_privacy_z_scores_are_standard_normal(manhattan):
     rows = manhattan.estimates.query("mechanism == 'sampling' and truth >= 1")
     spread = np.sqrt(rows["truth"] * (1 - SAMPLING) / SAMPLING)
     z = (rows["estimate"] - rows["truth"]) / spread
@@ -41,7 +41,7 @@ def test_sampling_privacys_z_scores_are_standard(manhattan):
     assert abs(z.var(ddof=0) - 1) < bound * np.sqrt((2 + excess).sum()) / len(z)
 
 
-def test_sampling_privacys_intervals_cover(manhattan):
+def test_sampling_privacy_intervals_have_nominal_coverage(manhattan):
     rows = manhattan.estimates.query("mechanism == 'sampling'")
     covered = int(((rows["lower"] <= rows["truth"]) & (rows["truth"] <= rows["upper"])).sum())
     assert stats.binomtest(covered, len(rows), 0.95, alternative="less").pvalue > LEVEL
@@ -65,8 +65,8 @@ def test_vehicles_are_conserved_at_every_query(manhattan):
     assert [row["waiting"] + row["on_road"] for row in at_queries] == asked.tolist()
 
 
-def test_traffic_flows_in_manhattan(manhattan):
-    """Not a jam: few are stuck, most who left a while ago have arrived."""
+def test_manhattan_traffic_is_not_jammed(manhattan):
+    """No jam: few vehicles are stuck, and most that departed a while ago have arrived."""
     last = manhattan.facts["traffic_at_queries"][-1]
     assert last["stuck_released"] < 0.001 * last["departed"]
     assert last["arrived"] > 0.6 * last["departed"]
@@ -83,21 +83,21 @@ def _rmse(result, mechanism):
 
 
 @pytest.mark.slow
-def test_the_highways_stretch_holds_about_a_hundred(highways):
+def test_highway_stretch_holds_about_a_hundred_vehicles(highways):
     truth = highways[0].estimates.query("mechanism == 'sampling'")["truth"]
     assert len(truth) == 400
     assert 85 < truth.mean() < 115
 
 
 def test_sampling_privacys_error_is_constant_on_the_highway(highways):
-    """400 squared errors of variance σ² each: RMSE within its own sampling error of theory, at every population."""
+    """400 squared errors of variance σ² each: the RMSE is within its sampling error of theory, at every population."""
     for result in highways.values():
         truth = result.estimates.query("mechanism == 'sampling'")["truth"].mean()
         theory = np.sqrt(truth * (1 - SAMPLING) / SAMPLING)
         assert abs(_rmse(result, "sampling") / theory - 1) < stats.norm.isf(LEVEL / 6) / np.sqrt(2 * 400)
 
 
-def test_randomized_responses_error_grows_as_the_root_of_the_population(highways):
+def test_randomized_response_error_grows_with_root_of_population(highways):
     asked = {outside: result.rounds["asked"].mean() for outside, result in highways.items()}
     false_yes = (1 - 0.85) * 0.3
     true_yes = 0.85 + false_yes
@@ -110,7 +110,7 @@ def test_randomized_responses_error_grows_as_the_root_of_the_population(highways
     assert 8 < growth < 12.5  # √100, within its sampling error
 
 
-def test_grid20_drives_its_hundred_thousand():
+def test_grid20_runs_with_a_hundred_thousand_vehicles():
     result = run("grid20")
     assert result.facts["vehicles"] == 100_000
     assert result.facts["link_crossings"] > 1_000_000

@@ -1,4 +1,4 @@
-"""Runs over data owners that do not move: made up ones, and the papers' data sets where they are."""
+"""Runs over static data owners: synthetic ones, and the papers' data sets if available."""
 
 import os
 from pathlib import Path
@@ -61,7 +61,7 @@ def truths(result, query=1):
 COLUMNS = '{place = "station", count = "n", lon = "lon", lat = "lat"}'
 
 
-def test_owners_are_counted_at_locations_of_their_names(scenario):
+def test_owners_are_counted_at_named_locations(scenario):
     result = run(scenario(STATIONS, cells='kind = "locations"', columns=COLUMNS))
     assert truths(result) == {"north": 5, "south": 300, "far": 7}
     assert result.facts["vehicles"] == 312
@@ -71,7 +71,7 @@ def test_owners_are_counted_at_locations_of_their_names(scenario):
     assert truths(run(scenario(STATIONS, cells=chosen, columns=COLUMNS))) == {"Far away": 7, "south": 300}
 
 
-def test_the_busiest_are_chosen_by_the_truth_and_that_is_said(scenario):
+def test_choice_of_busiest_locations_by_truth_is_noted(scenario):
     result = run(scenario(STATIONS, cells='kind = "locations"\ntop = 2', columns=COLUMNS))
     assert truths(result) == {"south": 300, "far": 7}
     (note,) = [note for note in result.facts["city"]["notes"] if "busiest" in note]
@@ -89,7 +89,7 @@ def test_owners_are_counted_in_squares_hexagons_and_at_stations(scenario, tmp_pa
     assert truths(run(scenario(STATIONS, cells=wide, columns=COLUMNS))) == {"1": 305, "2": 0}
 
 
-def test_groups_without_a_map_merge_with_their_neighbours(scenario):
+def test_unmapped_groups_merge_with_their_neighbours(scenario):
     rows = "size\n" + "10-14\n" * 4 + "0-4\n" * 2 + "5-9\n" * 3
     result = run(scenario(rows, cells='kind = "locations"', columns='{place = "size"}'))
     assert truths(result) == {"0-4": 2, "5-9": 3, "10-14": 4}
@@ -97,16 +97,20 @@ def test_groups_without_a_map_merge_with_their_neighbours(scenario):
     assert truths(merged) == {"0-4 +1": 5, "10-14": 4}
 
 
-def test_owners_come_and_go_and_answer_where_the_parked_do(scenario):
+def test_owners_are_counted_only_between_arrival_and_departure(scenario):
     rows = "p,t\na,0\na,100\nb,150\nb,500\n"
     timed = {"cells": 'kind = "locations"', "columns": '{place = "p", time = "t"}'}
     result = run(scenario(rows, **timed, traffic="dwell_s = 110"))
-    # The truth is of the second round, at 20, 220 and 420 s, of those there at the first, at 0, 200 and 400 s.
+    # The truth is of round two, at 20, 220 and 420 s, of the owners present in round one, at 0, 200 and 400 s.
     assert [truths(result, query) for query in (1, 2, 3)] == [{"a": 1, "b": 0}, {"a": 1, "b": 1}, {"a": 0, "b": 0}]
     result = run(scenario(rows, **timed, traffic='dwell_s = 110\nparked = "answer"'))
     assert [truths(result, query) for query in (1, 2, 3)] == [{"a": 1, "b": 0}, {"a": 2, "b": 1}, {"a": 2, "b": 1}]
-    told = result.facts["traffic_at_queries"]
-    assert [(row["departed"], row["on_road"], row["arrived"]) for row in told] == [(1, 1, 0), (3, 2, 1), (3, 0, 3)]
+    traffic_totals = result.facts["traffic_at_queries"]
+    assert [(row["departed"], row["on_road"], row["arrived"]) for row in traffic_totals] == [
+        (1, 1, 0),
+        (3, 2, 1),
+        (3, 0, 3),
+    ]
 
 
 FAULTS = [
@@ -120,14 +124,14 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("cells", "columns", "traffic", "path", "words"), FAULTS, ids=range(len(FAULTS)))
-def test_what_does_not_fit_the_data_is_a_fault_of_the_scenario(scenario, cells, columns, traffic, path, words):
+def test_section_that_does_not_fit_the_data_is_a_scenario_fault(scenario, cells, columns, traffic, path, words):
     with pytest.raises(ScenarioError) as caught:
         run(scenario(STATIONS, cells=cells, columns=columns, traffic=traffic))
     assert [fault.path for fault in caught.value.faults] == [path]
     assert words in caught.value.faults[0].rule
 
 
-def test_owners_have_no_speed(scenario):
+def test_static_owners_have_no_speed(scenario):
     path = scenario(STATIONS, cells='kind = "locations"', columns=COLUMNS)
     path.write_text(path.read_text().replace('name = "all"', 'name = "all"\nstatistic = "mean_speed"'))
     with pytest.raises(ScenarioError, match=r"campaigns\.all\.upper_mps: is required where no roads bound speeds"):
@@ -141,7 +145,7 @@ DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 
 
 def real(name):
-    """Run a shipped scenario, or skip where its data is not."""
+    """Run a shipped scenario, or skip if its data is missing."""
     if not DATA.is_dir():
         pytest.skip("the folder of data sets that CROWDVEIL_DATA names is not there")
     try:
@@ -162,17 +166,17 @@ def truth_of(result):
     return dict(zip(result.cells["name"], rows["truth"].astype(int), strict=True))
 
 
-def test_breast_cancer_asks_about_the_85_recurrences():
+def test_breast_cancer_counts_the_85_recurrences():
     result = real("breast-cancer")
     assert list(truth_of(result).values()) == [1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3]
     assert result.rounds["asked"].eq(10_000).all()
-    # SP eq 16 and randomized response's law, at .45 and .8/.2, within what 200 queries can miss them by.
+    # SP eq 16 and randomized response's theory, at .45 and .8/.2, within the sampling error of 200 queries.
     truth = np.array([1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3])
     np.testing.assert_allclose(rmse(result, "sampling"), np.sqrt(truth * 0.55 / 0.45), rtol=0.25)
     np.testing.assert_allclose(rmse(result, "randomized"), 24.5, rtol=0.25)
 
 
-def test_gowalla_has_the_papers_ratios():
+def test_gowalla_has_the_error_ratios_of_the_paper():
     result = real("gowalla-nyc")
     assert truth_of(result) == {"LaGuardia": 1680, "JFK": 1654, "Times Square": 1089, "Newark": 1089}
     assert result.rounds["asked"].eq(138_957).all()
@@ -187,7 +191,7 @@ def test_gowalla_has_the_papers_ratios():
     assert "6 rows of the same place and period and owner" in notes
 
 
-def test_bay_area_stations_have_50_000_vehicles_each_and_errors_that_grow_or_not():
+def test_bay_area_stations_have_50_000_vehicles_and_expected_errors():
     result = real("bay-area-pems")
     truth = truth_of(result)
     assert truth["401595"] == 50_019

@@ -1,4 +1,4 @@
-"""No fault at any step of writing loses a run, or leaves half of one."""
+"""No fault at any step of writing loses a run or leaves half of one."""
 
 import subprocess
 import sys
@@ -16,21 +16,21 @@ def table_of(faults):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_fifty_faults():
+def test_fifty_faults_lose_no_run():
     assert "| **all** | 50 | 18 | 50 | 0 | 0 | 0 |" in table_of(50)
 
 
 @pytest.mark.slow
-def test_a_thousand_faults_and_the_table_of_the_docs():
+def test_thousand_faults_give_the_documented_table():
     table = table_of(1000)
     assert "| **all** | 1,000 | 336 | 1,000 | 0 | 0 | 0 |" in table
     assert table in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/files.md"
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child neither locks nor starts a thread
-def test_the_harness_finds_a_gap_between_two_renames_and_what_is_left_over(monkeypatch):
-    """Without the exchange, and without putting back what was renamed away, a kill loses the earlier run."""
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child process neither locks nor starts a thread
+def test_harness_detects_lost_runs_and_leftovers(monkeypatch):
+    """Without the atomic exchange, and without restoring renamed directories, a kill loses the earlier run."""
     case = next(case for case in harness.CASES if not case.exchange)
     monkeypatch.setattr(harness, "CASES", (case,))
     monkeypatch.setattr(harness.atomic_write, "remove_leftovers", lambda _: None)

@@ -1,4 +1,4 @@
-"""Scenarios that SUMO drives: from the file to the run directory, and the fleet engine beside it."""
+"""Scenarios driven by SUMO: from the file to the run directory, with the fleet engine for comparison."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def small_net(tmp_path_factory):
     return make_net(tmp_path_factory.mktemp("net"))
 
 
-def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
+def test_truth_equals_the_vehicles_of_sumo_in_each_cell(folder):
     result = run(folder / "small.toml", overrides=["traffic.seed=5"])
     scenario = scenarios.load(folder / "small.toml", overrides=["traffic.seed=5"])
     city = build_city(scenario)
@@ -77,7 +77,7 @@ def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
     for query, asked_s in enumerate((100.0, 200.0), start=1):
         moment_s = asked_s + 20.0
         truth = result.estimates.query(f"query == {query} and mechanism == 'baseline'").sort_values("cell")["truth"]
-        # Asked at the first moment and on the road at the second: they are where SUMO writes them.
+        # Present at the first moment and on the road at the second: they are where SUMO writes them.
         both = [there for vehicle, there in seen[moment_s].items() if vehicle in seen[asked_s]]
         at = engine._frame.to_city(np.array([(there.x, there.y) for there in both]))
         least = np.bincount(city.cells.cell_of(at), minlength=city.cells.count + 1)[1:]
@@ -85,19 +85,19 @@ def test_the_campaign_counts_the_vehicles_that_sumo_has_in_each_cell(folder):
         here = next(q for q in result.facts["traffic_at_queries"] if q["query"] == query)
         assert here["on_road"] == len(seen[asked_s]) > 20
         assert here["arrived"] == sum(trip["arrival"] <= asked_s for trip in trips)
-        # Everybody asked is somewhere: waiting or on the road then, none of them outside every cell.
+        # Every queried vehicle has a position: waiting or on the road then, and none is outside every cell.
         assert truth.sum() == here["on_road"] + here["waiting"]
 
 
-def test_the_fleet_engine_drives_the_same_vehicles_beside_it(folder):
+def test_fleet_engine_drives_the_same_vehicles_for_comparison(folder):
     facts = run(folder / "small.toml").facts
-    # What drove, and what read the roads, with what they require.
+    # The packages that drove the vehicles and read the roads, with their requirements.
     assert {"libsumo", "sumo-data", "sumolib", "traci"} <= facts["packages"].keys()
     traffic = facts["traffic"]
     (beside,) = traffic["beside"]
     assert (traffic["engine"], beside["engine"]) == ("sumo", "fleet")
     assert beside["times_s"] == traffic["times_s"]
-    # Flows by chance are drawn anew; all others are the same.
+    # Random flows are drawn anew; all others are the same.
     sure = 62 + 2
     assert min(traffic["departed"][-1], beside["departed"][-1]) > sure
     at_60_s = traffic["times_s"].index(60.0)
@@ -106,7 +106,7 @@ def test_the_fleet_engine_drives_the_same_vehicles_beside_it(folder):
     assert "with 16 signals" in traffic["notes"][0]
 
 
-def test_a_run_is_the_same_again_and_another_with_another_seed(folder):
+def test_equal_seeds_give_equal_runs_and_others_differ(folder):
     first, again, other = (run(folder / "small.toml", seed=seed) for seed in (1, 1, 2))
     assert first.facts["traffic"] == again.facts["traffic"]
     assert first.estimates.equals(again.estimates)
@@ -122,7 +122,7 @@ def test_another_campaign_changes_no_traffic_and_no_other_campaign(folder):
     assert rows["truth"].tolist() == one.estimates["truth"].tolist()
 
 
-def test_a_configuration_file_does_as_well(folder):
+def test_configuration_file_gives_the_same_run(folder):
     (folder / "small.sumocfg").write_text(
         '<configuration><net-file value="small.net.xml"/><route-files value="small.rou.xml"/></configuration>'
     )
@@ -131,7 +131,7 @@ def test_a_configuration_file_does_as_well(folder):
     assert run(folder / "config.toml").facts["traffic"] == run(folder / "small.toml").facts["traffic"]
 
 
-def test_vehicles_that_are_nowhere_are_never_asked(folder):
+def test_absent_vehicles_are_never_queried(folder):
     (folder / "small.sumocfg").write_text(
         '<configuration><net-file value="small.net.xml"/><route-files value="small.rou.xml"/>'
         '<max-depart-delay value="5"/></configuration>'
@@ -147,7 +147,7 @@ def test_vehicles_that_are_nowhere_are_never_asked(folder):
         assert asked.unique().tolist() == [there]
 
 
-def test_roads_of_another_source_give_places_without_links(folder):
+def test_roads_of_another_source_give_positions_without_links(folder):
     grid = 'source = "grid"\nrows = 6\ncolumns = 6\nspacing_m = 120\nspeed_mps = 10'
     text = SCENARIO.replace('source = "sumo"\npath = "small.net.xml"', grid).replace('beside = "fleet"', "")
     (folder / "grid.toml").write_text(text)
@@ -173,7 +173,7 @@ def test_roads_of_another_source_give_places_without_links(folder):
     ],
     ids=["none", "missing", "beside", "step", "tiny", "seed", "both", "vehicles"],
 )
-def test_what_is_wrong_with_the_section_is_told_with_its_key(folder, change, path, words):
+def test_section_faults_name_their_key(folder, change, path, words):
     (folder / "wrong.toml").write_text(SCENARIO.replace(*change))
     with pytest.raises(ScenarioError) as caught:
         scenarios.load(folder / "wrong.toml")
@@ -181,8 +181,8 @@ def test_what_is_wrong_with_the_section_is_told_with_its_key(folder, change, pat
 
 
 @pytest.mark.parametrize(("step_s", "begin_s"), [(1, 0), (0.5, 40), (7, 0)])
-def test_beside_drives_nobody_who_departs_after_the_end(folder, step_s, begin_s):
-    last_s = 300 // step_s * step_s  # of the run's last step
+def test_comparison_engine_drives_no_vehicle_that_departs_after_the_end(folder, step_s, begin_s):
+    last_s = 300 // step_s * step_s  # the time of the run's last step
     departs = [0, 150, last_s - step_s, last_s, last_s + 0.001, last_s + 0.3, 300.4, 301, 305, 340, 371]
     trip = '<trip id="{}" depart="{:.3f}" from="A0B0" to="C0D0"/>'
     trips = [trip.format(number, begin_s + depart) for number, depart in enumerate(sorted(departs))]
@@ -197,7 +197,7 @@ def test_beside_drives_nobody_who_departs_after_the_end(folder, step_s, begin_s)
     assert traffic["departed"][-1] == vehicles, "departures after the end are not counted as vehicles of the run"
 
 
-def test_departures_after_the_end_are_no_vehicles_of_the_run(folder):
+def test_departures_after_the_end_are_not_counted(folder):
     late = '<trip id="late" depart="299" from="A0B0" to="C0D0"/>'
     (folder / "small.rou.xml").write_text(f'<routes><trip id="early" depart="0" from="A0B0" to="C0D0"/>{late}</routes>')
     facts = run(folder / "small.toml", overrides=["scenario.duration_s=230"]).facts
@@ -210,7 +210,7 @@ def test_departures_after_the_end_are_no_vehicles_of_the_run(folder):
 
 
 @pytest.mark.slow
-def test_gridlock_of_sumo_is_told_by_its_teleports_and_by_who_waits(folder):
+def test_gridlock_in_sumo_is_reported_by_teleports_and_waiting(folder):
     flows = [("A0A1", "D3C3"), ("D0C0", "A3B3"), ("A3A2", "D0D1"), ("D3D2", "A0B0")]
     text = '<flow id="{}" begin="0" end="300" period="0.5" from="{}" to="{}"/>'
     jam = "".join(text.format(number, *ends) for number, ends in enumerate(flows))
@@ -272,16 +272,16 @@ ALONE = pytest.param("", marks=pytest.mark.slow, id="alone")
         ),
     ],
 )
-def test_a_fault_is_put_under_the_key_of_the_file_that_causes_it(folder, beside, named, files, key):
+def test_file_fault_names_the_key_of_that_file(folder, beside, named, files, key):
     for name, text in files.items():
         (folder / name).write_text(text)
     routes = "" if named.startswith("config") else 'routes = ["small.rou.xml"]'
     usual = 'routes = ["small.rou.xml"]\nbeside = "fleet"'
     assert usual in SCENARIO
     (folder / "wrong.toml").write_text(SCENARIO.replace(usual, f"{routes}\n{named}\n{beside}"))
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as refusal:
         run(folder / "wrong.toml")
-    assert {fault.path for fault in told.value.faults} == {key}, str(told.value)
+    assert {fault.path for fault in refusal.value.faults} == {key}, str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -294,17 +294,17 @@ def test_a_fault_is_put_under_the_key_of_the_file_that_causes_it(folder, beside,
     ],
     ids=["edge", "empty", "cut", "period"],
 )
-def test_a_bad_route_file_exits_with_2_and_leaves_nothing(folder, routes, words, monkeypatch, capfd):
+def test_invalid_route_file_exits_with_2_and_leaves_no_files(folder, routes, words, monkeypatch, capfd):
     (folder / "small.rou.xml").write_text(routes)
     before = sorted(folder.iterdir())
     monkeypatch.setattr(sys, "argv", ["crowdveil", "run", str(folder / "small.toml"), "--out", str(folder / "out")])
     with pytest.raises(SystemExit) as leaving:
         main()
     assert leaving.value.code == 2
-    said = capfd.readouterr().err
-    assert words in said
-    assert "traffic" in said
-    assert "Traceback" not in said
+    message = capfd.readouterr().err
+    assert words in message
+    assert "traffic" in message
+    assert "Traceback" not in message
     assert sorted(folder.iterdir()) == before
 
 
@@ -315,7 +315,7 @@ DATA = Path(os.environ.get("CROWDVEIL_DATA", "/nowhere"), "sumo", "acosta")
 @pytest.mark.skipif(
     not DATA.is_dir(), reason="CROWDVEIL_DATA names no folder with sumo/acosta: real data is not part of the project"
 )
-def test_bologna_runs_with_the_fleet_engine_beside_it(tmp_path):
+def test_bologna_runs_with_the_fleet_engine_for_comparison(tmp_path):
     short = ["scenario.duration_s=600", "scenario.warmup_s=120", "campaigns.occupancy.start_s=240"]
     short += ["campaigns.occupancy.queries=2", "campaigns.occupancy.every_s=150", "traffic.seed=1"]
     result = run("bologna-sumo", overrides=short)

@@ -1,4 +1,4 @@
-"""Runs of engine ``trace``: the shipped scenarios over real recordings, matched ones, and what goes wrong."""
+"""Runs of engine ``trace``: the shipped scenarios over real recordings, matched recordings, and faults."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_shipped_recordings_run(name, inside, vehicles, tmp_path):
         assert query["departed"] == query["on_road"] + query["arrived"] + query["absent"]
 
 
-def test_truth_is_counted_from_the_file_itself():
+def test_truth_equals_counts_from_the_file():
     """Bologna's truth at a moment of the file, counted by hand from its rows."""
     inside = "sumo_fcd/acosta_fcd_0_1800_10s.csv.gz"
     _data(inside)
@@ -110,8 +110,8 @@ def test_truth_is_counted_from_the_file_itself():
         assert count == rows[round(time_s)]
 
 
-def test_an_empty_cell_is_estimated_as_exactly_empty():
-    """What the comment of cabs-san-francisco says."""
+def test_empty_cell_has_estimate_zero():
+    """The statement in the comment of cabs-san-francisco."""
     _data("sf_cabspotting/new_abboip.txt.gz")
     rows = run("cabs-san-francisco").estimates.query("mechanism == 'sampling'")
     assert (rows.query("truth == 0")["estimate"] == 0).all()
@@ -127,7 +127,7 @@ def test_matched_vehicles_are_on_road_cells(tmp_path):
     assert "72 of 72 fixes are matched to roads (nearest)" in notes
 
 
-def test_notes_say_the_rule_and_what_was_left_out(tmp_path):
+def test_notes_state_interpolation_and_omitted_fixes(tmp_path):
     result = run(_write(tmp_path, traffic='start = 50\norder = "ascending"'))
     notes = " ".join([*result.facts["city"]["notes"], *result.facts["traffic"]["notes"]])
     assert "second 0 is 50 s" in notes
@@ -135,7 +135,7 @@ def test_notes_say_the_rule_and_what_was_left_out(tmp_path):
     assert "a vehicle moves evenly between fixes at most 60 s apart" in notes
 
 
-def test_speeds_can_be_asked_for(tmp_path):
+def test_mean_speed_campaign_on_a_trace(tmp_path):
     file = _write(tmp_path)
     text = file.read_text().replace(
         "queries = 4", 'queries = 4\nstatistic = "mean_speed"\nlower_mps = 0\nupper_mps = 20\nmin_vehicles = 1'
@@ -177,7 +177,7 @@ def test_faults_name_the_section(tmp_path, case):
     assert words in str(caught.value)
 
 
-def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path):
+def test_command_reports_the_fault_and_writes_nothing(tmp_path):
     change, words = BROKEN["clock"]
     file = _write(tmp_path, **change)
     command = [Path(sys.executable).with_name("crowdveil"), "run", file, "--out", tmp_path / "out", "--quiet"]
@@ -188,8 +188,8 @@ def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path):
     assert not list(tmp_path.glob("*out*"))
 
 
-def test_a_run_directory_with_fcd_is_replaced_whole(tmp_path):
-    """What an earlier run wrote as floating-car data does not stay behind in a later one without."""
+def test_overwrite_removes_earlier_fcd_file(tmp_path):
+    """Floating-car data of an earlier run are removed by a later run without it."""
     file = _write(tmp_path)
     plain = file.read_text()
     file.write_text(plain + "\n[fcd]\nevery_s = 10\n")
@@ -201,10 +201,10 @@ def test_a_run_directory_with_fcd_is_replaced_whole(tmp_path):
     shutil.rmtree(directory)
 
 
-def test_a_recording_of_another_time_asks_nobody(tmp_path):
+def test_recording_outside_the_run_gives_a_no_device_warning(tmp_path):
     path = _write(tmp_path, traffic="start = -5000")
     path.write_text(path.read_text(encoding="utf-8") + "\n[population]\noutside = 7\n", encoding="utf-8")
-    told = run(path).facts["warnings"]
-    assert [words for words in told if "no device" in words] == [
+    run_warnings = run(path).facts["warnings"]
+    assert [words for words in run_warnings if "no device" in words] == [
         "campaigns.campaign: no device was present at any of its 4 queries"
     ]

@@ -27,7 +27,7 @@ def fleet(clock):
 
 
 @pytest.mark.parametrize("engine", ["fleet", "agents"])
-def test_a_run_logs_its_traffic_a_hundred_times(engine, tmp_path):
+def test_traffic_is_logged_at_a_hundred_times(engine, tmp_path):
     result = run("tiny", overrides=[f"traffic.engine={engine}"])
     log = json.loads((result.save(tmp_path / "run") / "run.json").read_text(encoding="utf-8"))["traffic"]
     assert log["engine"] == engine
@@ -44,13 +44,13 @@ def test_a_run_logs_its_traffic_a_hundred_times(engine, tmp_path):
     assert [mean is not None for mean in log["mean_trip_s"]] == known
 
 
-def test_both_engines_of_one_physics_log_the_same():
+def test_engines_of_one_physics_give_one_log():
     logs = [run("tiny", overrides=[f"traffic.engine={engine}"]).facts["traffic"] for engine in ("fleet", "agents")]
     for name in SERIES:
         assert logs[0][name] == logs[1][name]
 
 
-def test_the_log_agrees_with_the_queries_own_totals():
+def test_log_agrees_with_totals_at_queries():
     facts = run("tiny").facts
     log = facts["traffic"]
     for query in facts["traffic_at_queries"]:
@@ -60,7 +60,7 @@ def test_the_log_agrees_with_the_queries_own_totals():
     assert any(query["time_s"] in log["times_s"] for query in facts["traffic_at_queries"])
 
 
-def test_looking_changes_nothing():
+def test_logging_does_not_change_the_run():
     clock = Clock(0.5)
     often = drive_alone("fleet", fleet(clock), clock=clock, times_s=[0.5 * k for k in range(1, 119)])
     seldom = drive_alone("fleet", fleet(clock), clock=clock, times_s=[20.0, 59.0])
@@ -69,7 +69,7 @@ def test_looking_changes_nothing():
     assert seldom.arrived_total == 2, "the third departs at tick 40 of half a second and needs 80 more"
 
 
-def test_moments_between_ticks_see_the_earlier_one():
+def test_log_between_ticks_gives_the_earlier_state():
     clock = Clock(1.0)
     engine, env, log = fleet(clock), simpy.Environment(), TrafficLog("fleet")
     engine.start(env)
@@ -81,7 +81,7 @@ def test_moments_between_ticks_see_the_earlier_one():
     assert log.record([]).departed == [2]
 
 
-def test_a_mean_that_nobody_knows_is_null_and_never_nan():
+def test_mean_trip_time_without_trips_is_null():
     seen = [Totals(5, 0, 5, 0, 0, 0), Totals(5, 0, 2, 3, 1, 0), Totals(5, 0, 1, 4, 2, 9, 0, 50.0)]
     record = TrafficLog("trace", [1.0, 2.0, 3.0], seen).record(["a note"])
     facts = record.model_dump(exclude_unset=True)

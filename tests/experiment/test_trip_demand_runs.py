@@ -75,7 +75,7 @@ def scenario(tmp_path):
     return written
 
 
-def test_trips_of_a_table_are_the_vehicles(scenario):
+def test_trips_of_a_table_become_vehicles(scenario):
     text = "origin,destination,trips\n0,4,100.4\n4,1,49.9\n2,2,7\n"
     file = scenario('demand = "trips"\ntrips = "od.csv"\nshare = 2', od_csv=text)
     result = run(file, seed=3)
@@ -86,7 +86,7 @@ def test_trips_of_a_table_are_the_vehicles(scenario):
     assert any(name.endswith("od.csv") for name in map(str, result.facts["data"]))
 
 
-def test_exactly_so_many_of_a_table_at_the_hours_of_a_profile(scenario):
+def test_given_number_of_trips_departs_by_an_hourly_profile(scenario):
     text = "origin,destination,trips\n0,4,100\n4,1,50\n"
     traffic = 'demand = "trips"\ntrips = "od.csv"\nvehicles = 40\nbegin_s = 25000\n'
     traffic += 'departures = "profile"\nprofile = "day.csv"'
@@ -101,13 +101,13 @@ def test_gravity_from_zones(scenario):
     assert result.facts["vehicles"] == 120
 
 
-def test_more_corrupted_vehicles_than_the_file_has(scenario):
+def test_more_corrupted_vehicles_than_trips_are_refused(scenario):
     text = "origin,destination,trips\n0,4,20\n4,1,10\n"
     traffic = 'demand = "trips"\ntrips = "od.csv"'
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as caught:
         run(scenario(traffic, ATTACK.format(vehicles=31), od_csv=text))
-    assert [fault.path for fault in told.value.faults] == ["attacks.many.coalition"]
-    assert "there are only 30 vehicles" in str(told.value)
+    assert [fault.path for fault in caught.value.faults] == ["attacks.many.coalition"]
+    assert "there are only 30 vehicles" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_more_corrupted_vehicles_than_the_file_has(scenario):
     ],
     ids=["place", "flow", "sumo", "files", "profile"],
 )
-def test_faults_of_files_are_faults_of_the_scenario(scenario, traffic, files, words):
-    with pytest.raises(ScenarioError) as told:
+def test_file_faults_are_scenario_faults(scenario, traffic, files, words):
+    with pytest.raises(ScenarioError) as caught:
         run(scenario(traffic, **files))
-    assert {fault.path for fault in told.value.faults} == {"traffic"}
-    assert words in str(told.value)
+    assert {fault.path for fault in caught.value.faults} == {"traffic"}
+    assert words in str(caught.value)
 
 
-def test_bologna_on_its_own_routes():
+def test_bologna_on_its_given_routes():
     if not Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo", "acosta").is_dir():
         pytest.skip("set CROWDVEIL_DATA to a folder with sumo/acosta to run it")
     result = run(Path(__file__).parent / "bologna_given_routes.toml")
@@ -156,7 +156,7 @@ def test_bologna_on_its_own_routes():
     assert any("they depart after the run ends" in note for note in result.facts["traffic"]["notes"])
 
 
-def test_checking_a_scenario_reads_its_trips(scenario):
+def test_scenario_check_reads_the_trips(scenario):
     file = scenario('demand = "trips"\ntrips = "od.csv"', od_csv="origin,destination,trips\n0,4,20\n3,3,2\n")
     checked = CliRunner().invoke(app, ["scenarios", "check", str(file)])
     assert checked.exit_code == 0

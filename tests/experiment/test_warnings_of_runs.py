@@ -1,4 +1,4 @@
-"""What may mislead stands where a run is read: in its check, its terminal summary and its report's first screen."""
+"""Warnings appear in the run's check, its terminal summary and the head of its report."""
 
 import io
 import itertools
@@ -55,7 +55,7 @@ sampling = {sampling}
 
 @pytest.fixture
 def mistaken(tmp_path):
-    """Write a ring of six nodes 400 m apart, at 50 km/h, and a road whose ends are not known."""
+    """Write a ring of six nodes 400 m apart, at 50 km/h, and a road with an unknown end node."""
 
     def write(*, speed="speed_kph", size_m=200, sampling=0.4):
         places = [(i, 500_000 + 400 * (i % 3), 5_000_000 + 400 * (i // 3)) for i in range(6)]
@@ -89,7 +89,7 @@ def first_screen(page):
     return page[page.index("<header>") : page.index("</header>")]
 
 
-def test_doubts_stand_in_the_summary_and_where_the_report_opens(mistaken, tmp_path, monkeypatch, capfd):
+def test_warnings_appear_in_summary_and_report_head(mistaken, tmp_path, monkeypatch, capfd):
     path = mistaken(speed="speed_mps", sampling=0.6)
     notes = checked(path, monkeypatch, capfd)
     directory = run(path).save(tmp_path / "run", render=write_report)
@@ -112,14 +112,14 @@ def test_doubts_stand_in_the_summary_and_where_the_report_opens(mistaken, tmp_pa
     assert "dropped row 13" in page
 
 
-def test_a_run_with_nothing_to_doubt_has_no_such_block(mistaken, tmp_path):
+def test_run_without_warnings_has_no_warning_block(mistaken, tmp_path):
     directory = run(mistaken()).save(tmp_path / "run")
     assert json.loads((directory / "run.json").read_text())["warnings"] == []
     assert 'class="warnings"' not in build_report(directory)
     assert "Warning" not in summary(directory)
 
 
-def test_many_warnings_leave_room_for_the_result(mistaken, tmp_path):
+def test_many_warnings_do_not_hide_the_result(mistaken, tmp_path):
     directory = run(mistaken()).save(tmp_path / "run")
     facts = json.loads((directory / "run.json").read_text())
     facts["warnings"] = [f"doubt number {number}." for number in range(9)]
@@ -130,18 +130,18 @@ def test_many_warnings_leave_room_for_the_result(mistaken, tmp_path):
 
 
 @pytest.mark.parametrize("engine", ["fleet", "agents"])
-def test_gridlock_of_a_run_is_a_warning(engine):
+def test_gridlock_gives_a_warning(engine):
     jam = ["roads.spacing_m=30", "traffic.vehicles=1500", f"traffic.engine={engine}", "cells.size_m=40"]
     assert run("tiny").facts["warnings"] == []
     facts = run("tiny", overrides=[*jam, "roads.one_way=true", "roads.capacity_vph=600"]).facts
-    (said,) = facts["warnings"]
-    assert said.startswith("gridlock: ")
-    assert "; the limit is " in said
-    assert f"of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned" in said
+    (message,) = facts["warnings"]
+    assert message.startswith("gridlock: ")
+    assert "; the limit is " in message
+    assert f"of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned" in message
 
 
-def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path, monkeypatch):
-    """Coordinates in miles, without a stated system, are taken as degrees."""
+def test_missing_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, monkeypatch):
+    """Coordinates in miles without a stated system are taken as degrees."""
     monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
@@ -154,9 +154,9 @@ def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path, 
         path.write_text(
             text.replace(text[text.index("source") : text.index("[cells]")], tntp).replace("200", str(size_m))
         )
-        with pytest.raises(ScenarioError) as told:
+        with pytest.raises(ScenarioError) as caught:
             run(path)
-        first, second, cells = told.value.faults
+        first, second, cells = caught.value.faults
         assert first.path == "roads.crs"
         assert "(not given: the default)" in first.rule
         assert re.search(r"they span 5\d\.\d+ km by 2\d\.\d+ km, so that cells are too many", first.rule)
@@ -164,17 +164,17 @@ def test_a_missing_crs_is_named_and_not_the_number_of_cells(mistaken, tmp_path, 
         assert cells.path == "cells"
 
 
-def test_too_many_cells_over_a_city_that_is_where_it_should_be(mistaken, monkeypatch):
+def test_too_many_cells_over_a_correct_city_is_a_cells_fault(mistaken, monkeypatch):
     monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as caught:
         run(mistaken(size_m=0.2))
-    assert [fault.path for fault in told.value.faults] == ["cells"]
+    assert [fault.path for fault in caught.value.faults] == ["cells"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [item.name for item in scenarios.shipped()])
-def test_no_shipped_scenario_is_doubted(name):
-    """Its roads and traffic; that `lossy` weakens claims is what it is for."""
+def test_shipped_scenarios_give_no_plausibility_warning(name):
+    """Its roads and traffic; weakened claims are the purpose of `lossy`."""
     try:
         scenario = scenarios.load(name)
     except ScenarioError as error:

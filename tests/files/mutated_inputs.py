@@ -1,4 +1,4 @@
-"""One small input of every kind that a reader takes, and ways to damage them."""
+"""One small input for every reader, and ways to damage it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simulator.roads.writers import write_geopackage, write_geoparquet, write_gm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-for _folder in ("roads", "traffic"):  # other tests' helpers
+for _folder in ("roads", "traffic"):  # helpers of other tests
     sys.path.append(str(Path(__file__).parents[1] / _folder))
 osm_town, small_networks, trace_files = map(importlib.import_module, ("osm_town", "small_networks", "trace_files"))
 
@@ -77,7 +77,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 class Input(NamedTuple):
-    """A scenario, and the files of it that are damaged, by name."""
+    """A scenario, and those of its files that are damaged, by name."""
 
     scenario: str
     files: dict[str, bytes]
@@ -90,7 +90,7 @@ def parquet(frame: pd.DataFrame) -> bytes:
 
 
 def packed(files: dict[str, str | bytes]) -> dict[str, bytes]:
-    """Return files as bytes, packed as their names say."""
+    """Return files as bytes, compressed as their names say."""
     return {
         name: PACKERS.get(Path(name).suffix, bytes)(data.encode() if isinstance(data, str) else data)
         for name, data in files.items()
@@ -98,7 +98,7 @@ def packed(files: dict[str, str | bytes]) -> dict[str, bytes]:
 
 
 def inputs(folder: Path) -> dict[str, Input]:
-    """Return an input for every reader; what others write is written in `folder` first."""
+    """Return one input per reader; files written by libraries are first written in `folder`."""
     grid = build_grid(
         rows=3,
         columns=3,
@@ -259,7 +259,7 @@ PIECES = (
 
 
 def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
-    """Cut, replace, repeat, put in or take out a few pieces; of packed content as often as of what is packed."""
+    """Cut, replace, repeat, insert or remove a few pieces; as often in compressed content as in its plain form."""
     pack: Callable[[bytes], bytes] = bytes
     if rng.random() < 0.5:
         for magic, unpack, again in (
@@ -295,7 +295,7 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
 
 
 def _change_number(data: bytearray, at: int, piece: bytes) -> None:
-    """Put a piece in the place of the next number."""
+    """Replace the next number by a piece."""
     begin = next((i for i in range(at, len(data)) if 48 <= data[i] <= 57), len(data))
     end = next((i for i in range(begin, len(data)) if not (48 <= data[i] <= 57 or data[i] == 46)), len(data))
     data[begin:end] = piece

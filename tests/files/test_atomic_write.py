@@ -1,4 +1,4 @@
-"""Files and directories appear complete or not at all, and only what dead processes left is removed."""
+"""Files and directories appear complete or not at all, and only leftovers of dead processes are removed."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ with staging_directory(Path(sys.argv[1])) as staging:
 
 @pytest.fixture
 def writer(tmp_path):
-    """Another process in the middle of writing `tmp_path/run`, and its staging directory."""
+    """Another process writing `tmp_path/run`, and its staging directory."""
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, tmp_path / "run"], stdout=subprocess.PIPE, text=True
     ) as process:
@@ -33,7 +33,7 @@ def writer(tmp_path):
         process.kill()
 
 
-def test_only_a_dead_process_loses_its_staging_directory(writer, tmp_path):
+def test_only_staging_directories_of_dead_processes_are_removed(writer, tmp_path):
     process, staging = writer
     with staging_directory(tmp_path / "other"):
         remove_leftovers(tmp_path)
@@ -45,21 +45,21 @@ def test_only_a_dead_process_loses_its_staging_directory(writer, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_process_of_another_host_is_left_alone(writer, tmp_path):
-    """Its lock may not be visible here, so that even an unlocked directory of its is no leftover."""
+def test_staging_directories_of_another_host_are_kept(writer, tmp_path):
+    """Its lock may not be visible on this host, so even its unlocked directory is not removed."""
     process, staging = writer
     process.kill()
     process.wait()
     elsewhere = tmp_path / staging.name.replace(atomic_write._host(), "0123456789ab")
     staging.rename(elsewhere)
-    for name in (".run.partial-abcdefgh", "run.partial-1", ".run.partial-0123456789ab"):  # nor are other names ours
+    for name in (".run.partial-abcdefgh", "run.partial-1", ".run.partial-0123456789ab"):  # not removed either
         (tmp_path / name).mkdir()
     remove_leftovers(tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
     assert (elsewhere / "half").is_file()
 
 
-def test_without_locks_nothing_is_removed_but_writing_works(writer, tmp_path, monkeypatch):
+def test_writing_works_without_file_locks_and_removes_nothing(writer, tmp_path, monkeypatch):
     process, staging = writer
     process.kill()
     process.wait()
@@ -72,8 +72,8 @@ def test_without_locks_nothing_is_removed_but_writing_works(writer, tmp_path, mo
     assert {path.name for path in tmp_path.iterdir()} == {"page.html", staging.name}
 
 
-def test_a_directory_that_was_about_to_be_replaced_is_put_back(tmp_path):
-    """The state between two renames; where the name was taken since, the next number."""
+def test_interrupted_replacement_is_restored(tmp_path):
+    """The state between two renames; if the name has been taken since, the next number is used."""
     for taken in (False, True):
         folder = tmp_path / str(taken)
         token = f"{atomic_write._host()}-0123456789abcdef"
@@ -89,7 +89,7 @@ def test_a_directory_that_was_about_to_be_replaced_is_put_back(tmp_path):
 
 
 @pytest.mark.parametrize("renameat2", [True, False])
-def test_a_file_that_another_wrote_meanwhile_is_not_replaced(tmp_path, monkeypatch, renameat2):
+def test_file_written_by_another_process_is_not_replaced(tmp_path, monkeypatch, renameat2):
     def refuse(*_):
         raise OSError(errno.EINVAL, "not on this file system")
 
@@ -110,15 +110,15 @@ def test_a_file_that_another_wrote_meanwhile_is_not_replaced(tmp_path, monkeypat
     assert {path.name for path in tmp_path.iterdir()} == {"roads.gpkg", "new"}
 
 
-def test_a_device_is_not_replaced(tmp_path):
+def test_device_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "page.html")
     with pytest.raises(FileExistsError, match="regular file"):
         write_file(tmp_path / "page.html", lambda path: path.write_text(""), overwrite=True)
     assert (tmp_path / "page.html").is_fifo()
 
 
-def test_everything_is_on_the_disk_before_the_exchange_and_the_exchange_before_the_removal(tmp_path, monkeypatch):
-    """The order of calls, since no test can cut the power."""
+def test_files_are_synced_before_exchange_and_removal(tmp_path, monkeypatch):
+    """Checks the order of calls, since a test cannot cut the power."""
     calls = []
 
     def recorded(module, name):
@@ -150,8 +150,8 @@ def test_everything_is_on_the_disk_before_the_exchange_and_the_exchange_before_t
     assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["run", "run/b", "run/b/c"]
 
 
-def test_a_full_disk_is_reported_with_the_name_of_the_target(tmp_path):
-    """No staging directory, which the user has never seen, is named."""
+def test_full_disk_error_names_the_target(tmp_path):
+    """The message does not name the staging directory, which the user has never seen."""
 
     def fill(path):
         with path.open("w") as file:

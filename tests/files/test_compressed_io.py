@@ -1,4 +1,4 @@
-"""Files are unpacked as their names or first bytes say, within limits, and what is wrong is one sentence."""
+"""Files are decompressed by name or first bytes, within limits, and each failure is one fault."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ def fault_of(path, reading=read):
 
 @pytest.mark.parametrize("suffix", PACKED)
 @pytest.mark.parametrize("content", [b"", b"one\ntwo\n", bytes(range(256)) * 9000], ids=["empty", "text", "long"])
-def test_by_its_name_or_by_its_first_bytes(tmp_path, suffix, content):
+def test_compression_is_detected_by_name_or_first_bytes(tmp_path, suffix, content):
     named, other = tmp_path / f"t.csv{suffix.upper()}", tmp_path / "t.csv"
     for path in (named, other):
         path.write_bytes(PACKED[suffix](content))
@@ -43,14 +43,14 @@ def test_by_its_name_or_by_its_first_bytes(tmp_path, suffix, content):
 
 
 @pytest.mark.parametrize("content", [b"", b"BZh, 9\n1,2\n", b"BZ", b"\xfd7z"])
-def test_what_is_not_packed_is_left_as_it_is(tmp_path, content):
+def test_uncompressed_content_is_unchanged(tmp_path, content):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     assert read(path) == content
 
 
 @pytest.mark.parametrize(("suffix", "name"), [(".gz", "gzip"), (".bz2", "bzip2"), (".xz", "xz")])
-def test_what_is_wrong_is_one_sentence(tmp_path, suffix, name):
+def test_damaged_archive_gives_one_fault(tmp_path, suffix, name):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(b"plain text")
     assert fault_of(path) == f"cannot be read: its name ends in {suffix}, but it is not {name}"
@@ -62,7 +62,7 @@ def test_what_is_wrong_is_one_sentence(tmp_path, suffix, name):
     assert fault_of(path).startswith(f"cannot be read: its {name} is damaged: ")
 
 
-def test_what_is_not_there_is_a_folder_or_no_text(tmp_path):
+def test_missing_file_folder_and_non_text_give_one_fault(tmp_path):
     assert fault_of(tmp_path / "none") == "no such file"
     assert fault_of(tmp_path) == "cannot be read: Is a directory"
     assert begin_of(tmp_path) == b""
@@ -78,7 +78,7 @@ def decoded(path):
 
 
 @pytest.mark.parametrize("suffix", PACKED)
-def test_a_bomb_is_refused_by_the_memory_its_content_needs(tmp_path, monkeypatch, suffix):
+def test_decompression_bomb_is_refused_by_the_memory_it_needs(tmp_path, monkeypatch, suffix):
     path = tmp_path / f"t{suffix}"
     path.write_bytes(PACKED[suffix](bytes(1 << 22)))
     with opened(path, times=8.0) as stream:
@@ -106,7 +106,7 @@ def read_whole(path, *, times):
         return stream.read()
 
 
-def test_a_line_has_a_limit(tmp_path, monkeypatch):
+def test_line_length_is_limited(tmp_path, monkeypatch):
     monkeypatch.setattr("simulator.files.compressed_io.LONGEST_BYTES", 10)
     path = tmp_path / "t"
     path.write_bytes(b"123456789\n123456789\n1234567890")
@@ -117,7 +117,7 @@ def test_a_line_has_a_limit(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ends", [b"\n", b"\r"])
-def test_a_reader_of_lines_is_given_none_without_end(tmp_path, monkeypatch, ends):
+def test_line_reader_refuses_overlong_lines(tmp_path, monkeypatch, ends):
     monkeypatch.setattr("simulator.files.compressed_io.LONGEST_BYTES", 1 << 21)
     path = tmp_path / "t.csv"
     for lines in (b"1,2" * 300_000 + ends, b"a,b" + ends):
@@ -135,7 +135,7 @@ def test_a_reader_of_lines_is_given_none_without_end(tmp_path, monkeypatch, ends
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), suffix=st.sampled_from(sorted(PACKED)), named=st.booleans())
-def test_no_damage_raises_anything_else(tmp_path, data, suffix, named):
+def test_damaged_files_raise_only_input_errors(tmp_path, data, suffix, named):
     whole = bytearray(PACKED[suffix](b"vehicle,time\n" * 50))
     for _ in range(data.draw(st.integers(0, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
@@ -144,11 +144,11 @@ def test_no_damage_raises_anything_else(tmp_path, data, suffix, named):
     try:
         assert isinstance(read(path), bytes)
     except InputError as error:
-        assert len(error.faults) == 1  # noqa: PT017 - either contents or the room's error
+        assert len(error.faults) == 1  # noqa: PT017 - either contents or an InputError
 
 
 @pytest.mark.parametrize("key", ["", "roads.flows"])
-def test_errors_say_a_fault_a_line_and_can_be_made_again(key):
+def test_errors_list_one_fault_per_line_and_can_be_pickled(key):
     error = InputError((fault for fault in ("a.csv: row 1: no", "a.csv: row 2: no")), key)
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     for one in (error, again, type(error)(*error.args)):
@@ -159,7 +159,7 @@ def test_errors_say_a_fault_a_line_and_can_be_made_again(key):
     assert again.key == key
 
 
-def test_a_fault_is_one_line_of_sensible_length():
+def test_fault_is_one_line_of_limited_length():
     (fault,) = InputError([f"a.csv: row 1: speed must be a number, got '{'x' * 5_000}'\n\x1b[2J and on"]).faults
     assert fault.startswith("a.csv: row 1: speed must be a number, got 'xxx")
     assert fault.endswith("… and on")

@@ -7,7 +7,7 @@ from simulator.files.messages import counted
 
 
 @pytest.mark.parametrize(
-    ("number", "words", "said"),
+    ("number", "words", "expected"),
     [
         (0, ("link",), "0 links"),
         (1, ("link",), "1 link"),
@@ -22,9 +22,9 @@ from simulator.files.messages import counted
         (float("inf"), ("trip",), "inf trips"),
     ],
 )
-def test_a_noun_is_of_its_number(number, words, said):
-    assert counted(number, *words) == said
+def test_noun_agrees_with_its_number(number, words, expected):
+    assert counted(number, *words) == expected
 
 
-def test_a_float_that_is_shown_as_one_is_one():
+def test_float_that_rounds_to_one_is_singular():
     assert counted(1.0 + 1e-15, "trip") == "1 trip"

@@ -1,4 +1,4 @@
-"""Whatever is in a file or a scenario, it is used or refused in a sentence; in bounded time and memory."""
+"""Any file or scenario content is used or refused with a message, in bounded time and memory."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ class TooLongError(BaseException):
 
 @contextmanager
 def bounded() -> Iterator[None]:
-    """End what takes too long, and take no more address space than a little input can need."""
+    """Stop code that takes too long, and limit the address space to what a small input can need."""
 
     def late(*_: object) -> None:
         raise TooLongError(f"takes more than {LONGEST_S} s")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no file of ours
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - not a file of this project
         held = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (held + MOST_BYTES, before[1]))
     handler = signal.signal(signal.SIGALRM, late)
@@ -79,7 +79,7 @@ def checked(file: Path) -> scenarios.Scenario:
 
 
 def outcome(file: Path, *, runs: bool = False) -> tuple[str, str]:
-    """Say what became of a scenario: "read", "refused", or "crashed" with its traceback."""
+    """Classify a scenario: "read", "refused", or "crashed" with its traceback."""
     try:
         with bounded(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -90,13 +90,13 @@ def outcome(file: Path, *, runs: bool = False) -> tuple[str, str]:
         lines = str(error).splitlines()
         long = [line for line in lines if len(line) > 2_500]
         return ("crashed", f"a line of {len(long[0])}: {long[0][:300]}") if long else ("refused", str(error))
-    except BaseException:  # noqa: BLE001 - anything else is what is looked for
+    except BaseException:  # noqa: BLE001 - any other exception is what the test searches for
         return "crashed", traceback.format_exc(limit=-6)
     return "read", ""
 
 
 def is_small(scenario: Any) -> bool:
-    """Say whether a scenario surely runs in a moment."""
+    """Return whether a scenario certainly runs quickly."""
     queries = sum(campaign.queries for campaign in scenario.campaigns)
     steps = scenario.scenario.duration_s / scenario.traffic.step_s
     vehicles = getattr(scenario.traffic, "vehicles", None) or 0
@@ -104,7 +104,7 @@ def is_small(scenario: Any) -> bool:
 
 
 def verdict(found: dict[str, int], crashes: dict[str, str]) -> None:
-    assert not crashes, "\n\n".join(f"{name}\n{said}" for name, said in crashes.items())
+    assert not crashes, "\n\n".join(f"{name}\n{message}" for name, message in crashes.items())
     assert found["read"], "all were refused: they were not what they should be"
     assert found["refused"], "all were read: none was damaged"
 
@@ -125,14 +125,14 @@ def put(folder: Path, given: Any, files: dict[str, bytes]) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_not_damaged_is_read(whole, tmp_path):
+def test_undamaged_inputs_are_read(whole, tmp_path):
     refused = {}
     for number, (name, given) in enumerate(whole.items()):
         folder = tmp_path / str(number)
         folder.mkdir()
-        kind, said = outcome(put(folder, given.scenario, given.files))
+        kind, message = outcome(put(folder, given.scenario, given.files))
         if kind != "read":
-            refused[name] = said
+            refused[name] = message
     assert not refused
 
 
@@ -147,10 +147,10 @@ def mutate_inputs(whole: dict[str, Any], folder: Path, numbers: range) -> None:
         here = folder / str(number)
         here.mkdir()
         files = {**given.files, chosen: damaged(given.files[chosen], rng)}
-        kind, said = outcome(put(here, given.scenario, files))
+        kind, message = outcome(put(here, given.scenario, files))
         found[kind] += 1
         if kind == "crashed":
-            crashes[f"{number}: {name}: {chosen}"] = said
+            crashes[f"{number}: {name}: {chosen}"] = message
     verdict(found, crashes)
 
 
@@ -235,10 +235,10 @@ def mutate_scenarios(folder: Path, numbers: range) -> None:
         text = mutated_scenario(rng, small if number % 4 else texts)
         file = folder / f"{number}.toml"
         file.write_bytes(text.encode() if isinstance(text, str) else text)
-        kind, said = outcome(file, runs=number % 20 == 0)
+        kind, message = outcome(file, runs=number % 20 == 0)
         found[kind] += 1
         if kind == "crashed":
-            crashes[str(number)] = said
+            crashes[str(number)] = message
     verdict(found, crashes)
 
 

@@ -1,4 +1,4 @@
-"""XML is read element by element with its lines; nothing is expanded, and whatever is wrong is the room's error."""
+"""XML is read element by element with line numbers; entities are not expanded, and every fault is an InputError."""
 
 import gzip
 from xml.etree import ElementTree as ET
@@ -32,7 +32,7 @@ def fault_of(path, content):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_every_begin_and_end_with_its_line(file, packed):
+def test_elements_have_begin_end_and_line(file, packed):
     file.write_bytes(gzip.compress(WHOLE.encode()) if packed else WHOLE.encode())
     found = read(file)
     assert found == [
@@ -50,14 +50,14 @@ def test_every_begin_and_end_with_its_line(file, packed):
     assert root_of(file) == "a"
 
 
-def test_a_long_file_is_as_the_standard_library_reads_it(file):
+def test_long_file_is_read_like_the_standard_library_reads_it(file):
     file.write_text("<r>\n" + "".join(f'<e i="{i}"><f/></e>\n' for i in range(20_000)) + "</r>")
     found = [(e.name, dict(e.attributes)) for e in elements_of(file) if e.attributes is not None]
     assert found == [(e.tag, e.attrib) for e in ET.parse(file).iter()]  # noqa: S314 - made above
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("", "it is empty"),
         (gzip.compress(b"", mtime=0), "it is empty"),
@@ -73,11 +73,11 @@ def test_a_long_file_is_as_the_standard_library_reads_it(file):
         ('<?xml version="1.0" encoding="utf-8"?><a b="\xe9"/>'.encode("latin-1"), "line 1: not well-formed XML"),
     ],
 )
-def test_what_is_refused(file, content, said):
-    assert said in fault_of(file, content)
+def test_invalid_xml_is_refused(file, content, message):
+    assert message in fault_of(file, content)
 
 
-def test_a_tag_has_a_limit_whether_it_is_long_or_there_is_none(file, monkeypatch):
+def test_tag_length_is_limited(file, monkeypatch):
     monkeypatch.setattr("simulator.files.xml_elements.LONGEST_BYTES", 1 << 21)
     file.write_bytes(b'<a x="' + b"y" * (1 << 21) + b'"/>')
     assert len(read(file)) == 2
@@ -85,7 +85,7 @@ def test_a_tag_has_a_limit_whether_it_is_long_or_there_is_none(file, monkeypatch
         assert fault_of(file, content) == "line 1: must have a tag in every 2,097,152 bytes; is this XML?"
 
 
-def test_what_stands_before_a_fault_is_seen_first(file):
+def test_elements_before_a_fault_are_returned_first(file):
     file.write_text("<a>\n<b/>\n<")
     elements = elements_of(file)
     assert [next(elements).name for _ in range(3)] == ["a", "b", "b"]
@@ -99,7 +99,7 @@ def test_what_stands_before_a_fault_is_seen_first(file):
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_no_damage_raises_anything_but_the_rooms_error(file, data):
+def test_damaged_xml_raises_only_input_errors(file, data):
     content = bytearray(WHOLE.encode())
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
@@ -107,4 +107,4 @@ def test_no_damage_raises_anything_but_the_rooms_error(file, data):
     try:
         assert read(file)[0].name
     except InputError as error:
-        assert len(error.faults) == 1  # noqa: PT017 - either elements or the room's error
+        assert len(error.faults) == 1  # noqa: PT017 - either elements or an InputError

@@ -1,4 +1,4 @@
-"""Laws of everything a device says to one query, written out from the mechanisms' definitions, for a few cells."""
+"""Distributions of all answers of one device to one query, from the mechanisms' definitions, for a few cells."""
 
 from functools import reduce
 from itertools import combinations, product
@@ -20,8 +20,8 @@ from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
 from mechanisms.local.unary_encoding import UnaryEncoding
 
 
-def linked_law(mechanism):  # noqa: PLR0911 - a return a kind
-    """(cells + 1, outputs) masses of all of a device's answers together, row 0 for one outside."""
+def linked_distribution(mechanism):  # noqa: PLR0911 - a return a kind
+    """(cells + 1, outputs) probabilities of all of a device's answers jointly, row 0 for a device outside."""
     cells = mechanism.cells
     if isinstance(mechanism, SamplingPrivacy):
         return _sampling(mechanism)
@@ -30,20 +30,22 @@ def linked_law(mechanism):  # noqa: PLR0911 - a return a kind
         return _cell_by_cell({(0, 0): zero, (1, 1): one, (0, 1): sampled}, {(0, 0): zero + sampled, (1, 1): one}, cells)
     if isinstance(mechanism, BinaryQueryMechanism):
         binary_query = mechanism.binary_query
-        laws = [dict(enumerate(law)) for law in (binary_query.yes, binary_query.no)]
-        return _cell_by_cell(*laws, cells)
+        distributions = [dict(enumerate(distribution)) for distribution in (binary_query.yes, binary_query.no)]
+        return _cell_by_cell(*distributions, cells)
     if isinstance(mechanism, KRandomizedResponse):
-        law = np.full((cells + 1, cells + 1), 1.0)
-        np.fill_diagonal(law, np.exp(mechanism.epsilon))
-        return law / law.sum(axis=1, keepdims=True)
+        distribution = np.full((cells + 1, cells + 1), 1.0)
+        np.fill_diagonal(distribution, np.exp(mechanism.epsilon))
+        return distribution / distribution.sum(axis=1, keepdims=True)
     if isinstance(mechanism, SubsetSelection):
         subsets = list(combinations(range(cells + 1), mechanism.size))
-        law = np.array([[np.exp(mechanism.epsilon) if t in s else 1.0 for s in subsets] for t in range(cells + 1)])
-        return law / law.sum(axis=1, keepdims=True)
+        distribution = np.array(
+            [[np.exp(mechanism.epsilon) if t in s else 1.0 for s in subsets] for t in range(cells + 1)]
+        )
+        return distribution / distribution.sum(axis=1, keepdims=True)
     if isinstance(mechanism, HadamardResponse):
         signs = hadamard(mechanism.outputs)[1 : cells + 2]
-        law = np.where(signs > 0, np.exp(mechanism.epsilon), 1.0)
-        return law / law.sum(axis=1, keepdims=True)
+        distribution = np.where(signs > 0, np.exp(mechanism.epsilon), 1.0)
+        return distribution / distribution.sum(axis=1, keepdims=True)
     if isinstance(mechanism, LongitudinalUnary):
         kept = [mechanism.true_kept, mechanism.false_kept]
         p, q = (k * (1 - mechanism.flip) + (1 - k) * mechanism.flip for k in kept)
@@ -57,41 +59,41 @@ def _sampling(mechanism):
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
     rows = []
     for truth in values:
-        law = {}
+        distribution = {}
         for first, second in product(values, values):
             again = refresh * blanks[second] / blanks.sum() if sampling < 1 else 0.0
-            law[first, second] = blanks[first] * (again + (1 - refresh) * (first == second))
-        law[0, truth] += sampling
-        rows.append(list(law.values()))
+            distribution[first, second] = blanks[first] * (again + (1 - refresh) * (first == second))
+        distribution[0, truth] += sampling
+        rows.append(list(distribution.values()))
     return np.array(rows)
 
 
-def round_law(mechanism, round_):
-    """(cells + 1, outputs) masses of one round's answer."""
+def round_distribution(mechanism, round_):
+    """(cells + 1, outputs) probabilities of one round's answer."""
     cells = mechanism.cells
     if mechanism.rounds == 1:
-        return linked_law(mechanism)
+        return linked_distribution(mechanism)
     if isinstance(mechanism, SamplingPrivacy):
-        law = linked_law(mechanism).reshape(cells + 1, cells + 1, cells + 1)
-        return law.sum(axis=2 if round_ == 1 else 1)
+        distribution = linked_distribution(mechanism).reshape(cells + 1, cells + 1, cells + 1)
+        return distribution.sum(axis=2 if round_ == 1 else 1)
     if isinstance(mechanism, BinarySamplingPrivacy):
         zero, one, sampled = mechanism.faces
         no = {0: zero + sampled, 1: one}
         return _cell_by_cell(no if round_ == 1 else {0: zero, 1: one + sampled}, no, cells)
     binary_query = mechanism.binary_query
-    laws = []
-    for law in (binary_query.yes, binary_query.no):
+    distributions = []
+    for distribution in (binary_query.yes, binary_query.no):
         masses = {}
-        for answers, mass in zip(binary_query.answers, law, strict=True):
+        for answers, mass in zip(binary_query.answers, distribution, strict=True):
             masses[answers[round_ - 1]] = masses.get(answers[round_ - 1], 0.0) + mass
-        laws.append(masses)
-    return _cell_by_cell(*laws, cells)
+        distributions.append(masses)
+    return _cell_by_cell(*distributions, cells)
 
 
 def _cell_by_cell(yes, no, cells):
-    """An answer about each cell, independently: from the law in the cell and not in it."""
+    """One answer per cell, independently: from the distribution for the device's cell and for other cells."""
     keys = sorted(set(yes) | set(no))
-    yes, no = (np.array([law.get(key, 0.0) for key in keys]) for law in (yes, no))
+    yes, no = (np.array([distribution.get(key, 0.0) for key in keys]) for distribution in (yes, no))
     return np.array(
         [reduce(np.kron, [yes if cell == truth else no for cell in range(1, cells + 1)]) for truth in range(cells + 1)]
     )

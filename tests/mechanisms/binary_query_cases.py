@@ -1,4 +1,4 @@
-"""Mechanisms that are a question with a law of answers, one of each form, small enough to see whole."""
+"""Binary query mechanisms with a distribution of answers, one of each form, small enough to enumerate."""
 
 import numpy as np
 
@@ -44,7 +44,7 @@ QUESTIONS = {
 }
 
 
-def step_of_question(mechanism):
+def step_of_query(mechanism):
     """The most one device's answers can move the estimate of a cell on an ideal channel."""
     estimator = mechanism.linear_estimator
     return float(np.abs(estimator.scores.sum(axis=1) + estimator.offset).max())

@@ -1,4 +1,4 @@
-"""Mechanisms each with one fault, beside the check that must find it."""
+"""Mechanisms with one fault each, and the check that must find it."""
 
 import dataclasses
 import math
@@ -40,8 +40,8 @@ class Biased(SamplingPrivacy):
         return changed(estimate, count=estimate.count / 1.125)
 
 
-class BiasedByTheCrowd(RandomizedResponse):
-    """Takes off a little too little for the devices elsewhere."""
+class BiasedByPopulation(RandomizedResponse):
+    """Adds a bias of 4 % of the devices asked."""
 
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
@@ -51,20 +51,20 @@ class BiasedByTheCrowd(RandomizedResponse):
 class WrongStandardError(SamplingPrivacy):
     """States a standard error ten per cent too small."""
 
-    def std_error(self, true_counts, **heard):
-        return 0.9 * super().std_error(true_counts, **heard)
+    def std_error(self, true_counts, **totals):
+        return 0.9 * super().std_error(true_counts, **totals)
 
 
-class ForgetsTheOthersNoise(RandomizedResponse):
-    """States the standard error of the devices in the cell, and forgets those elsewhere."""
+class IgnoresFalsePositives(RandomizedResponse):
+    """States the standard error of the devices in the cell, without those elsewhere."""
 
-    def std_error(self, true_counts, **heard):  # noqa: ARG002
+    def std_error(self, true_counts, **totals):  # noqa: ARG002
         inside = np.asarray(true_counts)[1:]
         return np.sqrt(inside * self.true_yes * (1 - self.true_yes)) / (self.true_yes - self.false_yes)
 
 
-class LooksBeforeTossing(SamplingPrivacy):
-    """Throws its dice only once it knows the truth."""
+class RedrawsAfterTruth(SamplingPrivacy):
+    """Draws its coins after it knows the truth."""
 
     def toss(self, memory, *, rng):
         self._rng = rng
@@ -86,44 +86,44 @@ class DrawsFromTheGlobalGenerator(NoPrivacy):
         return reports
 
 
-class OneDieForAll(SamplingPrivacy):
-    """Throws one die for the whole batch."""
+class SharesOneDraw(SamplingPrivacy):
+    """Uses one draw for the whole batch."""
 
     def toss(self, memory, *, rng):
         return Dice(np.resize(super().toss(memory, rng=rng).drawn[:1], memory.devices))
 
 
-class OneDieForTwo(SamplingPrivacy):
-    """Throws one die for each two neighbours."""
+class SharesDrawsInPairs(SamplingPrivacy):
+    """Uses one draw for each two neighbours."""
 
     def toss(self, memory, *, rng):
         thrown = super().toss(memory, rng=rng).drawn
         return Dice(np.repeat(thrown[::2], 2)[: len(thrown)])
 
 
-class SeedsItself(SamplingPrivacy):
-    """Makes a generator of its own, the same each time."""
+class UsesFixedSeed(SamplingPrivacy):
+    """Makes its own generator, the same each time."""
 
     def toss(self, memory, *, rng):  # noqa: ARG002
         return super().toss(memory, rng=np.random.default_rng(1))
 
 
-class AnswersForItsNeighbour(SamplingPrivacy):
+class AnswersForNeighbour(SamplingPrivacy):
     """Every sampled device reports the cell of the device before it."""
 
     def answer(self, round, truth, coins):  # noqa: A002
         return super().answer(round, np.roll(truth, 1), coins)
 
 
-class LooksInRoundOne(SamplingPrivacy):
-    """A sampled device gives its cell away one round too early."""
+class AnswersTruthInRoundOne(SamplingPrivacy):
+    """A sampled device reports its cell one round too early."""
 
     def answer(self, round, truth, coins):  # noqa: A002, ARG002
         return super().answer(2, truth, coins)
 
 
-class KeepsCount(SamplingPrivacy):
-    """Answers differently the tenth time it is asked."""
+class CountsCalls(SamplingPrivacy):
+    """Answers differently at every tenth call."""
 
     calls = 0
 
@@ -133,8 +133,8 @@ class KeepsCount(SamplingPrivacy):
         return np.zeros_like(reports) if self.calls % 10 == 0 else reports
 
 
-class RemembersTheTruth(SamplingPrivacy):
-    """Answers round two about the cells it was told in round one, whichever batch that was."""
+class RemembersTruthOfRoundOne(SamplingPrivacy):
+    """In round two answers about the cells given in round one, whatever the batch."""
 
     told = None
 
@@ -146,11 +146,11 @@ class RemembersTheTruth(SamplingPrivacy):
         return super().answer(round, truth, coins)
 
 
-class WritesOnItsMemory(SamplingPrivacy):
-    """Wears its memory out."""
+class WritesToMemory(SamplingPrivacy):
+    """Changes its memory, so that later coins are all 0."""
 
     def enrol(self, n, *, rng):  # noqa: ARG002
-        return _Worn(n)
+        return _CountedMemory(n)
 
     def toss(self, memory, *, rng):
         memory.tosses += 1
@@ -158,13 +158,13 @@ class WritesOnItsMemory(SamplingPrivacy):
         return Dice(np.zeros_like(coins.drawn)) if memory.tosses > 1 else coins
 
 
-class _Worn:
+class _CountedMemory:
     def __init__(self, devices):
         self.devices, self.tosses = devices, 0
 
 
-class WritesOnTheTruth(NoPrivacy):
-    """Forgets where everybody was once it has answered."""
+class WritesToTruth(NoPrivacy):
+    """Sets the truth to 0 after answering."""
 
     def answer(self, round, truth, coins):  # noqa: A002
         reports = super().answer(round, truth, coins)
@@ -172,7 +172,7 @@ class WritesOnTheTruth(NoPrivacy):
         return reports
 
 
-class ClaimsHalf(SamplingPrivacy):
+class ClaimsHalfEpsilon(SamplingPrivacy):
     """Claims half the ε of a report of round two."""
 
     def claim(self, view):
@@ -182,8 +182,8 @@ class ClaimsHalf(SamplingPrivacy):
         return PrivacyClaim.exact(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
 
 
-class ClaimsWhatIsPrinted(RandomizedResponse):
-    """Claims the paper's eq 30, which forgets the answer No and the second cell."""
+class ClaimsPublishedEpsilon(RandomizedResponse):
+    """Claims the paper's eq 30, which omits the answer No and the second cell."""
 
     def claim(self, view):
         if not isinstance(view, Report | LinkedReports) or view.queries > 1:
@@ -193,15 +193,15 @@ class ClaimsWhatIsPrinted(RandomizedResponse):
         return PrivacyClaim.bound(printed, claim.delta, "SP eq 30")
 
 
-class ClaimsRoundTwoForBoth(SamplingPrivacy):
-    """Claims eq 29 for a colluding pair of servers too."""
+class ClaimsRoundTwoForLinked(SamplingPrivacy):
+    """Claims eq 29 for two colluding servers too."""
 
     def claim(self, view):
         return super().claim(Report(2, queries=view.queries) if isinstance(view, LinkedReports) else view)
 
 
-class ClaimsSmallDelta(SamplingPrivacy):
-    """Claims an honest infinite ε, and half of δ."""
+class ClaimsHalfDelta(SamplingPrivacy):
+    """Claims a correct infinite ε, and half of δ."""
 
     def claim(self, view):
         claim = super().claim(view)
@@ -210,8 +210,8 @@ class ClaimsSmallDelta(SamplingPrivacy):
         return PrivacyClaim.exact(math.inf, ConstantDelta(claim.delta(1.0) / 2), "wishful")
 
 
-class ClaimsInfiniteForNothing(RandomizedResponse):
-    """Claims that a noisy report tells for certain."""
+class ClaimsInfiniteForNoisyReport(RandomizedResponse):
+    """Claims that a noisy report reveals the truth with certainty."""
 
     def claim(self, view):
         if isinstance(view, Report | LinkedReports):
@@ -229,7 +229,7 @@ class ClaimsRisingDelta(RandomizedResponse):
 
 
 class ClaimsDifferencesForCounts(SamplingPrivacy):
-    """Claims of both whole vectors what holds of their differences only."""
+    """Claims for both whole vectors what holds only for their differences."""
 
     def claim(self, view):
         if isinstance(view, ReleasedCounts):
@@ -237,7 +237,7 @@ class ClaimsDifferencesForCounts(SamplingPrivacy):
         return super().claim(view)
 
 
-class SamplesTooMany(SamplingPrivacy):
+class SamplesWithHigherProbability(SamplingPrivacy):
     """Samples devices with a higher probability when it counts than when it answers."""
 
     def sample_counts(self, true_counts, *, rng):
@@ -245,19 +245,19 @@ class SamplesTooMany(SamplingPrivacy):
         return other.sample_counts(true_counts, rng=rng)
 
 
-class TossesBothRounds(BinarySamplingPrivacy):
-    """Counts each round with the right law, and both as if their coins were different."""
+class DrawsRoundsIndependently(BinarySamplingPrivacy):
+    """Samples the counts of each round correctly, but the two rounds independently."""
 
     def sample_counts(self, true_counts, *, rng):
-        first, second = (super(TossesBothRounds, self).sample_counts(true_counts, rng=rng) for _ in range(2))
+        first, second = (super(DrawsRoundsIndependently, self).sample_counts(true_counts, rng=rng) for _ in range(2))
         return np.stack([first[0], second[1]])
 
 
-class ForgetsThatCellsExclude(SamplingPrivacy):
-    """Draws each cell's blanks by themselves: right cell by cell, in both rounds, and wrong between cells."""
+class DrawsCellsIndependently(SamplingPrivacy):
+    """Samples each cell's blanks independently: correct for each cell in both rounds, and wrong between cells."""
 
     def sample_counts(self, true_counts, *, rng):
-        counts = np.stack([super(ForgetsThatCellsExclude, self).sample_counts(true_counts, rng=rng) for _ in range(9)])
+        counts = np.stack([super(DrawsCellsIndependently, self).sample_counts(true_counts, rng=rng) for _ in range(9)])
         return np.stack([counts[v, :, v] for v in range(self.cells + 1)], axis=1)
 
 
@@ -268,15 +268,15 @@ class NarrowCounts(SamplingPrivacy):
         return super().encode(reports).astype(np.int32)
 
 
-class TalliesTheMaskWrongly(NoPrivacy):
-    """Counts those the mask leaves out."""
+class InvertsTallyMask(NoPrivacy):
+    """Counts the devices that the mask excludes."""
 
     def tally(self, reports, where=None):
         return super().tally(reports, None if where is None else ~where)
 
 
 class EstimatesInTwoDimensions(SamplingPrivacy):
-    """Gives its estimate a row too many."""
+    """Returns an estimate with an extra dimension."""
 
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
@@ -284,16 +284,16 @@ class EstimatesInTwoDimensions(SamplingPrivacy):
         return type("Wide", (), wide)()
 
 
-class ChokesOnNobody(SamplingPrivacy):
-    """Cannot answer for an empty batch."""
+class FailsOnEmptyBatch(SamplingPrivacy):
+    """Fails on an empty batch."""
 
     def tally(self, reports, where=None):
         reports[0]
         return super().tally(reports, where)
 
 
-class TooSure(SamplingPrivacy):
-    """Gives intervals half as wide as they should be."""
+class IntervalsHalfAsWide(SamplingPrivacy):
+    """Returns intervals half as wide as they should be."""
 
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
@@ -302,22 +302,22 @@ class TooSure(SamplingPrivacy):
         return Estimate(estimate.count, estimate.std_error, lower, upper, estimate.interval)
 
 
-class ForgetsTheLost(RandomizedResponse):
-    """Takes what was heard for all that was asked."""
+class IgnoresLoss(RandomizedResponse):
+    """Treats the received reports as all that were asked for."""
 
     def estimate(self, counts, *, counted, asked):  # noqa: ARG002
         return super().estimate(counts, counted=counted, asked=counted)
 
 
-class TakesAnyTruth(SamplingPrivacy):
-    """Takes a cell it does not have for the last it has."""
+class AcceptsInvalidTruth(SamplingPrivacy):
+    """Replaces a cell out of range by the nearest valid one."""
 
     def answer(self, round, truth, coins):  # noqa: A002
         return super().answer(round, np.clip(np.asarray(truth), 0, self.cells).astype(np.int32), coins)
 
 
-class SaysNothingUseful(NoPrivacy):
-    """Refuses bad truths without a word about what is wrong."""
+class RaisesWithoutMessage(NoPrivacy):
+    """Refuses invalid truths without a message."""
 
     def answer(self, round, truth, coins):  # noqa: A002
         try:
@@ -326,14 +326,14 @@ class SaysNothingUseful(NoPrivacy):
             raise ValueError from None
 
 
-class FixesTheTruthTooEarly(SamplingPrivacy):
-    """States that devices fix their cell in round one, and answers about it in round two."""
+class TruthRoundTooEarly(SamplingPrivacy):
+    """States that the truth is fixed in round one, and answers about that of round two."""
 
     truth_round = 1
 
 
 class ClaimsFreshCoins(LongitudinalUnary):
-    """Claims of shuffled reports what the clones bound gives for coins that are new in every query."""
+    """Claims for shuffled reports the clones bound for coins that are new in every query."""
 
     def claim(self, view):
         if not isinstance(view, Shuffled):
@@ -362,8 +362,8 @@ class ClaimsFivePercentLess(KRandomizedResponse):
         return PrivacyClaim.bound(0.95 * claim.epsilon, lambda epsilon: claim.delta(epsilon / 0.95), "wishful")
 
 
-class AQuarterTooSure(KRandomizedResponse):
-    """Gives intervals 25 % too narrow."""
+class IntervalsTooNarrow(KRandomizedResponse):
+    """Returns intervals 25 % too narrow."""
 
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
@@ -381,7 +381,7 @@ class WrongErrorUnderLoss(KRandomizedResponse):
 
 
 class WrongEstimatedErrorUnderLoss(KRandomizedResponse):
-    """Gives estimates a standard error 5 % too small where reports are lost."""
+    """Returns estimates with a standard error 5 % too small where reports are lost."""
 
     def estimate(self, counts, *, counted, asked):
         estimate = super().estimate(counts, counted=counted, asked=asked)
@@ -394,8 +394,8 @@ class HasNoEstimate:
     cells, rounds, truth_round, tally_shape = 3, 1, 1, (4,)
 
 
-class FixesTheTruthTooLate(NoPrivacy):
-    """Says its truth is fixed in a round it does not have."""
+class TruthRoundTooLate(NoPrivacy):
+    """States a truth round that it does not have."""
 
     truth_round = 2
 
@@ -405,48 +405,48 @@ COINS = {"cells": 3, "first_coin": 0.8, "second_coin": 0.2}
 
 BROKEN = [
     (Biased(**SAMPLING), "no_bias"),
-    (BiasedByTheCrowd(**COINS), "no_bias"),
+    (BiasedByPopulation(**COINS), "no_bias"),
     (WrongStandardError(**SAMPLING), "standard_error"),
-    (ForgetsTheOthersNoise(**COINS), "standard_error"),
-    (LooksBeforeTossing(**SAMPLING), "answer_draws_nothing"),
+    (IgnoresFalsePositives(**COINS), "standard_error"),
+    (RedrawsAfterTruth(**SAMPLING), "answer_draws_nothing"),
     (DrawsFromTheGlobalGenerator(cells=3), "answer_draws_nothing"),
-    (OneDieForAll(**SAMPLING), "own_coins"),
-    (OneDieForTwo(**SAMPLING), "own_coins"),
-    (SeedsItself(**SAMPLING), "own_coins"),
-    (AnswersForItsNeighbour(**SAMPLING), "others_stay"),
-    (LooksInRoundOne(**SAMPLING), "early_rounds"),
-    (KeepsCount(**SAMPLING), "hidden_state"),
-    (RemembersTheTruth(**SAMPLING), "hidden_state"),
-    (WritesOnItsMemory(**SAMPLING), "nothing_written_on"),
-    (WritesOnTheTruth(cells=3), "nothing_written_on"),
-    (ClaimsHalf(**SAMPLING), "claims_hold"),
-    (ClaimsWhatIsPrinted(**COINS), "claims_hold"),
-    (ClaimsRoundTwoForBoth(**SAMPLING), "claims_hold"),
-    (ClaimsSmallDelta(**SAMPLING), "claims_hold"),
-    (ClaimsInfiniteForNothing(**COINS), "infinite_claims"),
+    (SharesOneDraw(**SAMPLING), "own_coins"),
+    (SharesDrawsInPairs(**SAMPLING), "own_coins"),
+    (UsesFixedSeed(**SAMPLING), "own_coins"),
+    (AnswersForNeighbour(**SAMPLING), "others_stay"),
+    (AnswersTruthInRoundOne(**SAMPLING), "early_rounds"),
+    (CountsCalls(**SAMPLING), "hidden_state"),
+    (RemembersTruthOfRoundOne(**SAMPLING), "hidden_state"),
+    (WritesToMemory(**SAMPLING), "nothing_written_on"),
+    (WritesToTruth(cells=3), "nothing_written_on"),
+    (ClaimsHalfEpsilon(**SAMPLING), "claims_hold"),
+    (ClaimsPublishedEpsilon(**COINS), "claims_hold"),
+    (ClaimsRoundTwoForLinked(**SAMPLING), "claims_hold"),
+    (ClaimsHalfDelta(**SAMPLING), "claims_hold"),
+    (ClaimsInfiniteForNoisyReport(**COINS), "infinite_claims"),
     (ClaimsRisingDelta(**COINS), "claims_sound"),
     (ClaimsDifferencesForCounts(**SAMPLING, blank_zero=0.0), "releases_hold"),
-    (SamplesTooMany(**SAMPLING), "sample_law"),
-    (SamplesTooMany(**SAMPLING), "sampled_estimates"),
-    (TossesBothRounds(**SAMPLING), "sample_law"),
-    (ForgetsThatCellsExclude(**SAMPLING), "sample_law"),
+    (SamplesWithHigherProbability(**SAMPLING), "sample_law"),
+    (SamplesWithHigherProbability(**SAMPLING), "sampled_estimates"),
+    (DrawsRoundsIndependently(**SAMPLING), "sample_law"),
+    (DrawsCellsIndependently(**SAMPLING), "sample_law"),
     (NarrowCounts(**SAMPLING), "reports"),
-    (TalliesTheMaskWrongly(cells=3), "reports"),
+    (InvertsTallyMask(cells=3), "reports"),
     (EstimatesInTwoDimensions(**SAMPLING), "estimates"),
-    (ChokesOnNobody(**SAMPLING), "reports"),
-    (TooSure(**SAMPLING), "intervals"),
-    (ForgetsTheLost(**COINS), "loss"),
-    (TakesAnyTruth(**SAMPLING), "bad_inputs"),
-    (SaysNothingUseful(cells=3), "bad_inputs"),
+    (FailsOnEmptyBatch(**SAMPLING), "reports"),
+    (IntervalsHalfAsWide(**SAMPLING), "intervals"),
+    (IgnoresLoss(**COINS), "loss"),
+    (AcceptsInvalidTruth(**SAMPLING), "bad_inputs"),
+    (RaisesWithoutMessage(cells=3), "bad_inputs"),
     (HasNoEstimate(), "attributes"),
-    (FixesTheTruthTooLate(cells=3), "attributes"),
-    (FixesTheTruthTooEarly(**SAMPLING), "early_rounds"),
-    (FixesTheTruthTooEarly(**SAMPLING), "no_bias"),
+    (TruthRoundTooLate(cells=3), "attributes"),
+    (TruthRoundTooEarly(**SAMPLING), "early_rounds"),
+    (TruthRoundTooEarly(**SAMPLING), "no_bias"),
 ]
 
 SMALL_FAULTS = [
     (ClaimsFivePercentLess(cells=3, epsilon=1.0), "claims_hold"),
-    (AQuarterTooSure(cells=3, epsilon=1.0), "intervals"),
+    (IntervalsTooNarrow(cells=3, epsilon=1.0), "intervals"),
     (WrongErrorUnderLoss(cells=3, epsilon=1.0), "loss"),
     (WrongEstimatedErrorUnderLoss(cells=3, epsilon=1.0), "intervals"),
 ]

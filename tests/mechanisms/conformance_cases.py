@@ -1,4 +1,4 @@
-"""Every mechanism there is, small and in several settings: all of them must pass every check."""
+"""Every mechanism, small and in several settings: each must pass every check."""
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from mechanisms.local.anonymized_local import AnonymizedLocal

@@ -1,4 +1,4 @@
-"""The mechanisms and priors that the tests of inference run over, each small enough to enumerate."""
+"""The mechanisms and priors of the inference tests, each small enough to enumerate."""
 
 import numpy as np
 from binary_query_cases import QUESTIONS
@@ -25,19 +25,19 @@ SMALL = {name: mechanism for name, mechanism in ALL.items() if mechanism.cells <
 
 
 def views_of(mechanism):
-    """Every set of rounds that can be seen."""
+    """Every set of rounds that can be observed."""
     return {1: [(1,)], 2: [(1,), (2,), (1, 2)], 3: [(1,), (2,), (3,), (1, 2), (2, 3), (1, 3), (1, 2, 3)]}[
         mechanism.rounds
     ]
 
 
 def uneven_prior(truths, seed=0):
-    """A prior in which no truth is like another."""
+    """A prior in which all probabilities differ."""
     return np.random.default_rng(seed).dirichlet(np.ones(truths))
 
 
 def answers_of(mechanism, truth, rounds, *, rng, queries=1):
-    """Reports of devices that stay where they are: for each query one entry a round."""
+    """Reports of devices that stay in place: one entry per round, for each query."""
     memory = mechanism.enrol(len(truth), rng=rng)
     asked = []
     for _ in range(queries):
@@ -57,20 +57,20 @@ def brute_force(matrix, prior, queries=1):
 def protocol_matrix(protocol, rounds=None):
     """P(linked answers of these rounds | kind) of a protocol's table, (kinds, answers)."""
     seen = range(1, protocol.rounds + 1) if rounds is None else rounds
-    laws = [protocol.law(kind) for kind in protocol.kinds]
+    distributions = [protocol.law(kind) for kind in protocol.kinds]
     places = {}
-    for law in laws:
-        for answers in law:
+    for distribution in distributions:
+        for answers in distribution:
             places.setdefault(tuple(answers[r - 1] for r in seen), len(places))
-    matrix = np.zeros((len(laws), len(places)))
-    for row, law in zip(matrix, laws, strict=True):
-        for answers, probability in law.items():
+    matrix = np.zeros((len(distributions), len(places)))
+    for row, distribution in zip(matrix, distributions, strict=True):
+        for answers, probability in distribution.items():
             row[places[tuple(answers[r - 1] for r in seen)]] += float(probability)
     return matrix
 
 
 def simulated_guess_success(mechanism, rounds, prior, *, trials, rng, queries=1):
-    """Success of the best guess and its standard error, from the posteriors of devices that answer from one cell each.
+    """Success of the best guess and its standard error, from simulated devices that answer from one cell each.
 
     The mean of the posterior probabilities of the best guesses is unbiased, and varies less than the share of hits.
     """

@@ -1,4 +1,4 @@
-"""The baselines every test runs over, each small enough to see whole."""
+"""The baselines that all tests use, each small enough to enumerate."""
 
 import math
 
@@ -38,10 +38,10 @@ JOINT = {name: baseline for name, baseline in BASELINES.items() if baseline.samp
 
 
 def step_of(baseline, devices=100):
-    """What `check_moments` bounds the kurtosis by: the most one device's answer moves an estimate.
+    """The bound of the kurtosis in `check_moments`: the largest effect of one device's answer on an estimate.
 
-    Of Laplace shares there is no most; the excess kurtosis of the noise of n of N shares is
-    (1 + 4α + α²)/(2α·n/N), from the cumulants of the geometric law.
+    Laplace shares are unbounded; the excess kurtosis of the noise of n of N shares is
+    (1 + 4α + α²)/(2α·n/N), from the cumulants of the geometric distribution.
     """
     if not isinstance(baseline, DistributedLaplace):
         return 1.0 / (baseline.true_yes - baseline.false_yes)

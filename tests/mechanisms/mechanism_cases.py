@@ -1,4 +1,4 @@
-"""The mechanisms every test of the contract runs over, each small enough to see whole."""
+"""The mechanisms that all contract tests use, each small enough to enumerate."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def truth_of(true_counts):
 
 
 def run_query(mechanism, truth, *, rng, where=None):
-    """All rounds of one query to devices that stay where they are, (rounds, *tally_shape)."""
+    """All rounds of one query to devices that stay in place, (rounds, *tally_shape)."""
     coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
     masks = [None] * mechanism.rounds if where is None else where
     return np.stack([mechanism.tally(mechanism.answer(r + 1, truth, coins), masks[r]) for r in range(mechanism.rounds)])

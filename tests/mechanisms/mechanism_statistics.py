@@ -1,22 +1,22 @@
-"""Statistical tests whose bounds come from theory: how far chance may go, given how often it was asked."""
+"""Statistical tests whose bounds come from theory and from the number of comparisons."""
 
 import numpy as np
 from scipy.stats import chi2_contingency, norm
 
-# Probability that a correct implementation fails any one call of a check below, all its comparisons together.
+# Probability that a correct implementation fails any one call of a check below, over all its comparisons.
 FAMILY = 1e-6
 
 
 def z_bound(comparisons):
-    """The |z| that so many standard normal scores all stay below, but for one run in a million."""
+    """The bound that the |z| of so many standard normal scores exceed in one run of a million."""
     return float(norm.isf(FAMILY / (2 * comparisons)))
 
 
 def estimate_counts(mechanism, tallies, *, counted, asked):
-    """Estimates of many tallies (repeats, rounds, *tally_shape), as (repeats, cells); intervals are left out.
+    """Estimates of many tallies (repeats, rounds, *tally_shape), as (repeats, cells), without intervals.
 
     An unbiased estimator is an affine function of the tallies. Its coefficients are those of the estimates of 0 and of
-    the unit tallies. The first 20 tallies are estimated one by one as well, and must agree: an interval for each of
+    the unit tallies. The first 20 tallies are also estimated one by one and must agree: an interval for each of
     thousands of estimates would take a hundred times as long.
     """
 
@@ -40,7 +40,7 @@ def estimate_counts(mechanism, tallies, *, counted, asked):
 def check_moments(samples, mean, std_error, *, step):
     """Mean and variance of (repeats, k) samples against theory.
 
-    `step` is the most one device's answer can move a value. For sums of independent terms so bounded the
+    `step` is the largest effect of one device's answer on a value. For sums of independent terms so bounded the
     excess kurtosis is at most step²/σ², which bounds the error of a sample variance.
     """
     repeats, values = samples.shape
@@ -52,8 +52,8 @@ def check_moments(samples, mean, std_error, *, step):
     assert np.abs((spread - 1.0) / spread_error).max() < bound, ("variance", spread)
 
 
-def check_same_law(one, other):
-    """Two samples of whole outcomes, (repeats, k) integers each, by a chi-square test over the common ones."""
+def check_same_distribution(one, other):
+    """Compare two samples of whole outcomes, (repeats, k) integers each, by a chi-square test over the common ones."""
     outcomes, place = np.unique(np.concatenate([one, other]), axis=0, return_inverse=True)
     place = place.reshape(-1)
     table = np.stack([np.bincount(part, minlength=len(outcomes)) for part in (place[: len(one)], place[len(one) :])])

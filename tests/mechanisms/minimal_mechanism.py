@@ -1,4 +1,4 @@
-"""A user's own mechanism, with what is required and nothing more: k-ary randomized response, written plainly."""
+"""A user's own minimal mechanism: k-ary randomized response, with only what is required."""
 
 import math
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ class PlainClaim:
 
 
 class PlainResponse:
-    """No std_error, sample_law, batch or warnings; masks by position; estimates without a kind of interval."""
+    """Without std_error, sample_law, batch and warnings; masks by position; estimates without an interval kind."""
 
     rounds, truth_round = 1, 1
 
@@ -63,13 +63,13 @@ class PlainResponse:
             raise NamedError("counts", "int64, one an output", counts)
         if len(asked) != 1:
             raise NamedError("asked", "one number", asked)
-        heard, devices = counted[0], asked[0]
-        if not 0 <= heard <= devices:
-            raise NamedError("counted", "in 0..asked", heard)
-        if heard == 0:
+        received, devices = counted[0], asked[0]
+        if not 0 <= received <= devices:
+            raise NamedError("counted", "in 0..asked", received)
+        if received == 0:
             return self._know_nothing(devices)
-        count = devices * (counts[0, 1:] / heard - self._q) / (self._p - self._q)
-        error = np.full(self.cells, math.sqrt(heard / 4) * devices / heard / (self._p - self._q))
+        count = devices * (counts[0, 1:] / received - self._q) / (self._p - self._q)
+        error = np.full(self.cells, math.sqrt(received / 4) * devices / received / (self._p - self._q))
         ends = (np.clip(count + sign * 2 * error, 0, devices) for sign in (-1, 1))
         return SimpleNamespace(count=count, std_error=error, **dict(zip(("lower", "upper"), ends, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Tables of the Anonymized Local Privacy constructions agree with the mechanisms written by hand."""
+"""Tables of the Anonymized Local Privacy constructions agree with the hand-written mechanisms."""
 
 import math
 from fractions import Fraction
@@ -81,13 +81,14 @@ def test_table_and_mechanism_agree(name):
     protocol, mechanism = make(**given), kind(cells=1, **given)
     tallies, truth, people = Tallies.by_round(protocol, asked=True), np.array([900, 70]), {"no": 900, "yes": 70}
     # Expected tallies, every output of every round.
-    laws = [mechanism.binary_query.in_round(r + 1) for r in range(mechanism.rounds)]
-    by_hand = np.concatenate([70 * yes + 900 * no for yes, no in laws])
+    distributions = [mechanism.binary_query.in_round(r + 1) for r in range(mechanism.rounds)]
+    by_hand = np.concatenate([70 * yes + 900 * no for yes, no in distributions])
     seen = tallies.expected(people)
     assert [float(seen[f"C{r + 1}[{o}]"]) for r in range(mechanism.rounds) for o in outputs] == pytest.approx(
         by_hand.tolist(), rel=1e-12, abs=1e-12
     )
-    # Coefficients, to as many digits as theirs have: each kind's mean and spread under the table's exact law.
+    # Coefficients, to the accuracy of the estimator's: each kind's mean and spread under the table's exact
+    # distribution.
     weights = weights_by_label(mechanism, outputs)
     variance = 0.0
     for holder, mean in (("no", 0.0), ("yes", 1.0)):
@@ -95,11 +96,11 @@ def test_table_and_mechanism_agree(name):
             answers: sum(weights[count.label] for count in tallies.counts if answers in count.answers)
             for answers in protocol.answers
         }
-        law = {answers: float(p) for answers, p in protocol.law(holder).items()}
-        assert sum(p * contributions[a] for a, p in law.items()) == pytest.approx(mean, abs=1e-12)
-        variance += people[holder] * sum(p * (contributions[a] - mean) ** 2 for a, p in law.items())
+        distribution = {answers: float(p) for answers, p in protocol.law(holder).items()}
+        assert sum(p * contributions[a] for a, p in distribution.items()) == pytest.approx(mean, abs=1e-12)
+        variance += people[holder] * sum(p * (contributions[a] - mean) ** 2 for a, p in distribution.items())
     assert mechanism.std_error(truth)[0] == pytest.approx(math.sqrt(variance), rel=1e-12)
-    # No unbiased linear estimator does better than the algebra's.
+    # No unbiased linear estimator has less variance than the algebra's.
     best = best_estimator(tallies, "yes", population=people)
     assert best.std_error(people) <= mechanism.std_error(truth)[0] * (1 + 1e-9)
     for view in (*(Report(r + 1) for r in range(mechanism.rounds)), LinkedReports()):
@@ -125,7 +126,7 @@ def test_table_and_mechanism_agree(name):
     ],
 )
 def test_estimator_coefficients_agree(name, labels):
-    """Theirs, exactly unbiased once given to the algebra with the counts they use."""
+    """The hand-written coefficients, exactly unbiased when restricted to the counts they use."""
     make, kind, given, outputs = CASES[name]
     protocol, mechanism = make(**given), kind(cells=1, **given)
     weights = weights_by_label(mechanism, outputs)
@@ -146,7 +147,7 @@ def test_the_least_variance_combination_agrees():
     assert mechanism.std_error(np.array([90, 10]))[0] == pytest.approx(best.std_error({"no": 90, "yes": 10}), rel=1e-12)
 
 
-def test_what_cannot_be_estimated_agrees():
+def test_non_estimable_cases_agree():
     protocol, mechanism = toy_one(sampling=0.3), SamplingAndNoise(cells=1, sampling=0.3)
     assert not best_estimator(Tallies.by_round(protocol, asked=True), "yes")
     with pytest.raises(NotEstimableError):
@@ -158,5 +159,5 @@ def test_what_cannot_be_estimated_agrees():
 
 
 def _fraction(weight):
-    """A weight as the fraction of small numbers it was computed from."""
+    """A weight as the fraction of small integers it was computed from."""
     return Fraction(weight).limit_denominator(10_000)

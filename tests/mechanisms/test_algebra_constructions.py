@@ -69,7 +69,7 @@ def test_sampling_privacy(given):
     shown = {"C2[1]": int(counts[1, 1]), "C1[1]": int(counts[0, 1])}
     printed = best_estimator(tallies, "cell 1", steady=[kind for kind in protocol.kinds if kind != "cell 1"])
     step = 1 / Fraction(str(given["sampling"]))
-    for answers in protocol.answers:  # (C₂ − C₁)/π_s: with one cell the counts of 0 say the same
+    for answers in protocol.answers:  # (C₂ − C₁)/π_s: with one cell the counts of 0 are equivalent
         assert printed.contribution(answers) == step * ((answers[1] == "1") - (answers[0] == "1"))
     check_same_estimate(mechanism, counts, truth.sum(), best_estimator(tallies.only(*shown), "cell 1"), shown)
     assert mechanism.std_error(truth)[0] == pytest.approx(printed.std_error(population), **CLOSE)
@@ -113,7 +113,7 @@ def test_randomized_response(coins):
 
 
 @pytest.mark.parametrize("make", ["response", "sampling"])
-def test_asked_about_two_cells(make):
+def test_claims_about_two_cells_agree(make):
     """A table of answers about both cells: the claims of the hand-written forms for V = 2."""
     if make == "response":
         one, mechanism = (
@@ -126,7 +126,7 @@ def test_asked_about_two_cells(make):
             BinarySamplingPrivacy(cells=2, sampling=0.45, blank_zero=0.2),
         )
     truths = {"outside": ("no", "no"), "cell 1": ("yes", "no"), "cell 2": ("no", "yes")}
-    laws = {
+    distributions = {
         kind: {
             tuple(a + b for a, b in zip(x, y, strict=True)): p * q
             for (x, p), (y, q) in itertools.product(one.law(first).items(), one.law(second).items())
@@ -134,21 +134,21 @@ def test_asked_about_two_cells(make):
         for kind, (first, second) in truths.items()
     }
     outputs = [[a + b for a, b in itertools.product(o, o)] for o in one.outputs]
-    protocol = Protocol.from_laws("both cells", laws, outputs=outputs)
+    protocol = Protocol.from_laws("both cells", distributions, outputs=outputs)
     for view in (Report(one.rounds), LinkedReports()):
         check_same_claim(protocol_claim(protocol, view), mechanism.claim(view))
 
 
-def test_several_queries_are_composed_and_other_views_left_alone():
+def test_queries_are_composed_and_other_views_are_not_claimed():
     protocol = randomized_response(first_coin=0.5, second_coin=0.5)
     mechanism = RandomizedResponse(cells=1, first_coin=0.5, second_coin=0.5)
     check_same_claim(protocol_claim(protocol, Report(1, queries=3)), mechanism.claim(Report(1, queries=3)))
     blind = protocol_claim(sampling_privacy(cells=2, sampling=0.4), Report(1, queries=9))
     assert blind.kind == "exact"
     assert blind.delta(0) == 0
-    told = protocol_claim(sampling_privacy(cells=1, sampling=0.5), LinkedReports(queries=2))
-    assert told.kind == "infinite"
-    assert told.delta(3) == pytest.approx(0.75, abs=1e-6)
+    linked_claim = protocol_claim(sampling_privacy(cells=1, sampling=0.5), LinkedReports(queries=2))
+    assert linked_claim.kind == "infinite"
+    assert linked_claim.delta(3) == pytest.approx(0.75, abs=1e-6)
     assert protocol_claim(protocol, Report(2)).kind == "unknown"
     assert protocol_claim(protocol, ReleasedCounts(5)).kind == "unknown"
 
@@ -180,7 +180,7 @@ SILENT_RATES = {
 
 
 @pytest.mark.parametrize("name", SILENT_RATES)
-def test_three_estimators_of_yes_no_and_silence(name):
+def test_three_estimators_with_abstention(name):
     """ALP eqs 2-7 and lemmas 1-6: (count − q·N)/(p − q), variance [p(1 − p)Y + q(1 − q)(N − Y)]/(p − q)²."""
     protocol, yes, no = SILENT_RATES[name]
     variances = []
@@ -192,12 +192,12 @@ def test_three_estimators_of_yes_no_and_silence(name):
         assert float(estimator.coefficients["N"]) == pytest.approx(-q / (p - q), **CLOSE)
         variances.append((p * (1 - p) * 70 + q * (1 - q) * 1000) / (p - q) ** 2)
         assert float(estimator.variance(PEOPLE)) == pytest.approx(variances[-1], rel=1e-12)
-    # Weighed together they do at least as well as the best of the three.
+    # Their best combination is at least as good as the best of the three.
     together = best_estimator(Tallies.by_round(protocol), "yes", population=PEOPLE)
     assert float(together.variance(PEOPLE)) <= min(variances)
 
 
-def test_toy_two_is_plausible_deniability_at_one_rate():
+def test_toy_two_is_plausible_deniability_with_equal_rates():
     """SP eqs 2-3 against ALP eqs 3-4; and toy 1 is the text under ALP eq 2."""
     noise = sampling_and_noise(sampling=0.3)
     assert noise.probability("no", [("1",)]) == noise.probability("yes", [("1",)]) == Fraction(3, 10)
@@ -208,13 +208,13 @@ def test_toy_two_is_plausible_deniability_at_one_rate():
             assert one.probability(kind, [(output,)]) == other.probability(kind, [(output.replace("∅", "⊥"),)])
 
 
-def test_warner_is_the_two_coins_at_one_half():
+def test_warner_is_randomized_response_with_coin_one_half():
     """The truth with t: first coin 2t − 1, second coin ½."""
     assert warner(truthful=0.75).laws == randomized_response(first_coin=0.5, second_coin=0.5).laws
 
 
-def test_expected_values_of_the_first_attempt():
-    """ALP eqs 32-35, of which 34 and 35 print π_⊥2 for the π_⊥1 of eqs 28-31."""
+def test_expected_counts_of_the_first_attempt():
+    """ALP eqs 32-35; eqs 34 and 35 have π_⊥2 in place of the π_⊥1 of eqs 28-31."""
     base, y, n, yes, total = 0.4, 0.3, 0.1, 70, 1070
     seen = Tallies.by_round(anonymized_first_attempt(base=base, shift_yes=y, shift_no=n)).expected(PEOPLE)
     shift = y * yes + n * total - n * yes
@@ -228,8 +228,8 @@ def test_expected_values_of_the_first_attempt():
     )
 
 
-def test_expected_values_of_cancelling_the_noise():
-    """ALP eqs 40-45 with π_Y = π_N; the label of 45 is that of 42 and means B."""
+def test_expected_counts_of_cancelling():
+    """ALP eqs 40-45 with π_Y = π_N; eq 45 repeats the label of 42 and means B."""
     stay, moved = (0.3, 0.2, 0.3), 0.2
     seen = Tallies.by_round(anonymized_cancelling(shift=moved, stay=stay)).expected(PEOPLE)
     assert [float(v) for v in seen.values()] == pytest.approx(
@@ -245,12 +245,12 @@ def test_expected_values_of_cancelling_the_noise():
 
 
 FEW, MANY = {"no": 10**3, "yes": 100}, {"no": 10**5, "yes": 100}
-# Tenths at which the construction has the standard errors it is known by, rounded; others have them too.
+# Parameters in tenths at which the construction has its known standard errors, rounded; other choices exist.
 DENIABLE = {"shift": 0.2, "yes_second": 0.6, "yes_third": 0.4, "no_second": 0.7, "no_third": 0.3, "onward": 0.6}
 
 
 def solved_backwards(shift, y1, n1, n2, c):
-    """YES = [(B − A at ⊥2) − n₁/(n₂c)·(C − B at ⊥2)]/(s·y₁), the reading of ALP eqs 47-55."""
+    """YES = [(B − A at ⊥2) − n₁/(n₂c)·(C − B at ⊥2)]/(s·y₁), this project's reading of ALP eqs 47-55."""
     shift, y1, n1, n2, c = (Fraction(str(v)) for v in (shift, y1, n1, n2, c))
     ratio = n1 / (n2 * c)
     return {
@@ -260,8 +260,8 @@ def solved_backwards(shift, y1, n1, n2, c):
     }
 
 
-def test_expected_values_of_three_answers():
-    """ALP eqs 47-55 in the fixed reading: a share s of everybody shifted."""
+def test_expected_counts_of_three_answers():
+    """ALP eqs 47-55 as corrected: a share s of all devices is shifted."""
     stay = (0.3, 0.25, 0.25)
     seen = Tallies.by_round(anonymized_deniable(**DENIABLE, stay=stay)).expected(PEOPLE)
     first, second, third = (p * 1070 for p in stay)
@@ -279,7 +279,7 @@ def test_expected_values_of_three_answers():
     )
 
 
-def test_three_answers_solved_backwards():
+def test_error_of_three_answers_solved_backwards():
     """ALP sec VII-B: σ about 220 and 2,180 at NO = 10³ and 10⁵, with s = .2 and 100 Yes-holders.
 
     The variance a No-holder adds is [n₁ + n₁²/(n₂c)]/(s·y₁²), a Yes-holder 1/(s·y₁) − 1.
@@ -292,8 +292,8 @@ def test_three_answers_solved_backwards():
     assert [round(backwards.std_error(people)) for people in (FEW, MANY)] == [220, 2180]
 
 
-def test_three_answers_allow_a_third_of_that_error():
-    """The same tallies give 85 and 769, at the floor that any estimator has; and N − NO alone gives 1,636."""
+def test_least_error_of_three_answers_is_a_third():
+    """The same tallies allow errors of 85 and 769, the minimum of all estimators; N − NO alone gives 1,636."""
     protocol = anonymized_deniable(**DENIABLE)
     tallies = Tallies.by_round(protocol)
     no = best_estimator(tallies, "no", steady=["yes"])
@@ -306,17 +306,17 @@ def test_three_answers_allow_a_third_of_that_error():
     floor = growth_floor(protocol, kind="no", other="yes")
     assert floor == best_estimator(tallies, "yes", population={"no": 1}).variance_by_kind()["no"]
     assert best[1].variance_by_kind()["no"] == pytest.approx(float(floor), rel=1e-3)
-    # Deniability is the Yes-holders' only: ⊥1, ⊥3, ⊥2 is a No-holder's alone.
-    told = protocol_claim(protocol, LinkedReports())
-    assert told.kind == "infinite"
-    assert told.delta(math.inf) == pytest.approx(0.2 * 0.3 * 0.6, abs=1e-15)
+    # Only Yes-holders have deniability: ⊥1, ⊥3, ⊥2 occurs only for a No-holder.
+    linked_claim = protocol_claim(protocol, LinkedReports())
+    assert linked_claim.kind == "infinite"
+    assert linked_claim.delta(math.inf) == pytest.approx(0.2 * 0.3 * 0.6, abs=1e-15)
 
 
 BLANKS = {"cells": 3, "sampling": 0.45, "blank_zero": 0.1, "blank": [0.1, 0.15, 0.2]}
 
 
 @pytest.mark.parametrize("refresh", [0, 0.1, 0.5, 1])
-def test_refresh_as_a_control_variate(refresh):
+def test_refresh_weight_is_a_control_variate(refresh):
     """Item 8: λ, the variance of the plain difference, and the finite ε and δ of linked reports."""
     protocol = sampling_privacy(**BLANKS, refresh=refresh)
     tallies = Tallies.by_round(protocol)
@@ -346,11 +346,11 @@ def test_refresh_as_a_control_variate(refresh):
         assert claim.delta(epsilon) == pytest.approx(expected, abs=1e-12)
 
 
-def test_refreshed_figures_of_item_8():
+def test_figures_of_item_8_with_refresh():
     """N = 10⁵, V = 100, Y = 200, equal blanks, π_s = .45, by a table of one cell and of all others as another.
 
     Difference, λ and round two alone: figures from a simulation of unstated length, so within 2 % of the exact.
-    Whoever tallies the *pairs* of reports needs none of that noise: 15.6 to 16.4 at every ρ.
+    An estimator from the tally of *pairs* of reports has none of that noise: 15.6 to 16.4 at every ρ.
     """
     known = {
         0: ((15.6, 15.6, 54.0), (15.63, 15.63, 53.98, 15.62)),
@@ -375,8 +375,8 @@ def test_refreshed_figures_of_item_8():
         assert [round(e.std_error(people), 2) for e in (*errors, pairs)] == list(exact)
 
 
-def test_item_8_epsilon_forgets_the_device_outside_where_little_else_is_said():
-    """With π_0 small and ρ near 1 the rarest pair is (0, 0), not (0, v): 4.61 where the formula says 3.03."""
+def test_item_8_epsilon_formula_omits_the_outside_device():
+    """With π_0 small and ρ near 1 the rarest pair is (0, 0), not (0, v): 4.61 where the formula gives 3.03."""
     protocol = sampling_privacy(cells=2, sampling=0.45, blank_zero=0.05, refresh=1)
     exact = protocol_claim(protocol, LinkedReports()).epsilon
     mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=0.05, refresh=1)

@@ -1,4 +1,4 @@
-"""Estimators found and judged exactly: unbiased, least variance, or a proof that there is none."""
+"""Exact estimators: unbiased, of least variance, or a proof that none exists."""
 
 from fractions import Fraction
 
@@ -27,7 +27,7 @@ from mechanisms.algebra import (
 
 
 def check_certificate(proof, tallies, target):
-    """Two worlds of whole devices that toss their coins, alike in every expected tally and different in the target."""
+    """Two populations with equal expected tallies and different targets."""
     assert isinstance(proof, NotEstimable)
     assert not proof
     one, other = ({kind: n for (kind, _), n in world.items()} for world in proof.worlds())
@@ -36,15 +36,15 @@ def check_certificate(proof, tallies, target):
 
 
 def test_toy_one_cannot_be_estimated():
-    """SP sec 3.2: one equation, two unknowns; and not with N either, for both kinds have one law."""
+    """SP sec 3.2: one equation, two unknowns; knowing N does not help, since both kinds have one distribution."""
     for asked in (False, True):
         tallies = Tallies.by_round(toy_one(sampling=0.3), silent=["∅"], asked=asked)
         check_certificate(best_estimator(tallies, "yes"), tallies, "yes")
     assert str(best_estimator(tallies, "yes")) == "not estimable: 1 yes and 1 no expect the same tallies"
 
 
-def test_answering_nothing_costs_the_estimate_unless_n_is_known():
-    """ALP sec IV-E has it "difficult" if the data owners would not write ⊥; at π_1 = π_2 = π_3 = 1 it is impossible."""
+def test_abstention_is_estimable_only_if_n_is_known():
+    """ALP sec IV-E calls it "difficult" if data owners do not send ⊥; at π_1 = π_2 = π_3 = 1 it is impossible."""
     protocol = anonymized_local(
         sampling_yes_one=0.2, sampling_yes_two=0.1, sampling_no=0.05, first_coin=1, second_coin=1, third_coin=1
     )
@@ -57,14 +57,14 @@ def test_answering_nothing_costs_the_estimate_unless_n_is_known():
     )
     assert best_estimator(Tallies.by_round(protocol), "yes")
     assert best_estimator(Tallies.by_round(protocol, silent=["⊥"], asked=True), "yes")
-    # With coins that also say No there are two equations for two unknowns.
+    # With coins that also give No there are two equations for two unknowns.
     tossed = anonymized_local(
         sampling_yes_one=0.2, sampling_yes_two=0.1, sampling_no=0.05, first_coin=0.9, second_coin=0.5, third_coin=0.3
     )
     assert best_estimator(Tallies.by_round(tossed, silent=["⊥"]), "yes")
 
 
-def test_estimators_as_the_papers_print_them():
+def test_estimators_equal_those_of_the_papers():
     toy = Tallies.by_round(toy_two(sampling=0.4, first_coin=0.85, second_coin=0.3)).only("C1[1]", "N")
     scale = Fraction(2, 5) * Fraction(17, 20)
     assert best_estimator(toy, "yes").coefficients == {  # SP eq 5
@@ -85,7 +85,7 @@ def test_estimators_as_the_papers_print_them():
     assert printed.variance_by_kind() == {"no": 1, "yes": Fraction(3, 2)}  # ¼·2π(1 − 2π)/(π_Y − π_N)²
 
 
-def test_an_estimate_is_its_formula():
+def test_estimate_follows_its_formula():
     estimator = best_estimator(Tallies.by_round(anonymized_cancelling(shift=0.2)).only("C1[⊥1]", "C2[⊥1]"), "yes")
     assert estimator.estimate({"C1[⊥1]": 31, "C2[⊥1]": 20}) == 55
     assert estimator.contribution(("⊥1", "⊥3")) == 5
@@ -94,7 +94,7 @@ def test_an_estimate_is_its_formula():
         estimator.estimate({"C1[⊥1]": 31})
 
 
-def test_constant_error_is_found_where_it_exists_and_refuted_where_not():
+def test_constant_error_is_found_or_refuted():
     tallies = Tallies.by_round(anonymized_first_attempt(base=0.5, shift_yes=0.3, shift_no=0.1))
     proof = best_estimator(tallies, "yes", steady=["no"])
     assert isinstance(proof, NotEstimable)
@@ -104,7 +104,7 @@ def test_constant_error_is_found_where_it_exists_and_refuted_where_not():
     assert any(answers is not None for _, answers in proof.direction)
     response = Tallies.by_round(randomized_response(first_coin=0.8, second_coin=0.2))
     assert isinstance(best_estimator(response, "yes", steady=["no"]), NotEstimable)
-    # Without the second coin a Yes is only said by Yes-holders, and so it is where eq 2 of ALP is taken at its word.
+    # Without the second coin only Yes-holders answer Yes, and likewise under ALP eq 2 as published.
     for protocol, share in (
         (randomized_response(first_coin=0.8, second_coin=0), Fraction(4, 5)),
         (sampling_and_noise(sampling=0.3, sampling_no=0.1, says="value"), Fraction(3, 10)),
@@ -113,8 +113,8 @@ def test_constant_error_is_found_where_it_exists_and_refuted_where_not():
         assert steady.variance_by_kind() == {"no": 0, "yes": (1 - share) / share}
 
 
-def test_three_answers_estimate_no_without_yes_but_not_yes_without_no():
-    """ALP sec VII-B as read here: ⊥3 then ⊥2 is a No-holder's alone, so deniability is one-sided and √NO stays."""
+def test_three_answers_have_constant_error_only_for_no():
+    """ALP sec VII-B as read here: only a No-holder gives ⊥3 then ⊥2, so deniability is one-sided and √NO remains."""
     protocol = anonymized_deniable(shift=0.2, yes_second=0.4, yes_third=0.4, no_second=0.5, no_third=0.5, onward=0.5)
     tallies = Tallies.by_round(protocol)
     no = best_estimator(tallies, "no", steady=["yes"])
@@ -123,7 +123,7 @@ def test_three_answers_estimate_no_without_yes_but_not_yes_without_no():
     assert isinstance(best_estimator(tallies, "yes", steady=["no"]), NotEstimable)
 
 
-def test_a_forged_certificate_is_refused():
+def test_invalid_certificate_is_refused():
     tallies = Tallies.by_round(toy_one(sampling=0.3))
     target = {"no": Fraction(0), "yes": Fraction(1)}
     with pytest.raises(ParameterError, match=r"^direction must not change the expected C1\[1\], got '3/10'"):
@@ -135,8 +135,8 @@ def test_a_forged_certificate_is_refused():
 
 
 @pytest.mark.parametrize("population", [{"no": 1000, "yes": 30}, {"no": 5, "yes": 70}])
-def test_no_other_unbiased_estimator_varies_less(population):
-    """Any unbiased estimator is the best plus something that expects 0 from everybody: whatever is added costs."""
+def test_no_other_unbiased_estimator_has_less_variance(population):
+    """Any unbiased estimator is the best one plus a term of expectation 0 for all devices, which adds variance."""
     rng = np.random.default_rng(3)
     protocol = anonymized_deniable(
         shift=0.3, yes_second=0.4, yes_third=0.5, no_second=0.2, no_third=0.5, onward=0.7, stay=[0.1, 0.2, 0.4]
@@ -146,7 +146,7 @@ def test_no_other_unbiased_estimator_varies_less(population):
     labels = list(tallies.labels)
     for _ in range(20):
         wish = {label: int(rng.integers(-3, 4)) for label in labels}
-        added = tallies.expected  # what the wish adds in expectation, for the correction to take away again
+        added = tallies.expected  # the expectation of the added term, which the correction subtracts
         means = {kind: sum(n * added({kind: 1})[label] for label, n in wish.items()) for kind in protocol.kinds}
         target = {kind: -mean for kind, mean in means.items()}
         correction = best_estimator(tallies, target, population=population)
@@ -167,7 +167,7 @@ def test_a_weighted_target_is_estimated():
     assert str(nothing) == "0"
 
 
-def test_theory_is_what_simulated_devices_do():
+def test_theory_equals_simulation():
     rng = np.random.default_rng(4)
     protocol = sampling_privacy(cells=2, sampling=0.3, refresh=0.4)
     population = {"outside": 50, "cell 1": 30, "cell 2": 20}
@@ -176,9 +176,9 @@ def test_theory_is_what_simulated_devices_do():
     repeats, estimates = 4000, []
     counts = np.zeros((repeats, len(tallies.counts)), dtype=np.int64)
     for kind, devices in population.items():
-        law = protocol.law(kind)
-        seen = rng.multinomial(devices, [float(p) for p in law.values()], size=repeats)
-        member = np.array([[answers in count.answers for count in tallies.counts] for answers in law])
+        distribution = protocol.law(kind)
+        seen = rng.multinomial(devices, [float(p) for p in distribution.values()], size=repeats)
+        member = np.array([[answers in count.answers for count in tallies.counts] for answers in distribution])
         counts += seen @ member
     estimates = np.stack(
         [counts @ np.array([float(e.coefficients[label]) for label in tallies.labels]) for e in estimators], axis=1
@@ -188,8 +188,8 @@ def test_theory_is_what_simulated_devices_do():
     check_moments(estimates, np.array(list(population.values())), theory, step=step + 1)
 
 
-def test_a_protocol_of_ones_own():
-    """Three rounds, three kinds, unlike any paper's: estimable in part."""
+def test_user_defined_protocol():
+    """Three rounds, three kinds, unlike any paper's: only partly estimable."""
     protocol = Protocol.from_laws(
         "parity",
         {

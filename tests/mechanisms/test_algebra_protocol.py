@@ -1,4 +1,4 @@
-"""Tables, exact numbers, tallies and their moments: what an algebra of protocols rests on."""
+"""Tables, exact numbers, tallies and their moments: the basis of the protocol algebra."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from mechanisms.algebra.estimator import Contradiction, solve
 from mechanisms.algebra.protocol import exact
 
 
-def test_a_float_is_the_decimal_it_was_written_as():
+def test_float_is_read_as_its_decimal():
     assert exact("p", 0.45) == Fraction(9, 20)
     assert exact("p", np.float64(0.1)) == Fraction(1, 10)
     assert exact("p", "1/3") == exact("p", Fraction(1, 3)) == Fraction(1, 3)
@@ -31,7 +31,7 @@ small = st.integers(-3, 3).map(Fraction)
     rows=st.integers(1, 4).flatmap(lambda n: st.lists(st.lists(small, min_size=n, max_size=n), min_size=1, max_size=4)),
     data=st.data(),
 )
-def test_equations_are_solved_or_contradict_each_other(rows, data):
+def test_equations_are_solved_or_proved_inconsistent(rows, data):
     right = data.draw(st.lists(small, min_size=len(rows), max_size=len(rows)))
     found = solve(rows, right)
     if isinstance(found, Contradiction):
@@ -40,12 +40,12 @@ def test_equations_are_solved_or_contradict_each_other(rows, data):
         assert sum(w * b for w, b in zip(weights, right, strict=True)) == 1
     else:
         assert [sum(a * x for a, x in zip(row, found, strict=True)) for row in rows] == right
-    # Never both: what is reachable is solved.
+    # Never both: a reachable right-hand side has a solution.
     reached = [sum((a * k for k, a in enumerate(row)), Fraction(0)) for row in rows]
     assert not isinstance(solve(rows, reached), Contradiction)
 
 
-def test_faces_and_laws_make_one_table():
+def test_faces_and_distributions_give_one_table():
     by_face = warner(truthful=0.75)
     by_law = Protocol.from_laws("the same", {"no": {"0": 0.75, "1": 0.25}, "yes": {"1": "3/4", "0": "1/4"}})
     assert by_face.laws == by_law.laws
@@ -102,22 +102,22 @@ def test_faces_and_laws_make_one_table():
         ),
     ],
 )
-def test_mistakes_name_field_rule_and_value(make, message):
+def test_invalid_protocols_name_field_rule_and_value(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
 
 
 @pytest.mark.parametrize("linked", [False, True])
-def test_expectation_and_covariance_are_those_of_all_outcomes(linked):
-    """Three devices, every combination of what they can answer, weighed."""
+def test_expectation_and_covariance_equal_enumeration(linked):
+    """Three devices, every combination of their possible answers, weighted by probability."""
     protocol = sampling_privacy(cells=2, sampling=0.45, blank_zero=0.05, blank=[0.2, 0.3], refresh=0.25)
     tallies = Tallies.linked(protocol) if linked else Tallies.by_round(protocol, silent=["2"], asked=True)
     population = {"outside": 1, "cell 1": 2}
-    laws = [protocol.law(kind).items() for kind, n in population.items() for _ in range(n)]
+    distributions = [protocol.law(kind).items() for kind, n in population.items() for _ in range(n)]
     places = range(len(tallies.counts))
     first = dict.fromkeys(places, Fraction(0))
     second = dict.fromkeys(itertools.product(places, places), Fraction(0))
-    for outcome in itertools.product(*laws):
+    for outcome in itertools.product(*distributions):
         mass = math.prod(p for _, p in outcome)
         counts = [sum(answers in count.answers for answers, _ in outcome) for count in tallies.counts]
         for i in places:
@@ -129,7 +129,7 @@ def test_expectation_and_covariance_are_those_of_all_outcomes(linked):
     assert all(covariance[i][j] == mean - first[i] * first[j] for (i, j), mean in second.items())
 
 
-def test_labels_say_what_is_counted():
+def test_tally_labels():
     protocol = sampling_privacy(cells=1, sampling=0.5)
     assert Tallies.by_round(protocol).labels == ("C1[0]", "C1[1]", "C2[0]", "C2[1]")
     assert Tallies.by_round(protocol, silent=["0"], asked=True).labels == ("C1[1]", "C2[1]", "N")

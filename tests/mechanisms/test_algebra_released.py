@@ -1,4 +1,4 @@
-"""What is published of a small population, every outcome listed, against the hand-written curves."""
+"""Releases of a small population, by enumeration, against the hand-written curves."""
 
 import math
 
@@ -26,9 +26,9 @@ def difference(**given):
 
 @pytest.mark.parametrize("crowd", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5, 1.0, 3.0])
-def test_published_differences_are_item_3(crowd, epsilon):
+def test_released_differences_equal_item_3(crowd, epsilon):
     estimator = difference(cells=1, sampling=0.45)
-    # One of the crowd leaves, or somebody outside joins a crowd that is one smaller.
+    # One of the crowd leaves, or an outside device joins a crowd that is one smaller.
     leaves = released_claim([estimator], {"cell 1": crowd})
     joins = released_claim([estimator], {"cell 1": crowd - 1, "outside": 3})
     known = released_differences_delta(crowd=crowd, sampling=0.45, epsilon=epsilon)
@@ -40,7 +40,7 @@ def test_published_differences_are_item_3(crowd, epsilon):
     assert leaves.delta(math.inf) == pytest.approx(0.45**crowd, abs=1e-15)
 
 
-def test_the_printed_numbers_of_item_3():
+def test_published_numbers_of_item_3():
     """n = 2, β = .45, ε = .1: .2157; whole vectors, n = 5, ε = .5: .145 with π_0 = .1, .45 with π_0 = 0, not .064."""
     pair = released_claim([difference(cells=1, sampling=0.45)], {"cell 1": 2})
     assert round(pair.delta(0.1), 4) == 0.2157
@@ -51,7 +51,7 @@ def test_the_printed_numbers_of_item_3():
         assert released_claim(tallies, five).delta(0.5) == pytest.approx(known, abs=5e-4)
 
 
-def test_moving_between_two_published_cells_tells_more():
+def test_moving_between_published_cells_has_larger_delta():
     protocol = sampling_privacy(cells=2, sampling=0.45)
     tallies = Tallies.by_round(protocol)
     both = [
@@ -63,8 +63,8 @@ def test_moving_between_two_published_cells_tells_more():
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
-def test_alone_the_published_counts_are_the_linked_reports(epsilon):
-    """Others hide a device among them, unless it shows what none of them can: published pairs hide nothing."""
+def test_counts_of_a_single_device_equal_its_linked_reports(epsilon):
+    """Others hide a device unless its answer is impossible for them: published pairs then hide nothing."""
     for protocol, hidden in (
         (binary_sampling_privacy(sampling=0.3), False),
         (randomized_response(first_coin=0.5, second_coin=0.5), True),
@@ -76,7 +76,7 @@ def test_alone_the_published_counts_are_the_linked_reports(epsilon):
         assert (among < linked - 1e-3 or linked == 0) if hidden else among == pytest.approx(linked, abs=1e-12)
 
 
-def test_mistakes():
+def test_invalid_released_claims_are_refused():
     tallies = Tallies.by_round(randomized_response(first_coin=0.5, second_coin=0.5))
     with pytest.raises(ParameterError, match=r"^population must hold at least one device"):
         released_claim(tallies, {})

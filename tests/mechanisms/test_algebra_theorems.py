@@ -1,4 +1,4 @@
-"""No free lunch: constant error and an answer that tells are one thing, in every protocol that can be drawn."""
+"""No free lunch: constant error and a distinguishing answer are equivalent, in random protocols."""
 
 import math
 from fractions import Fraction
@@ -34,18 +34,18 @@ PAIRS = [(a, b) for a in "01" for b in "01"]
 def protocol_of(*weights):
     """Kinds "no", "yes", … over two rounds of two outputs, with these integer weights of the four pairs of answers."""
     names = ["no", "yes", "third"]
-    laws = {
+    distributions = {
         kind: {pair: Fraction(w, sum(row)) for pair, w in zip(PAIRS, row, strict=True)}
         for kind, row in zip(names, weights, strict=False)
     }
-    return Protocol.from_laws("drawn", laws, outputs=[("0", "1")] * 2)
+    return Protocol.from_laws("drawn", distributions, outputs=[("0", "1")] * 2)
 
 
 rows = st.lists(st.integers(0, 3), min_size=4, max_size=4).filter(any)
 
 
 def check_no_free_lunch(estimator):
-    """The certificate, by its own words and by the claim of the linked view."""
+    """Checks the certificate by its own fields and by the claim of the linked view."""
     proof = no_free_lunch(estimator, steady="no")
     protocol = estimator.protocol
     assert protocol.probability("no", proof.event) == 0
@@ -58,8 +58,8 @@ def check_no_free_lunch(estimator):
     return proof
 
 
-def test_constant_error_tells_in_every_protocol_drawn():
-    """From the rounds' separate tallies, two kinds and three: whenever the zero coefficient is reached."""
+def test_constant_error_distinguishes_in_every_random_protocol():
+    """From the rounds' separate tallies, two kinds and three: whenever the coefficient zero is reached."""
     rng = np.random.default_rng(21)
     steady = refuted = grows = 0
     for kinds in (2, 3):
@@ -84,22 +84,24 @@ def test_constant_error_tells_in_every_protocol_drawn():
 
 
 @given(no=rows, yes=rows)
-def test_with_linked_tallies_constant_error_and_telling_are_equivalent(no, yes):
-    """Two kinds: the best constant-error estimator counts the telling answers, and its δ meets the floor exactly."""
+def test_constant_error_and_distinguishing_are_equivalent_if_linked(no, yes):
+    """Two kinds: the best constant-error estimator counts the distinguishing answers; its δ equals the bound."""
     protocol = protocol_of(no, yes)
     found = best_estimator(Tallies.linked(protocol), "yes", steady=["no"], population={"yes": 1})
-    told = sum((p for answers, p in protocol.law("yes").items() if answers not in protocol.law("no")), Fraction(0))
-    assert bool(found) == (told > 0)
-    if told:
-        assert found.variance_by_kind() == {"no": 0, "yes": 1 / told - 1}
+    distinguishing = sum(
+        (p for answers, p in protocol.law("yes").items() if answers not in protocol.law("no")), Fraction(0)
+    )
+    assert bool(found) == (distinguishing > 0)
+    if distinguishing:
+        assert found.variance_by_kind() == {"no": 0, "yes": 1 / distinguishing - 1}
         proof = check_no_free_lunch(found)
-        assert proof.delta == proof.floor == told
+        assert proof.delta == proof.floor == distinguishing
     else:
         assert isinstance(found, NotEstimable)
 
 
 @given(no=rows, yes=rows, other=rows, linked=st.booleans(), crowd=st.sampled_from([0, 1, 50]))
-def test_no_estimator_grows_slower_than_the_floor(no, yes, other, linked, crowd):
+def test_no_estimator_grows_more_slowly_than_the_bound(no, yes, other, linked, crowd):
     protocol = protocol_of(no, yes, other)
     tallies = Tallies.linked(protocol) if linked else Tallies.by_round(protocol)
     estimator = best_estimator(tallies, "yes", population={"no": crowd, "yes": 1, "third": 1})
@@ -115,7 +117,7 @@ def test_no_estimator_grows_slower_than_the_floor(no, yes, other, linked, crowd)
 
 
 @given(no=rows, yes=rows)
-def test_the_floor_is_attained_by_linked_tallies_of_two_kinds(no, yes):
+def test_growth_bound_is_attained_by_linked_tallies_of_two_kinds(no, yes):
     protocol = protocol_of(no, yes)
     if protocol.law("no") == protocol.law("yes"):
         with pytest.raises(ParameterError, match=r"^other must not have the distribution of 'no'"):
@@ -126,8 +128,8 @@ def test_the_floor_is_attained_by_linked_tallies_of_two_kinds(no, yes):
 
 
 @pytest.mark.parametrize("sampling", ["1/100", 0.25, 0.45, 0.9, 1])
-def test_sampling_privacy_meets_the_floor(sampling):
-    """δ = π_s = 1/(1 + (1 − π_s)/π_s): no constant error of this size tells less (item 9, made exact)."""
+def test_sampling_privacy_attains_the_bound(sampling):
+    """δ = π_s = 1/(1 + (1 − π_s)/π_s): no constant error of this size has a smaller δ (item 9, made exact)."""
     for protocol, kind, other, event in (
         (binary_sampling_privacy(sampling=sampling), "no", "yes", ("0", "1")),
         (sampling_privacy(cells=3, sampling=sampling), "outside", "cell 2", ("0", "2")),
@@ -139,7 +141,7 @@ def test_sampling_privacy_meets_the_floor(sampling):
         assert proof.delta == proof.floor == Fraction(str(sampling))
 
 
-def test_cancelling_pays_and_three_answers_pay_on_the_other_side():
+def test_no_free_lunch_for_cancelling_and_deniable():
     protocol = anonymized_cancelling(shift=0.2, stay=[0.5, 0.2, 0.1])
     proof = no_free_lunch(best_estimator(Tallies.by_round(protocol), "yes", steady=["no"]), steady="no")
     assert proof.event == {("⊥1", "⊥3")}
@@ -150,7 +152,7 @@ def test_cancelling_pays_and_three_answers_pay_on_the_other_side():
     assert proof.delta == proof.floor == Fraction(1, 20)
 
 
-def test_the_theorem_is_not_stretched():
+def test_theorem_needs_constant_error():
     estimator = best_estimator(Tallies.by_round(randomized_response(first_coin=0.8, second_coin=0.2)), "yes")
     with pytest.raises(ParameterError, match=r"^steady must be a kind with variance coefficient 0, got 'no: 3/50'"):
         no_free_lunch(estimator, steady="no")
@@ -158,13 +160,13 @@ def test_the_theorem_is_not_stretched():
     steady = best_estimator(Tallies.by_round(protocol), "cell 1", steady=["outside", "cell 2"])
     with pytest.raises(ParameterError, match=r"^other must have another target than 'outside'"):
         no_free_lunch(steady, steady="outside", other="cell 2")
-    everybody = best_estimator(Tallies.by_round(protocol), dict.fromkeys(protocol.kinds, 1))
+    all_devices = best_estimator(Tallies.by_round(protocol), dict.fromkeys(protocol.kinds, 1))
     with pytest.raises(ParameterError, match=r"^other must have another target"):
-        no_free_lunch(everybody, steady="outside")
+        no_free_lunch(all_devices, steady="outside")
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-def test_warner_attains_the_price_of_pure_privacy(epsilon):
+def test_warner_attains_the_pure_privacy_bound(epsilon):
     """σ ≥ √N/(2·sinh(ε/2)) for every linear unbiased estimate behind ε-DP linked reports."""
     protocol = warner(truthful=math.exp(epsilon) / (1 + math.exp(epsilon)))
     assert protocol_claim(protocol, LinkedReports()).epsilon == pytest.approx(epsilon, abs=1e-12)
@@ -173,7 +175,7 @@ def test_warner_attains_the_price_of_pure_privacy(epsilon):
     assert float(coefficient) == pytest.approx(1 / (4 * math.sinh(epsilon / 2) ** 2), rel=1e-12)
 
 
-def test_the_price_at_the_edges():
+def test_growth_bound_at_its_limits():
     assert growth_floor_at(epsilon=0) == math.inf
     assert growth_floor_at(epsilon=math.inf) == 0
     assert growth_floor_at(epsilon=1, delta=0.5, other_coefficient=1) == 0

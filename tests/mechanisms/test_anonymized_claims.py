@@ -1,4 +1,4 @@
-"""Claims of the question mechanisms against brute force: the whole matrix of what devices answer."""
+"""Claims of the binary query mechanisms against brute force: the whole matrix of device answers."""
 
 import dataclasses
 import math
@@ -17,7 +17,7 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 
 
 def whole_matrix(yes, no, cells):
-    """The answers about all cells at once, for a device outside and in each: (cells + 1, answers ** cells)."""
+    """The answers about all cells jointly, for a device outside and in each: (cells + 1, answers ** cells)."""
     rows = []
     for truth in range(cells + 1):
         row = np.ones(1)
@@ -27,21 +27,21 @@ def whole_matrix(yes, no, cells):
     return np.array(rows)
 
 
-def laws_of_devices(mechanism, view):
-    """What each output of a device's coins would make it answer, tallied from the mechanism's own question."""
+def device_distributions(mechanism, view):
+    """The distribution of what is observed of a device, from the mechanism's own binary query."""
     binary_query = mechanism.binary_query
-    laws = [{}, {}]
+    distributions = [{}, {}]
     for answers, masses in zip(binary_query.answers, zip(binary_query.yes, binary_query.no, strict=True), strict=True):
         seen = answers if isinstance(view, LinkedReports) else answers[view.round - 1]
-        for law, mass in zip(laws, masses, strict=True):
-            law[seen] = law.get(seen, 0.0) + mass
-    return [np.array([law[seen] for seen in sorted(laws[0])]) for law in laws]
+        for distribution, mass in zip(distributions, masses, strict=True):
+            distribution[seen] = distribution.get(seen, 0.0) + mass
+    return [np.array([distribution[seen] for seen in sorted(distributions[0])]) for distribution in distributions]
 
 
 def check(mechanism, cells):
     mechanism = dataclasses.replace(mechanism, cells=cells)
     for view in (LinkedReports(), *(Report(r + 1) for r in range(mechanism.rounds))):
-        matrix = whole_matrix(*laws_of_devices(mechanism, view), cells)
+        matrix = whole_matrix(*device_distributions(mechanism, view), cells)
         claim = mechanism.claim(view)
         epsilon = matrix_epsilon(matrix)
         assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
@@ -53,7 +53,7 @@ def check(mechanism, cells):
 
 @pytest.mark.parametrize("name", QUESTIONS)
 @pytest.mark.parametrize("cells", [1, 2, 3])
-def test_claims_are_the_hockey_sticks_of_all_pairs_of_truths(name, cells):
+def test_claims_equal_hockey_stick_of_all_truth_pairs(name, cells):
     check(QUESTIONS[name], cells)
 
 
@@ -62,7 +62,7 @@ shares = st.sampled_from([0.0, 0.1, 0.5, 0.9, 1.0]) | st.floats(1e-3, 1 - 1e-3)
 
 @settings(deadline=None)
 @given(first=st.lists(shares, min_size=6, max_size=6), cells=st.integers(1, 3))
-def test_any_parameters_of_the_three_outputs(first, cells):
+def test_claims_of_any_parameters_of_three_outputs(first, cells):
     one, two, no, *coins = first
     check(
         AnonymizedLocal(
@@ -80,7 +80,7 @@ def test_any_parameters_of_the_three_outputs(first, cells):
 
 @settings(deadline=None)
 @given(parts=st.lists(shares, min_size=6, max_size=6), shift=st.floats(0.01, 1.0))
-def test_any_parameters_of_three_answers(parts, shift):
+def test_claims_of_any_parameters_of_three_rounds(parts, shift):
     y1, y2, n1, n2, onward, onward_yes = parts
     check(
         AnonymizedDeniable(
@@ -98,11 +98,11 @@ def test_any_parameters_of_three_answers(parts, shift):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_the_answers_have_the_law_the_claims_are_made_from(name):
-    """One device at a time, all rounds together: the frequencies of what is seen, by a chi-square test."""
+def test_answers_have_the_claimed_distribution(name):
+    """One device at a time, all rounds jointly: the frequencies of the observed answers, by a chi-square test."""
     mechanism = dataclasses.replace(QUESTIONS[name], cells=1)
     rng, repeats = np.random.default_rng(81), 40_000
-    for cell, law in ((1, mechanism.binary_query.yes), (0, mechanism.binary_query.no)):
+    for cell, distribution in ((1, mechanism.binary_query.yes), (0, mechanism.binary_query.no)):
         truth = np.full(repeats, cell, dtype=np.int32)
         coins = mechanism.toss(mechanism.enrol(repeats, rng=rng), rng=rng)
         seen = np.stack(
@@ -110,7 +110,7 @@ def test_the_answers_have_the_law_the_claims_are_made_from(name):
         )
         counts = np.array([(seen == answers).all(axis=1).sum() for answers in mechanism.binary_query.answers])
         assert counts.sum() == repeats
-        expected = repeats * np.array(law)
+        expected = repeats * np.array(distribution)
         assert not counts[expected == 0].any()
         possible = expected > 0
         scores = ((counts - expected)[possible] ** 2 / expected[possible]).sum()
@@ -129,8 +129,8 @@ def test_queries_compose(name):
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_what_is_made_of_reports_tells_no_more_than_they_do(name):
-    """Counts, shares and shuffled reports are made of the device's reports and of what does not hang on its truth."""
+def test_derived_views_reveal_no_more_than_linked_reports(name):
+    """Counts, shares and shuffled reports derive from the device's reports and from values independent of its truth."""
     mechanism = QUESTIONS[name]
     linked = mechanism.claim(LinkedReports(queries=2))
     assert mechanism.claim(Report(mechanism.rounds + 1)).kind == "unknown"
@@ -149,6 +149,6 @@ def test_what_is_made_of_reports_tells_no_more_than_they_do(name):
         for epsilon in (0.0, 0.3, 1.0):
             assert claim.delta(epsilon) <= reports.delta(epsilon) + 1e-12
     single = mechanism.claim(Report(1))
-    if 0.0 < single.epsilon < math.inf:  # many devices hide a report, which 100 of them show
+    if 0.0 < single.epsilon < math.inf:  # many devices hide a report, but 100 of them do not
         crowd = mechanism.claim(Shuffled(1, 100_000))
         assert crowd.delta(single.epsilon / 2) < single.delta(single.epsilon / 2)

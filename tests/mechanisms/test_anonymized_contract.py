@@ -1,4 +1,4 @@
-"""The contract every mechanism keeps, kept by those that are a question with a law of answers."""
+"""The mechanism contract, applied to the binary query mechanisms."""
 
 import dataclasses
 import inspect
@@ -6,11 +6,11 @@ import inspect
 import numpy as np
 import pytest
 import test_mechanism_contract as contract
-from binary_query_cases import QUESTIONS, step_of_question
+from binary_query_cases import QUESTIONS, step_of_query
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
-from mechanism_statistics import check_moments, check_same_law, estimate_counts, z_bound
+from mechanism_statistics import check_moments, check_same_distribution, estimate_counts, z_bound
 
 from mechanisms.local import ParameterError
 
@@ -24,11 +24,11 @@ PROMISES = [
 
 @every
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.__name__)
-def test_promise(mechanism, promise):
+def test_contract(mechanism, promise):
     promise(mechanism)
 
 
-def test_the_promises_are_those_of_the_contract():
+def test_contract_has_at_least_eight_tests():
     assert len(PROMISES) >= 8
 
 
@@ -36,8 +36,8 @@ def test_the_promises_are_those_of_the_contract():
 @every
 @settings(deadline=None)
 @given(data=st.data())
-def test_estimates_never_hold_nan_and_intervals_stay_possible(mechanism, data):
-    """Any counts, honest or forged, of any number heard."""
+def test_estimates_have_no_nan_and_intervals_stay_in_range(mechanism, data):
+    """Any counts, honest or forged, of any number of received reports."""
     rounds = mechanism.rounds
     devices = data.draw(st.integers(0, 10**6))
     asked = [devices] + [data.draw(st.integers(0, devices)) for _ in range(rounds - 1)]
@@ -52,7 +52,7 @@ def test_estimates_never_hold_nan_and_intervals_stay_possible(mechanism, data):
 
 
 @every
-def test_wrong_truths_are_named(mechanism):
+def test_invalid_truths_are_refused(mechanism):
     rng = np.random.default_rng(31)
     coins = mechanism.toss(mechanism.enrol(4, rng=rng), rng=rng)
     for truth in (
@@ -74,7 +74,7 @@ def true_counts_of(mechanism, scale=1):
 @pytest.mark.fast_cases(10)
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
-def test_unbiased_with_the_variance_of_theory(mechanism, source):
+def test_estimates_are_unbiased_with_theoretical_variance(mechanism, source):
     rng = np.random.default_rng(32)
     true_counts = true_counts_of(mechanism)
     truth, asked = truth_of(true_counts), [int(true_counts.sum())] * mechanism.rounds
@@ -86,15 +86,13 @@ def test_unbiased_with_the_variance_of_theory(mechanism, source):
     theory = mechanism.std_error(true_counts)
     certain = theory == 0.0
     np.testing.assert_array_equal(seen[:, certain], np.broadcast_to(true_counts[1:][certain], seen[:, certain].shape))
-    check_moments(
-        seen[:, ~certain], true_counts[1:][~certain], theory[~certain], step=step_of_question(mechanism) + 1.0
-    )
+    check_moments(seen[:, ~certain], true_counts[1:][~certain], theory[~certain], step=step_of_query(mechanism) + 1.0)
 
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, mechanism in QUESTIONS.items() if mechanism.cells <= 3])
-def test_reports_and_sample_counts_have_one_joint_law(name):
-    """Whole outcomes, every round and output together, of two devices in cells and one outside."""
+def test_reports_and_sample_counts_have_one_joint_distribution(name):
+    """Whole outcomes, every round and output jointly, of two devices in cells and one outside."""
     mechanism, repeats = QUESTIONS[name], 20_000
     rng = np.random.default_rng(33)
     truth = np.array([0, 1, mechanism.cells], dtype=np.int32)
@@ -106,7 +104,7 @@ def test_reports_and_sample_counts_have_one_joint_law(name):
     by_report = by_report.reshape(repeats, 3, -1).sum(axis=1)
     counts = np.bincount(truth, minlength=mechanism.cells + 1)
     by_count = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
-    check_same_law(by_report, by_count)
+    check_same_distribution(by_report, by_count)
 
 
 LOSSY = {
@@ -122,8 +120,8 @@ LOSSY = {
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", LOSSY)
-def test_realised_rates_are_unbiased_with_the_exact_variance(name):
-    """Which reports arrive is a simple random sample of each round; devices leave, and the later asked are of them."""
+def test_estimates_under_loss_are_unbiased_with_exact_variance(name):
+    """The reports that arrive are a simple random sample of each round; later rounds ask a subset of the devices."""
     mechanism, (counted, asked) = QUESTIONS[name], LOSSY[name]
     rng = np.random.default_rng(34)
     true_counts = true_counts_of(mechanism)
@@ -133,9 +131,9 @@ def test_realised_rates_are_unbiased_with_the_exact_variance(name):
     assert asked[0] == len(truth)
     for _ in range(3000):
         leaving, masks = rng.permutation(len(truth)), []
-        for heard, size in zip(counted, asked, strict=True):
+        for received, size in zip(counted, asked, strict=True):
             mask = np.zeros(len(truth), dtype=bool)
-            mask[rng.permutation(leaving[:size])[:heard]] = True
+            mask[rng.permutation(leaving[:size])[:received]] = True
             masks.append(mask)
         counts = run_query(mechanism, truth, rng=rng, where=masks)
         seen.append(counts)
@@ -147,7 +145,7 @@ def test_realised_rates_are_unbiased_with_the_exact_variance(name):
 
 
 @pytest.mark.parametrize("name", ["first attempt", "cancelling", "deniable"])
-def test_nobody_is_asked_later_who_has_no_truth(name):
+def test_later_rounds_must_not_ask_more_devices(name):
     mechanism = QUESTIONS[name]
     counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
     asked = [10] + [11] * (mechanism.rounds - 1)
@@ -155,7 +153,7 @@ def test_nobody_is_asked_later_who_has_no_truth(name):
         mechanism.estimate(counts, counted=asked, asked=asked)
 
 
-def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made():
+def test_a_billion_devices_are_sampled_by_counts():
     rng = np.random.default_rng(35)
     true_counts = np.full(10_001, 10**5)
     for name in ("warner", "anonymized, best", "cancelling", "deniable"):
@@ -177,7 +175,7 @@ def test_intervals_cover(name):
     for _ in range(repeats):
         estimate = mechanism.estimate(mechanism.sample_counts(true_counts, rng=rng), counted=asked, asked=asked)
         hits.append((estimate.lower[0] <= true_counts[1]) & (true_counts[1] <= estimate.upper[0]))
-    normal = 2 * 0.56 * step_of_question(mechanism) / mechanism.std_error(true_counts)[0]
+    normal = 2 * 0.56 * step_of_query(mechanism) / mechanism.std_error(true_counts)[0]
     exact = estimate.interval == "binomial inversion"
     least = 0.95 - (0.0 if exact else normal)
     assert np.mean(hits) > least - z_bound(1) * np.sqrt(least * (1 - least) / repeats)

@@ -1,4 +1,4 @@
-"""Anonymized Local Privacy's Yes/No/⊥ mechanism: the lemmas, the three estimators together, and lemma 7."""
+"""Anonymized Local Privacy's mechanism with the answers Yes, No and ⊥: lemmas, joint estimators, and lemma 7."""
 
 import dataclasses
 import math
@@ -32,17 +32,20 @@ coins = st.floats(0.05, 0.95)
 
 def estimator_covariance(mechanism, true_counts):
     """The exact covariance (V, 3, 3) of the estimators from the counts of No, Yes and ⊥: a multinomial per kind."""
-    laws = mechanism.binary_query.in_round(1)
-    inside, spread = true_counts[1:], [np.diag(law) - np.outer(law, law) for law in laws]
+    distributions = mechanism.binary_query.in_round(1)
+    inside, spread = (
+        true_counts[1:],
+        [np.diag(distribution) - np.outer(distribution, distribution) for distribution in distributions],
+    )
     counts = np.multiply.outer(inside, spread[0]) + np.multiply.outer(true_counts.sum() - inside, spread[1])
-    return counts / np.outer(laws[0] - laws[1], laws[0] - laws[1])
+    return counts / np.outer(distributions[0] - distributions[1], distributions[0] - distributions[1])
 
 
 @settings(deadline=None)
 @given(
     one=st.floats(0.05, 0.5), two=st.floats(0.05, 0.5), no=coins, c1=coins, c2=coins, c3=coins, seed=st.integers(0, 99)
 )
-def test_the_lemmas_as_printed(one, two, no, c1, c2, c3, seed):
+def test_lemmas_as_published(one, two, no, c1, c2, c3, seed):
     """ALP eqs 11, 16 and 21 and their standard deviations, eqs 13, 18 and 23."""
     mechanism = AnonymizedLocal(
         cells=1,
@@ -74,7 +77,7 @@ def test_the_lemmas_as_printed(one, two, no, c1, c2, c3, seed):
     np.testing.assert_allclose(found[:, 0], [sigmas[1], sigmas[0], sigmas[2]], rtol=1e-9)
 
 
-def test_the_three_estimators_have_a_covariance_of_rank_two():
+def test_covariance_of_three_estimators_has_rank_two():
     """Σ d·Ŷ = 0 with d = p − q: each is a combination of the other two."""
     mechanism = AnonymizedLocal(cells=2, **LOCAL)
     true_counts = np.array([500, 300, 200])
@@ -97,7 +100,7 @@ def test_the_three_estimators_have_a_covariance_of_rank_two():
     np.testing.assert_allclose((yes - no) @ np.stack(three), 0.0, atol=1e-9)
 
 
-def test_the_covariance_is_that_of_simulated_estimates():
+def test_covariance_equals_that_of_simulated_estimates():
     mechanism = AnonymizedLocal(cells=1, **LOCAL)
     true_counts, rng, repeats = np.array([700, 300]), np.random.default_rng(62), 20_000
     counts = np.stack([mechanism.sample_counts(true_counts, rng=rng)[0, 0] for _ in range(repeats)])
@@ -113,8 +116,8 @@ def test_the_covariance_is_that_of_simulated_estimates():
 
 @settings(deadline=None)
 @given(share=st.floats(0.001, 0.999), data=st.data())
-def test_the_best_combination_is_the_least_of_the_line(share, data):
-    """α minimising αᵀΣα over α summing to 1: 1/(1ᵀΣ⁺1), at the share it was made for; never above any one."""
+def test_best_combination_has_least_variance(share, data):
+    """α minimising αᵀΣα over α summing to 1: 1/(1ᵀΣ⁺1), at the assumed share; never above any single estimator."""
     parameters = {name: data.draw(coins, label=name) for name in LOCAL} | {"sampling_yes_two": 0.05}
     parameters["sampling_yes_one"] *= 0.9
     mechanism = AnonymizedLocal(cells=1, **parameters, yes_share=share)
@@ -133,21 +136,21 @@ def test_the_best_combination_is_the_least_of_the_line(share, data):
         assert best <= dataclasses.replace(mechanism, estimator=choice).std_error(true_counts)[0] * (1 + 1e-9)
 
 
-def test_best_is_made_for_an_even_spread_unless_said_otherwise():
+def test_best_combination_assumes_a_uniform_spread_by_default():
     assert AnonymizedLocal(cells=9, **LOCAL).yes_share == 0.1
     wrong = AnonymizedLocal(cells=1, **LOCAL, yes_share=0.9)
     right = AnonymizedLocal(cells=1, **LOCAL, yes_share=0.01)
     true_counts = np.array([9900, 100])
     assert right.std_error(true_counts)[0] < wrong.std_error(true_counts)[0]
-    # Unbiased all the same: the mean of the estimate is linear in the mean of the counts.
+    # The estimate is unbiased in any case: its mean is linear in the mean of the counts.
     yes, no = wrong.binary_query.in_round(1)
     for mechanism in (wrong, right):
         weights = mechanism.linear_estimator.weights[0]
         assert 100 * weights @ yes + 9900 * weights @ no == pytest.approx(100, abs=1e-6)
 
 
-def test_lemma_seven_says_three_sigmas_coincide_and_two_do():
-    """π_1 = π_2 = π_3 = 1: σ("Yes") = σ(⊥), but nobody says No: σ("No") = 0 and its estimator is 0/0."""
+def test_lemma_7_claims_three_equal_sigmas_but_two_are_equal():
+    """π_1 = π_2 = π_3 = 1: σ("Yes") = σ(⊥), but the answer No never occurs: σ("No") = 0 and its estimator is 0/0."""
     no, yes, silent = ALL_YES.count_std_errors(np.array([1000, 100]))[:, 0]
     assert yes == silent == pytest.approx(math.sqrt(100 * 0.5 * 0.5 + 1000 * 0.1 * 0.9))
     assert no == 0.0
@@ -160,24 +163,24 @@ def test_lemma_seven_says_three_sigmas_coincide_and_two_do():
         dataclasses.replace(ALL_YES, estimator=c).estimate(counts, counted=[1100], asked=[1100]).count[0]
         for c in ("yes", "silent", "best")
     ]
-    assert by == pytest.approx([92.5] * 3)  # one equation, written three times
+    assert by == pytest.approx([92.5] * 3)  # one equation in three forms
 
 
-def test_lemma_seven_where_it_was_meant_for_gives_lemma_one_again():
+def test_lemma_7_in_its_intended_case_equals_lemma_1():
     solved = solve_sign_combinations(ALL_YES, said_yes=147, silent=953, devices=1100)
     (only,) = solved.solutions
     assert (only.yes, only.sigma, only.excess) == (pytest.approx(92.5), 0.0, 0.0)
     assert sorted(solved.dependent) == [(-1, 1), (1, -1)]
-    # Fewer than noise alone gives: a negative YES is dropped, and nothing is left.
+    # Fewer than the noise alone: the negative YES is dropped, and no solution is left.
     assert solve_sign_combinations(ALL_YES, said_yes=90, silent=1010, devices=1100).solutions == ()
 
 
 @settings(deadline=None)
-@given(said=st.integers(0, 1000), share=st.floats(0, 1))
-def test_lemma_seven_elsewhere_solves_both_equations_and_misses_the_third(said, share):
+@given(yes_count=st.integers(0, 1000), share=st.floats(0, 1))
+def test_lemma_7_otherwise_solves_only_two_of_three_equations(yes_count, share):
     mechanism = AnonymizedLocal(cells=1, **LOCAL)
-    silent = int(share * (1000 - said))
-    solved = solve_sign_combinations(mechanism, said_yes=said, silent=silent, devices=1000)
+    silent = int(share * (1000 - yes_count))
+    solved = solve_sign_combinations(mechanism, said_yes=yes_count, silent=silent, devices=1000)
     yes, no = mechanism.binary_query.in_round(1)
     assert len(solved.solutions) <= 2
     assert solved.dependent == ()
@@ -185,13 +188,13 @@ def test_lemma_seven_elsewhere_solves_both_equations_and_misses_the_third(said, 
         assert solution.yes >= 0
         assert solution.sigma >= 0
         expected = solution.yes * yes + (1000 - solution.yes) * no
-        assert expected[1] + solution.signs[0] * solution.sigma == pytest.approx(said, abs=1e-6)
+        assert expected[1] + solution.signs[0] * solution.sigma == pytest.approx(yes_count, abs=1e-6)
         assert expected[2] + solution.signs[1] * solution.sigma == pytest.approx(silent, abs=1e-6)
-        assert solution.excess == said + silent - 1000
+        assert solution.excess == yes_count + silent - 1000
 
 
-def test_lemma_sevens_sigma_is_no_standard_error():
-    """Over many draws neither solution is as near to the truth as the best combination, by their own errors."""
+def test_sigma_of_lemma_7_is_no_standard_error():
+    """Over many draws neither solution is as close to the truth as the best combination, judged by their own errors."""
     mechanism = AnonymizedLocal(cells=1, **LOCAL)
     true_counts, rng = np.array([900, 100]), np.random.default_rng(63)
     best, solved = [], []
@@ -216,7 +219,7 @@ def test_lemma_sevens_sigma_is_no_standard_error():
         ({"said_yes": 1.5}, "said_yes must be an integer"),
     ],
 )
-def test_lemma_seven_refuses_impossible_counts(change, message):
+def test_lemma_7_refuses_impossible_counts(change, message):
     with pytest.raises(ParameterError, match=rf"^{message}"):
         solve_sign_combinations(ALL_YES, **{"said_yes": 100, "silent": 900, "devices": 1100, **change})
 
@@ -235,12 +238,12 @@ def test_lemma_seven_refuses_impossible_counts(change, message):
         ({"cells": 0}, "cells must be at least 1"),
     ],
 )
-def test_bad_parameters_name_field_rule_and_value(change, message):
+def test_invalid_parameters_name_field_rule_and_value(change, message):
     with pytest.raises(ParameterError, match=rf"^{message}"):
         AnonymizedLocal(**{"cells": 3, **LOCAL, **change})
 
 
-def test_a_law_that_is_the_same_for_all_leaks_nothing_and_cannot_be_estimated():
+def test_truth_independent_answers_leak_nothing_and_have_no_estimate():
     mechanism = AnonymizedLocal(
         cells=2,
         sampling_yes_one=0.3,

@@ -1,4 +1,4 @@
-"""The search for minimal-variance parameters (ALP def 2, eq 5): degenerate as printed, known answers otherwise."""
+"""The search for minimal-variance parameters (ALP def 2, eq 5): degenerate as published, known answers otherwise."""
 
 import math
 
@@ -15,8 +15,8 @@ from mechanisms.privacy import LinkedReports, Report
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, math.inf])
-def test_equation_five_as_printed_is_degenerate_at_every_epsilon(epsilon):
-    """Its least value is 0, where nobody says Yes: a perfect ε, and nothing to estimate from."""
+def test_equation_5_as_published_is_degenerate(epsilon):
+    """Its minimum is 0, where Yes never occurs: a perfect ε and no estimate."""
     found = minimal_variance_parameters(epsilon, objective="printed")
     assert found.variance == 0.0
     yes, no = found.mechanism.binary_query.in_round(1)
@@ -27,22 +27,22 @@ def test_equation_five_as_printed_is_degenerate_at_every_epsilon(epsilon):
             found.mechanism.std_error(np.array([1, 1]))
 
 
-def test_without_a_target_the_estimates_variance_is_degenerate_too():
-    """Everybody tells the truth."""
+def test_minimal_variance_without_target_is_degenerate():
+    """All devices answer truthfully."""
     found = minimal_variance_parameters(math.inf)
     assert found.variance == 0.0
     assert found.mechanism.claim(Report(1)).kind == "infinite"
 
 
-def test_with_epsilon_zero_nothing_can_be_estimated():
+def test_epsilon_zero_allows_no_estimate():
     assert minimal_variance_parameters(0.0).variance == math.inf
     assert minimal_variance_parameters(0.0, cells=5).variance == math.inf
 
 
 @settings(deadline=None)
 @given(epsilon=st.floats(0.05, 8.0), share=st.floats(0.01, 0.99), estimator=st.sampled_from(["yes", "best"]))
-def test_for_one_question_it_finds_warners_randomized_response(epsilon, share, estimator):
-    """Whatever the share: p = e^ε/(e^ε + 1), nobody silent, though ⊥ was there to use."""
+def test_one_cell_optimum_is_warners_randomized_response(epsilon, share, estimator):
+    """For any share: p = e^ε/(e^ε + 1), and ⊥ is not used although it is available."""
     found = minimal_variance_parameters(epsilon, yes_share=share, estimator=estimator)
     truthful = math.exp(epsilon) / (1 + math.exp(epsilon))
     expected = truthful * (1 - truthful) / (2 * truthful - 1) ** 2
@@ -54,8 +54,8 @@ def test_for_one_question_it_finds_warners_randomized_response(epsilon, share, e
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
-def test_for_many_cells_it_finds_optimised_unary_encoding(epsilon):
-    """p = ½, q = 1/(e^ε + 1), variance 4e^ε/(e^ε − 1)² a device, as the share of each cell goes to 0."""
+def test_many_cell_optimum_is_optimised_unary_encoding(epsilon):
+    """p = ½, q = 1/(e^ε + 1), variance 4e^ε/(e^ε − 1)² per device, as the share of each cell goes to 0."""
     found = minimal_variance_parameters(epsilon, cells=1000, yes_share=1e-9)
     assert found.variance == pytest.approx(4 * math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2, rel=1e-6)
     yes, no = found.mechanism.binary_query.in_round(1)
@@ -74,7 +74,7 @@ def test_for_many_cells_it_finds_optimised_unary_encoding(epsilon):
     seed=st.integers(0, 2**32),
 )
 def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, cells, estimator, seed):
-    """Against mechanisms drawn at random and brought within ε and the sampling bound."""
+    """Against random mechanisms scaled to meet ε and the sampling bound."""
     found = minimal_variance_parameters(epsilon, cells=cells, yes_share=share, most_sampled=most, estimator=estimator)
     assert found.mechanism.claim(Report(1)).epsilon <= epsilon + 1e-5
     rates = 1 - np.array(found.mechanism.binary_query.in_round(1))[:, 2]
@@ -85,10 +85,10 @@ def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, 
     assert found.mechanism.std_error(true_counts)[0] == pytest.approx(found.std_error(devices), rel=1e-3)
     rng = np.random.default_rng(seed)
     for _ in range(10):
-        laws = rng.dirichlet([1.0, 1.0, 1.0], size=2)
+        distributions = rng.dirichlet([1.0, 1.0, 1.0], size=2)
         blend = 1.0
         while blend > 1e-3:
-            p, q = blend * laws[0] + (1 - blend) * laws[1], laws[1]
+            p, q = blend * distributions[0] + (1 - blend) * distributions[1], distributions[1]
             p, q = (np.append(most * x[:2], 1 - most * x[:2].sum()) for x in (p, q))
             up, down = np.log(p / q).max(), np.log(q / p).max()
             if (up + down if cells > 1 else max(up, down)) <= epsilon:
@@ -112,8 +112,8 @@ def test_no_mechanism_within_the_target_has_less_variance(epsilon, share, most, 
         assert found.std_error(devices) <= error * (1 + 1e-3)
 
 
-def test_few_sampled_and_many_cells_find_sampling_and_noise():
-    """With 5 % sampled, No-holders say Yes or nothing: ALP eq 2 as its text has it, and never No."""
+def test_few_sampled_and_many_cells_give_sampling_and_noise():
+    """With 5 % sampled, No-holders answer Yes or ⊥: ALP eq 2 as in its text, and never No."""
     found = minimal_variance_parameters(2.0, cells=1000, most_sampled=0.05)
     yes, no = found.mechanism.binary_query.in_round(1)
     np.testing.assert_allclose(yes, [0.0, 0.05, 0.95], atol=1e-9)
@@ -121,7 +121,7 @@ def test_few_sampled_and_many_cells_find_sampling_and_noise():
     assert 0 < no[1] < 0.05
 
 
-def test_the_frontier_falls_and_silence_costs():
+def test_variance_falls_with_epsilon_and_rises_with_abstention():
     epsilons = [0.5, 1.0, 2.0, 4.0]
     free = minimal_variance_frontier(epsilons)
     sampled = minimal_variance_frontier(epsilons, most_sampled=0.05)
@@ -145,6 +145,6 @@ def test_the_frontier_falls_and_silence_costs():
         (1.0, {"objective": "both"}, "objective must be one of estimate, printed"),
     ],
 )
-def test_bad_targets_are_named(epsilon, change, message):
+def test_invalid_targets_are_refused(epsilon, change, message):
     with pytest.raises(ParameterError, match=rf"^{message}"):
         minimal_variance_parameters(epsilon, **change)

@@ -1,11 +1,11 @@
-"""Several answers to one question: the first attempt, cancelling, and deniability; whose error grows and whose not."""
+"""Several answers to one query: the first attempt, cancelling, and deniability; which errors grow."""
 
 import dataclasses
 import math
 
 import numpy as np
 import pytest
-from binary_query_cases import DENIABLE, step_of_question
+from binary_query_cases import DENIABLE, step_of_query
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mechanism_statistics import check_moments
@@ -28,8 +28,8 @@ def errors(mechanism, yes=50):
     return np.array([mechanism.std_error(np.array([no, yes]))[0] for no in POPULATIONS])
 
 
-def test_whose_error_grows():
-    """By √10 a decade for the first attempt and for deniability; not at all for cancelling."""
+def test_error_growth_of_each_mechanism():
+    """By √10 per decade for the first attempt and for deniability; constant for cancelling."""
     for mechanism in (FIRST, DENYING):
         growth = errors(mechanism)[1:] / errors(mechanism)[:-1]
         np.testing.assert_allclose(growth[1:], math.sqrt(10), rtol=0.01)
@@ -38,7 +38,7 @@ def test_whose_error_grows():
 
 @pytest.mark.parametrize("mechanism", [FIRST, CANCELLING, DENYING], ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("outside", POPULATIONS)
-def test_growth_and_constancy_by_simulation(mechanism, outside):
+def test_simulated_error_equals_theory(mechanism, outside):
     rng = np.random.default_rng(71)
     many = dataclasses.replace(mechanism, cells=50)  # every cell is a repetition
     true_counts = np.full(51, 50)
@@ -48,19 +48,19 @@ def test_growth_and_constancy_by_simulation(mechanism, outside):
         many.estimate(many.sample_counts(true_counts, rng=rng), counted=asked, asked=asked).count for _ in range(60)
     ]
     error = many.std_error(true_counts)[:1]
-    check_moments(np.concatenate(seen)[:, np.newaxis], np.full(1, 50.0), error, step=step_of_question(many) + 1.0)
+    check_moments(np.concatenate(seen)[:, np.newaxis], np.full(1, 50.0), error, step=step_of_query(many) + 1.0)
 
 
 @settings(deadline=None)
 @given(base=shares, yes=st.floats(0, 1), no=st.floats(0, 1), cells=st.integers(1, 3))
-def test_first_attempt_as_printed(base, yes, no, cells):
-    """Eqs 28-35: the marginals, the expectations, and the variance of one die for both answers."""
+def test_first_attempt_as_published(base, yes, no, cells):
+    """Eqs 28-35: the marginals, the expectations, and the variance of one draw for both answers."""
     room = min(base, 1 - base)
     yes, no = yes * room, no * room
     mechanism = AnonymizedFirstAttempt(cells=cells, base=base, shift_yes=yes, shift_no=no)
     for round_, sign in ((1, 1), (2, -1)):
-        for law, shift in zip(mechanism.binary_query.in_round(round_), (yes, no), strict=True):
-            np.testing.assert_allclose(law, [base + sign * shift, 1 - base - sign * shift], atol=1e-8)
+        for distribution, shift in zip(mechanism.binary_query.in_round(round_), (yes, no), strict=True):
+            np.testing.assert_allclose(distribution, [base + sign * shift, 1 - base - sign * shift], atol=1e-8)
     if abs(yes - no) < 1e-3:
         return
     true_counts = np.full(cells + 1, 40)
@@ -69,15 +69,15 @@ def test_first_attempt_as_printed(base, yes, no, cells):
     np.testing.assert_allclose(mechanism.std_error(true_counts), expected, rtol=1e-6, atol=1e-3)
 
 
-def test_first_attempt_with_one_share_for_all_cancels_the_yes_terms_too():
+def test_first_attempt_with_equal_shifts_is_not_estimable():
     mechanism = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.2, shift_no=0.2)
     with pytest.raises(NotEstimableError, match="the Yes terms cancel too"):
         mechanism.std_error(np.array([10, 10]))
     assert mechanism.claim(LinkedReports()).epsilon == 0.0
 
 
-def test_first_attempt_is_steady_only_where_it_tells():
-    """The way out is item 9's: π_N = 0 has constant error, and (⊥1, ⊥2) is then a Yes-holder's for certain."""
+def test_first_attempt_has_constant_error_only_without_privacy():
+    """The exception is item 9's: π_N = 0 has constant error, and (⊥1, ⊥2) then identifies a Yes-holder."""
     steady = AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.0)
     assert len(set(errors(steady))) == 1
     claim = steady.claim(LinkedReports())
@@ -92,8 +92,8 @@ def test_first_attempt_is_steady_only_where_it_tells():
 
 @settings(deadline=None)
 @given(shift=st.floats(0.05, 0.95), first=shares, second=shares, inside=st.integers(0, 50), seed=st.integers(0, 2**32))
-def test_cancelling_as_printed(shift, first, second, inside, seed):
-    """Eqs 40-45, and C[⊥1,A] − C[⊥1,B] ~ Bin(YES, π_Y) whatever the No-holders do."""
+def test_cancelling_as_published(shift, first, second, inside, seed):
+    """Eqs 40-45, and C[⊥1,A] − C[⊥1,B] ~ Bin(YES, π_Y) for any number of No-holders."""
     stay = [(1 - shift) * first * second, (1 - shift) * first * (1 - second), (1 - shift) * (1 - first)]
     mechanism = AnonymizedCancelling(cells=1, shift=shift, stay=stay)
     (yes_a, no_a), (yes_b, no_b) = (mechanism.binary_query.in_round(r) for r in (1, 2))
@@ -110,7 +110,7 @@ def test_cancelling_as_printed(shift, first, second, inside, seed):
 
 
 def test_cancelling_has_no_deniability():
-    """Whoever links both answers learns the truth of a shifted device, as the paper says itself (sec VII-B)."""
+    """Linking both answers reveals the truth of a shifted device, as the paper itself states (sec VII-B)."""
     for cells, certain in ((1, 0.2), (4, 1 - 0.8**2)):
         claim = dataclasses.replace(CANCELLING, cells=cells).claim(LinkedReports())
         assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
@@ -118,11 +118,11 @@ def test_cancelling_has_no_deniability():
         assert "(⊥2, ⊥3) is given only by a device not in it" in claim.basis
         for epsilon in (0.0, 1.0, 20.0, math.inf):
             assert claim.delta(epsilon) == pytest.approx(certain)
-    assert CANCELLING.claim(Report(2)).epsilon == pytest.approx(0.0, abs=1e-12)  # round B alone tells nothing
+    assert CANCELLING.claim(Report(2)).epsilon == pytest.approx(0.0, abs=1e-12)  # round B alone reveals nothing
     assert CANCELLING.claim(Report(1)).epsilon == pytest.approx(math.log((0.8 / 3 + 0.2) / (0.8 / 3)))
 
 
-def test_the_distinguishing_events_happen_and_never_lie():
+def test_distinguishing_events_occur_only_for_their_truth():
     rng = np.random.default_rng(72)
     truth = np.repeat(np.array([0, 1], dtype=np.int32), 2000)
     for mechanism in (CANCELLING, DENYING):
@@ -130,16 +130,16 @@ def test_the_distinguishing_events_happen_and_never_lie():
         answers = np.stack(
             [mechanism.answer(r + 1, truth, coins).to_dense()[:, 0] for r in range(mechanism.rounds)], axis=1
         )
-        told = 0
+        occurrences = 0
         for events, who in ((mechanism.binary_query.only_from_yes, 1), (mechanism.binary_query.only_from_no, 0)):
             for event in events:
                 found = (answers == event).all(axis=1)
                 assert (truth[found] == who).all()
-                told += found.sum()
-        assert told > 0
+                occurrences += found.sum()
+        assert occurrences > 0
 
 
-def test_cancellings_published_differences_are_those_of_sampling_privacy():
+def test_cancelling_differences_have_the_delta_of_sampling_privacy():
     for epsilon in (0.2, 1.0):
         claim = CANCELLING.claim(ReleasedDifferences(crowd=7))
         assert claim.delta(epsilon) == pytest.approx(
@@ -151,8 +151,8 @@ def test_cancellings_published_differences_are_those_of_sampling_privacy():
 def test_deniable_errors_of_about_220_and_2180():
     """papers.md: σ about 220 and 2,180 at NO = 10³ and 10⁵ with s = .2.
 
-    The other parameters are not recorded. The error has √(n₁(1 + n₁/(n₂c))/(s·y₁²)) a No-holder, so the two figures
-    pin only that number, to about 6.9; many choices give it, of which y₁ = n₁ = .3, n₂ = c = .4 is one.
+    The other parameters are not recorded. The error is √(n₁(1 + n₁/(n₂c))/(s·y₁²)) per No-holder, so the two figures
+    determine only that number, about 6.9; many choices give it, for example y₁ = n₁ = .3, n₂ = c = .4.
     """
     small, large = (DENYING.std_error(np.array([no, 50]))[0] for no in (10**3, 10**5))
     assert small == pytest.approx(220, rel=0.01)
@@ -174,7 +174,7 @@ def test_deniable_errors_of_about_220_and_2180():
     inside=st.integers(0, 10**4),
     outside=st.integers(0, 10**6),
 )
-def test_deniable_as_derived(shift, y, n, onward, inside, outside):
+def test_deniable_error_as_derived(shift, y, n, onward, inside, outside):
     """Var = YES(1/(s·y₁) − 1) + NO·n₁(1 + n₁/(n₂c))/(s·y₁²); NO is solved first, and both are unbiased."""
     y1, n1, n2 = y[0], n[0], n[1] * (1 - n[0])
     mechanism = AnonymizedDeniable(
@@ -196,8 +196,8 @@ def test_deniable_as_derived(shift, y, n, onward, inside, outside):
         assert no[1] == pytest.approx(base + shift * no_second)
 
 
-def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
-    """Any answer of a Yes-holder may be a No-holder's; (⊥1, ⊥3, ⊥2) is a No-holder's for certain."""
+def test_deniability_is_one_sided_unless_yes_holders_move_too():
+    """Any answer of a Yes-holder is possible for a No-holder; (⊥1, ⊥3, ⊥2) is possible only for a No-holder."""
     assert DENYING.binary_query.only_from_yes == ()
     claim = DENYING.claim(LinkedReports())
     assert claim.kind == "infinite"
@@ -211,8 +211,8 @@ def test_deniability_is_one_sided_unless_yes_holders_move_on_as_well():
     assert errors(both)[2] > errors(DENYING)[2]
 
 
-def test_knowing_the_population_does_not_stop_the_growth():
-    """The best linear estimator from all nine counts has an error a quarter smaller, and still √NO."""
+def test_known_population_does_not_stop_the_error_growth():
+    """The best linear estimator from all nine counts has an error a quarter smaller, which still grows as √NO."""
     best = estimator_of_least_variance(DENYING.binary_query, yes_share=1e-4, mechanism="deniable")
     growing = dataclasses.replace(DENYING)
     growing.__dict__["linear_estimator"] = best
@@ -222,7 +222,7 @@ def test_knowing_the_population_does_not_stop_the_growth():
     np.testing.assert_allclose(errors(growing)[2:] / errors(growing)[1:-1], math.sqrt(10), rtol=0.01)
 
 
-def test_what_does_not_determine_yes_is_not_estimated():
+def test_undetermined_yes_count_is_not_estimated():
     for change in ({"onward": 0.0}, {"yes_second": 0.0}, {"no_third": 0.0}):
         mechanism = dataclasses.replace(DENYING, **change)
         with pytest.raises(NotEstimableError, match="do not determine YES and NO"):
@@ -254,7 +254,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("mechanism", "change", "message"), BAD)
-def test_bad_parameters_name_field_rule_and_value(mechanism, change, message):
+def test_invalid_parameters_name_field_rule_and_value(mechanism, change, message):
     good = {f.name: getattr(mechanism, f.name) for f in dataclasses.fields(mechanism)} | {"stay": None}
     if mechanism is FIRST:
         del good["stay"]

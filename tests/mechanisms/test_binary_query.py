@@ -1,4 +1,4 @@
-"""Packed answers of several kinds, laws of questions and linear estimators: their edges and errors."""
+"""Packed answers of several kinds, answer distributions and linear estimators: edge cases and errors."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_answers_about_a_thousand_cells_take_two_bits_each():
     assert repr(reports) == "<AnswerReports of 1000 devices about 1000 cells, 3 outputs>"
 
 
-def test_answer_reports_refuse_what_they_are_not():
+def test_invalid_answer_reports_are_refused():
     two = np.zeros((2, 2, 1), dtype=np.uint64)
     for bits, cells in ((two.astype(float), 3), (two[0], 3), (two, 65), (two[:, :0], 3)):
         with pytest.raises(ParameterError, match=r"^bits must"):
@@ -61,7 +61,7 @@ def test_answer_reports_refuse_what_they_are_not():
         AnswerReports(two, 3).bits[0] = 0
 
 
-def test_laws_that_are_none_are_named():
+def test_invalid_distributions_are_refused():
     for yes, no in (({(0,): 0.5}, {(0,): 1.0}), ({(0,): 1.0}, {(0,): 1.5, (1,): -0.5}), ({(0,): 1.0}, {(0,): np.nan})):
         with pytest.raises(ParameterError, match=r"^(yes|no) must"):
             BinaryQuery.build(("No", "Yes"), yes=yes, no=no)
@@ -70,7 +70,7 @@ def test_laws_that_are_none_are_named():
         remainder("second", 0.4, 0.7, 0.4)
 
 
-def test_a_question_names_what_tells():
+def test_query_names_its_distinguishing_answers():
     binary_query = BinaryQuery.build(("a", "b"), yes={(0, 0): 0.5, (0, 1): 0.5}, no={(0, 0): 0.9, (1, 1): 0.1})
     assert binary_query.only_from_yes == ((0, 1),)
     assert binary_query.only_from_no == ((1, 1),)
@@ -86,22 +86,24 @@ proper = st.floats(0.02, 0.98)
 @settings(deadline=None)
 @given(p=proper, q=proper, devices=st.integers(2, 10**7), data=st.data())
 def test_a_single_count_is_the_proportion_estimator(p, q, devices, data):
-    """The same estimate and the same variance, loss included, as randomized response's."""
+    """The same estimate and variance, also under loss, as randomized response's."""
     if abs(p - q) < 1e-3:
         return
     binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 1 - p, (1,): p}, no={(0,): 1 - q, (1,): q})
     estimator = estimator_of_output(binary_query, 1, mechanism="x")
-    heard = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
-    said = np.array([data.draw(st.integers(0, heard.counted[0]))])
-    counts = np.stack([heard.counted[0] - said, said], axis=-1)[np.newaxis]
-    expected = estimate_proportion(said, true_yes=p, false_yes=q, received=heard).count
-    np.testing.assert_allclose(estimator.count(counts, heard), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q))
+    responses = ResponseCounts((devices,), (data.draw(st.integers(1, devices)),), 1)
+    yes_count = np.array([data.draw(st.integers(0, responses.counted[0]))])
+    counts = np.stack([responses.counted[0] - yes_count, yes_count], axis=-1)[np.newaxis]
+    expected = estimate_proportion(yes_count, true_yes=p, false_yes=q, received=responses).count
+    np.testing.assert_allclose(
+        estimator.count(counts, responses), expected, rtol=1e-9, atol=1e-9 * devices / abs(p - q)
+    )
     inside = data.draw(st.integers(0, devices))
-    other = proportion_variance(true_yes=p, false_yes=q, received=heard)
-    np.testing.assert_allclose(estimator.variance(heard).std_error(inside), other.std_error(inside), rtol=1e-6)
+    other = proportion_variance(true_yes=p, false_yes=q, received=responses)
+    np.testing.assert_allclose(estimator.variance(responses).std_error(inside), other.std_error(inside), rtol=1e-6)
 
 
-def test_biased_weights_are_refused_and_equal_laws_cannot_be_told():
+def test_biased_weights_and_equal_distributions_are_refused():
     binary_query = BinaryQuery.build(("No", "Yes"), yes={(0,): 0.2, (1,): 0.8}, no={(0,): 0.7, (1,): 0.3})
     with pytest.raises(ParameterError, match=r"^weights must have mean 1 for a yes holder"):
         LinearEstimator(binary_query, np.array([[0.0, 1.0]]))
@@ -116,13 +118,13 @@ def test_biased_weights_are_refused_and_equal_laws_cannot_be_told():
 
 @settings(deadline=None)
 @given(
-    laws=st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=2),
+    distributions=st.lists(st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3), min_size=2, max_size=2),
     share=st.floats(0.01, 0.99),
     seed=st.integers(0, 2**32),
 )
-def test_no_unbiased_weights_have_less_variance(laws, share, seed):
-    """Against every other choice of weights that is unbiased, a line of them, and the closed form."""
-    p, q = (np.array(law) / sum(law) for law in laws)
+def test_no_unbiased_weights_have_less_variance(distributions, share, seed):
+    """Compared with every other choice of unbiased weights, which form a line, and with the closed form."""
+    p, q = (np.array(distribution) / sum(distribution) for distribution in distributions)
     if np.abs(p - q).max() < 0.02:
         return
     binary_query = BinaryQuery.build(
@@ -139,6 +141,6 @@ def test_no_unbiased_weights_have_less_variance(laws, share, seed):
 
     weights = best.weights[0]
     assert variance(weights) == pytest.approx(least, rel=1e-6)
-    free = np.cross(p, q)  # leaves both conditions as they are
+    free = np.cross(p, q)  # preserves both conditions
     for step in np.random.default_rng(seed).normal(size=5):
         assert variance(weights + step * free) >= least * (1 - 1e-9)

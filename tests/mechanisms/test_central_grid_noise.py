@@ -1,4 +1,4 @@
-"""Laplace noise on a public grid: its exact law, and what is published in neighbouring worlds."""
+"""Laplace noise on a public grid: its exact distribution, and the values published in neighbouring worlds."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mechanism_statistics import FAMILY, check_same_law
+from mechanism_statistics import FAMILY, check_same_distribution
 from scipy.stats import chisquare
 
 from mechanisms.central import LaplaceMean, SmoothMedian, grid_noise, laplace, smooth_median
@@ -53,14 +53,14 @@ def test_low_order_bits_reveal_no_more_than_the_claim(statistic, upper):
 
 
 @pytest.mark.parametrize(("statistic", "upper"), WORLDS)
-def test_both_worlds_publish_multiples_of_one_step(statistic, upper):
+def test_neighbouring_worlds_publish_multiples_of_one_step(statistic, upper):
     step = 2.0 ** (math.frexp(upper)[1] - 1 - 40)
     steps = [of / step for of in published(statistic, upper)]
     assert all((of == np.rint(of)).all() for of in steps)
-    # The last bits of the number of steps have one law in both worlds, and every value is equally likely.
+    # The last bits of the number of steps have one uniform distribution in both worlds.
     low = [(of % 8).astype(int) for of in steps]
     assert all(chisquare(np.bincount(of, minlength=8)).pvalue > FAMILY for of in low)
-    check_same_law(low[0][:, None], low[1][:, None])
+    check_same_distribution(low[0][:, None], low[1][:, None])
 
 
 def test_the_order_of_values_changes_no_bit():
@@ -83,7 +83,7 @@ class Choice:
 
 
 class Noise:
-    """A sampler that gives the noise it is told to, and keeps the scale it was asked for."""
+    """A sampler that returns the given noise and records the requested scale."""
 
     def __init__(self):
         self.steps, self.scale = 0, math.nan
@@ -103,8 +103,8 @@ def masses(scale, reach):
     return np.diff(-0.5 * np.expm1(-np.abs(ends) / scale) * np.sign(ends))
 
 
-def law(release, values):
-    """The law of what is published on a grid of few steps: every sample and noise, by the release's own arithmetic."""
+def published_distribution(release, values):
+    """The distribution of published values on a grid of few steps: every sample and noise, by the release's code."""
     found, noise = {}, Noise()
     samples = list(itertools.combinations(range(len(values)), max(1, round(release.sample * len(values)))))
     with pytest.MonkeyPatch.context() as patch:
@@ -124,26 +124,26 @@ def hockey_stick(p, q, epsilon):
     return math.fsum(max(0.0, p[x] - math.exp(epsilon) * q.get(x, 0.0)) for x in p)
 
 
-# Bounds beside the grid: the steps between them are more than (upper − lower)/step in the first, fewer in the second.
+# Bounds off the grid: the first range has more steps than (upper − lower)/step, the second fewer.
 @pytest.mark.parametrize("bounds", [(0.12, 1.13), (-0.4, 0.57)])
 @pytest.mark.parametrize("sample", [1.0, 0.5])
 @pytest.mark.parametrize("statistic", ["mean", "median"])
-def test_claim_holds_for_the_exact_law_on_a_coarse_grid(statistic, sample, bounds):
+def test_claim_holds_for_the_exact_distribution_on_a_coarse_grid(statistic, sample, bounds):
     lower, upper = bounds
     release = release_of(statistic, lower=lower, upper=upper, sample=sample, delta=0.05)
     middle = lower + 0.37 * (upper - lower)
     claim, closest = release.claim(devices=2), 0.0
     for values in ([lower] * 2, [lower, upper]), ([upper, lower], [upper] * 2), ([middle, lower], [middle, upper]):
-        p, q = (law(release, of) for of in values)
-        # Of each law e^−20 is cut off; the noise is wider than stated by 2^−40 only.
+        p, q = (published_distribution(release, of) for of in values)
+        # Each distribution is cut off at e^−20; the noise is wider than stated by 2^−40 only.
         for epsilon in (0.0, 0.3, 0.7, 0.95, 1.0):
             found = max(hockey_stick(p, q, epsilon), hockey_stick(q, p, epsilon))
             assert found <= claim.delta(epsilon) + 2 * math.exp(-20), (values, epsilon)
             closest = max(closest, found / claim.delta(epsilon)) if epsilon == 0.3 else closest
-    assert closest > 0.95  # a breach would be seen
+    assert closest > 0.95  # a breach would be detected
 
 
-def check_law(counts, law_):
+def check_distribution(counts, law_):
     """Counts of outcomes against their probabilities, outcomes expected fewer than 20 times together."""
     order = np.argsort(-law_)
     counts, expected = counts[order], law_[order] * counts.sum()
@@ -156,37 +156,37 @@ def check_law(counts, law_):
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
-def test_published_values_follow_the_law(monkeypatch, statistic):
-    """The enumerated law against what is published, sampler included."""
+def test_published_values_follow_the_enumerated_distribution(monkeypatch, statistic):
+    """The enumerated distribution against published values, sampler included."""
     values = [0.2, 0.9, 0.4]
     release = release_of(statistic, upper=1.0, sample=0.67)
-    expected = law(release, values)
+    expected = published_distribution(release, values)
     monkeypatch.setattr(grid_noise, "FINENESS", 2)
     rng = np.random.default_rng(9)
     seen = [release.publish(np.array(values), rng=rng).value for _ in range(DRAWS)]
     assert set(seen) <= set(expected)
-    check_law(np.array([seen.count(x) for x in expected]), np.array(list(expected.values())))
+    check_distribution(np.array([seen.count(x) for x in expected]), np.array(list(expected.values())))
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.2, 1.0, math.pi, 40.3])
-def test_sampler_follows_the_exact_law(scale):
+def test_sampler_follows_the_exact_distribution(scale):
     draws, rng, reach = 100_000, np.random.default_rng(8), math.ceil(30 * scale)
     drawn = draw_rounded_laplace(scale, draws, rng=rng)
-    check_law(np.bincount(drawn + reach, minlength=2 * reach + 1), masses(scale, reach))
+    check_distribution(np.bincount(drawn + reach, minlength=2 * reach + 1), masses(scale, reach))
     geometric = -np.exp(-np.arange(reach + 1) / scale) * np.expm1(-1 / scale)
-    check_law(np.bincount(draw_geometric(scale, draws, rng=rng), minlength=reach + 1), geometric)
+    check_distribution(np.bincount(draw_geometric(scale, draws, rng=rng), minlength=reach + 1), geometric)
 
 
 @pytest.mark.parametrize("scale", [2.0**40, 1.7 * 2.0**41])
 def test_sampler_at_the_scale_of_a_release(scale):
-    """Sixteenths of the law are equally likely, and so is every value of the last four bits."""
+    """Sixteenths of the distribution are equally likely, and so is every value of the last four bits."""
     drawn = draw_geometric(scale, 50_000, rng=np.random.default_rng(3))
     for sixteenth in ((-np.expm1(-drawn / scale) * 16).astype(int), drawn % 16):
         assert chisquare(np.bincount(sixteenth, minlength=16)).pvalue > FAMILY
 
 
-def test_sampler_goes_on_where_random_words_run_out():
-    """The same words are used again, and more after them, so that a variable which takes many is not left out."""
+def test_sampler_reuses_and_extends_random_words():
+    """The same words are reused, followed by new ones, so that a variable that needs many words is not left out."""
     words = np.random.default_rng(4).integers(2**63, size=2000)
     whole, few = np.empty(50, dtype=np.int64), np.empty(50, dtype=np.int64)
     assert grid_noise._fill(words, 2**52, whole)
@@ -198,13 +198,13 @@ def test_sampler_goes_on_where_random_words_run_out():
     np.testing.assert_array_equal(whole, few)
 
 
-# Beyond, the multiple nearest to a bound may be more than a double can hold.
+# Beyond this, the multiple nearest to a bound may exceed the largest double.
 finite = st.floats(-1e307, 1e307)
 
 
 @given(ends=st.tuples(finite, finite), epsilon=st.floats(1e-6, 100.0), share=st.floats(0.0, 1.0))
-def test_no_value_leaves_the_grid(ends, epsilon, share):
-    """Whatever the bounds, values are 0…width steps from the origin, and the noise is within the sampler's range."""
+def test_published_values_stay_on_the_grid(ends, epsilon, share):
+    """For any bounds, values are 0…width steps from the origin, and the noise is within the sampler's range."""
     lower, upper = sorted(ends)
     if lower == upper or math.isinf(upper - lower):
         return
@@ -219,14 +219,14 @@ def test_no_value_leaves_the_grid(ends, epsilon, share):
     assert abs(exact - Fraction(value)) <= Fraction(grid.step) + Fraction(math.ulp(value))
 
 
-def test_bounds_further_apart_than_a_double_are_refused():
+def test_bounds_with_infinite_range_are_refused():
     with pytest.raises(ParameterError) as fault:
         LaplaceMean(epsilon=1.0, lower=-1e308, upper=1e308)
     assert fault.value.field == "upper"
 
 
-def test_noise_of_a_median_is_smooth_to_the_last_digit(monkeypatch):
-    """Noise scales of neighbours differ by a factor e^ξ at most, and their medians by ε/2 of the smaller."""
+def test_median_noise_scale_is_smooth_to_the_last_digit(monkeypatch):
+    """Noise scales of neighbours differ by a factor e^ξ at most, and their medians by ε/2 of the smaller scale."""
     release = SmoothMedian(epsilon=2.0, delta=1e-4, lower=0.0, upper=30.0)
     noise, rng, worst = Noise(), np.random.default_rng(6), 0.0
     noise.use(monkeypatch)

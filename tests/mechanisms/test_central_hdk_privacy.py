@@ -26,7 +26,7 @@ from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 
 @pytest.mark.parametrize("share", [1e-30, 1e-6, 0.0101, 0.3, 0.999999, 1.0])
 @pytest.mark.parametrize("epsilon", [1e-300, 1e-17, 1e-9, 0.1, 1.0, 39.9, 40.1, 300.0, 2000.0])
-def test_theorem_one_to_the_last_digits(epsilon, share):
+def test_theorem_1_is_accurate_to_the_last_digits(epsilon, share):
     with localcontext() as context:
         context.prec = 1100
         exact, rate = Decimal(epsilon), Decimal(share)
@@ -37,7 +37,7 @@ def test_theorem_one_to_the_last_digits(epsilon, share):
 
 
 @given(epsilon=st.floats(1e-12, 600.0), share=st.floats(1e-6, 1.0), delta=st.floats(0.0, 1e-7))
-def test_theorem_one_and_back(epsilon, share, delta):
+def test_theorem_1_and_its_inverse(epsilon, share, delta):
     own = sample_privacy(epsilon=epsilon, delta=delta, share=share)
     back = population_privacy(epsilon=own[0], delta=own[1], share=share)
     assert back[0] == pytest.approx(epsilon, rel=1e-12)
@@ -45,7 +45,7 @@ def test_theorem_one_and_back(epsilon, share, delta):
     assert own[0] >= epsilon
 
 
-def test_theorem_one_at_its_ends():
+def test_theorem_1_at_its_limits():
     assert population_privacy(epsilon=0.0, share=0.1) == (0.0, 0.0)
     assert population_privacy(epsilon=math.inf, share=0.1)[0] == math.inf
     assert sample_privacy(epsilon=math.inf, share=0.1)[0] == math.inf
@@ -66,13 +66,13 @@ def test_theorem_one_at_its_ends():
     ],
 )
 @pytest.mark.parametrize("function", [population_privacy, sample_privacy])
-def test_theorem_one_names_what_is_wrong(function, kwargs, field):
+def test_theorem_1_refuses_invalid_arguments(function, kwargs, field):
     with pytest.raises(ParameterError) as fault:
         function(**({"epsilon": 1.0, "delta": 0.0, "share": 0.5} | kwargs))
     assert fault.value.field == field
 
 
-# Numerical integration: densities on a grid that both have their kinks on.
+# Numerical integration: densities on a grid that contains the kinks of both.
 GRID = np.linspace(-90.0, 90.0, 360_001)
 
 
@@ -90,13 +90,13 @@ def integrated(p_parts, q_parts, epsilon):
 @pytest.mark.parametrize("log_ratio", [0.0, 0.4, -0.4, 1.5, -1.5])
 @pytest.mark.parametrize("shift", [0.0, 0.7, 3.0])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.2])
-def test_laplace_pair_against_integration(log_ratio, shift, epsilon):
+def test_laplace_pair_delta_equals_integration(log_ratio, shift, epsilon):
     exact = float(laplace_pair_delta(log_ratio, shift, epsilon=epsilon))
     found = integrated([(1.0, 0.0, 1.0)], [(1.0, shift, math.exp(log_ratio))], epsilon)
     assert exact == pytest.approx(found, abs=1e-6)
 
 
-def test_laplace_pair_certain_only_at_no_finite_epsilon():
+def test_laplace_pair_delta_is_zero_at_infinite_epsilon():
     assert float(laplace_pair_delta(-0.5, 1.0, epsilon=math.inf)) == 0.0
 
 
@@ -105,15 +105,15 @@ def test_laplace_pair_certain_only_at_no_finite_epsilon():
 def test_smoothing_keeps_every_pair_within_delta(epsilon, delta):
     xi = smoothing(epsilon=epsilon, delta=delta)
     assert 0.0 < xi <= printed_smoothing(epsilon=epsilon, delta=delta) * (1 + 1e-12)
-    # Any ratio of the scales within e^ξ, any distance of the centres within the smaller S*: P and Q by turns.
+    # The ratio of the scales is within e^ξ, the distance of the centres within the smaller S*; P and Q are exchanged.
     for ratio, part in itertools.product(np.linspace(-xi, xi, 41), (0.0, 0.3, 0.7, 1.0)):
         far = part * epsilon / 2 * math.exp(min(ratio, 0.0))
         assert float(laplace_pair_delta(ratio, far, epsilon=epsilon)) <= delta * (1 + 1e-6)
     assert SmoothNoiseDelta(epsilon, xi)(epsilon) == pytest.approx(tail_delta(epsilon=epsilon, xi=xi), rel=1e-9)
 
 
-def test_printed_smoothing_is_not_enough_at_large_epsilon():
-    """ξ = ε/(2 ln(2/δ)) breaks (ε, δ) for two real sets of values; where it does not, it is used as printed."""
+def test_published_smoothing_is_insufficient_at_large_epsilon():
+    """ξ = ε/(2 ln(2/δ)) violates (ε, δ) for two real sets of values; where it holds, it is used as published."""
     assert smoothing(epsilon=7.5, delta=1e-6) == printed_smoothing(epsilon=7.5, delta=1e-6)
     epsilon, delta = 50.0, 1e-6
     xi = printed_smoothing(epsilon=epsilon, delta=delta)
@@ -174,13 +174,13 @@ def test_mean_claim_over_queries():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [1.0, 0.6])
-def test_median_claim_holds_on_populations(share):
-    """Every sample of every neighbour, its own smooth sensitivity and all."""
+def test_median_claim_holds_on_neighbouring_populations(share):
+    """Every sample of every neighbour, with its own smooth sensitivity."""
     release = SmoothMedian(epsilon=1.0, delta=0.01, lower=0.0, upper=1.0, sample=share)
     own = release.calibration(5)
     size = max(1, round(5 * share))
 
-    def law(values):
+    def distribution(values):
         parts = []
         for one in subsets(values, size):
             scale = 2 * release.smooth_sensitivity(one, own) / own.epsilon
@@ -193,13 +193,13 @@ def test_median_claim_holds_on_populations(share):
         values = rng.choice([0.0, 0.1, 0.5, 1.0], 5)
         populations.append((list(values), [*values[:-1], rng.uniform()]))
     for pair in populations:
-        mixtures = [law(of) for of in pair]
+        mixtures = [distribution(of) for of in pair]
         for epsilon in (0.3, 1.0):
             found = max(integrated(*mixtures, epsilon), integrated(*mixtures[::-1], epsilon))
             assert found <= release.claim(devices=5).delta(epsilon) + 1e-9
             assert found <= release.claim().delta(epsilon) + 1e-9
             worst = max(worst, found) if epsilon == 0.3 else worst
-    assert worst > (0.03 if share == 1.0 else 0.001)  # the integration would see a breach
+    assert worst > (0.03 if share == 1.0 else 0.001)  # the integration would detect a breach
     assert release.claim().delta(1.0) <= 0.01
     assert release.claim().kind == "infinite"
     assert release.claim(queries=4).delta(4.0) == pytest.approx(4 * release.claim().delta(1.0), rel=1e-9)
@@ -212,12 +212,12 @@ def test_counts_claim_by_brute_force(sampling, crowd):
     alpha = math.exp(-release.sample_epsilon)
     k = np.arange(-400, 401 + crowd)
 
-    def law(devices):
+    def distribution(devices):
         drawn = np.arange(devices + 1)
         noise = alpha ** np.abs(k[:, np.newaxis] - drawn) * (1 - alpha) / (1 + alpha)
         return noise @ binom.pmf(drawn, devices, sampling)
 
-    p, q = law(crowd), law(crowd - 1)
+    p, q = distribution(crowd), distribution(crowd - 1)
     claim = release.claim(crowd=crowd)
     assert claim.kind == claim.delta_kind == "exact"
     for epsilon in (0.0, 0.2, 0.6, 0.89):
@@ -230,7 +230,7 @@ def test_counts_claim_by_brute_force(sampling, crowd):
     assert claim.delta(0.9) == 0.0
 
 
-def test_counts_move_between_cells_costs_twice():
+def test_move_between_cells_doubles_the_count_epsilon():
     release = LaplaceCounts(epsilon=0.5)
     alpha = math.exp(-0.5)
     k = np.arange(-80, 82)
@@ -246,16 +246,16 @@ def test_counts_claim_over_queries_by_brute_force():
     claim = release.claim(crowd=2, queries=2)
     assert claim.epsilon == pytest.approx(1.2)
     for epsilon in (0.1, 0.5, 1.0):
-        # The device may be there in both, or there in one and outside in the other.
+        # The device may be present in both queries, or present in one and outside in the other.
         worst = max(
             np.maximum(np.multiply.outer(a, c) - math.exp(epsilon) * np.multiply.outer(b, d), 0).sum()
             for (a, b), (c, d) in itertools.product([(p, q), (q, p)], repeat=2)
         )
-        # The dominating pair takes the worse direction at every loss, which no one truth does.
+        # The dominating pair takes the worse direction at every loss, which no single truth does.
         assert worst - 1e-12 <= claim.delta(epsilon) <= 1.2 * worst
 
 
-def test_large_crowds_are_claimed_for_as_smaller_ones():
+def test_claims_of_large_crowds_are_those_of_smaller_ones():
     release = LaplaceCounts(epsilon=0.5, sampling=0.2)
     large = release.claim(crowd=10**6)
     assert large.delta_kind == "bound"

@@ -1,4 +1,4 @@
-"""The Laplace releases: what they publish against their theory, their intervals, and what they refuse."""
+"""The Laplace releases: published values against theory, intervals, and refused arguments."""
 
 import math
 
@@ -16,7 +16,7 @@ REPEATS = 6000
 def value_releases(sample):
     return [
         LaplaceMean(epsilon=0.5, lower=0.0, upper=30.0, sample=sample),
-        # Clamps the fastest.
+        # Clamps the largest speeds.
         LaplaceMean(epsilon=2.0, lower=5.0, upper=14.0, sample=sample),
         SmoothMedian(epsilon=1.0, delta=1e-4, lower=0.0, upper=30.0, sample=sample),
         SmoothMedian(epsilon=3.0, delta=1e-2, lower=11.0, upper=30.0, sample=sample),
@@ -25,14 +25,14 @@ def value_releases(sample):
 
 @pytest.mark.parametrize("sample", [1.0, 0.3])
 @pytest.mark.parametrize("which", range(4))
-def test_value_error_is_theory(sample, which):
+def test_value_error_equals_theory(sample, which):
     release = value_releases(sample)[which]
     assert isinstance(release, ValueRelease)
     rng = np.random.default_rng(which)
     published = [release.publish(SPEEDS, rng=rng) for _ in range(REPEATS)]
     squares = (np.array([one.value for one in published]) - release.truth(SPEEDS)) ** 2
     theory = release.std_error(SPEEDS) ** 2
-    # The noise of a sampled median is itself an average over samples in theory.
+    # The theoretical noise of a sampled median is itself an average over samples.
     own = release.noise_variance(SPEEDS)[1] if isinstance(release, SmoothMedian) else 0.0
     error = math.hypot(float(squares.std()) / math.sqrt(REPEATS), own)
     assert abs(squares.mean() - theory) < z_bound(8) * error
@@ -40,7 +40,7 @@ def test_value_error_is_theory(sample, which):
 
 @pytest.mark.parametrize("sample", [1.0, 0.3])
 @pytest.mark.parametrize("which", [0, 2])
-def test_value_interval_covers(sample, which):
+def test_value_interval_has_nominal_coverage(sample, which):
     release = value_releases(sample)[which]
     rng = np.random.default_rng(10 + which)
     published = [release.publish(SPEEDS, rng=rng) for _ in range(REPEATS)]
@@ -52,8 +52,8 @@ def test_value_interval_covers(sample, which):
     assert all(one.std_error >= 0 and 0.0 <= one.lower <= one.upper <= 30.0 for one in published)
 
 
-def test_published_intervals_and_errors_know_nothing_of_the_values():
-    """Two populations, one coin: only the released value may differ."""
+def test_published_intervals_and_errors_do_not_depend_on_the_values():
+    """Two populations with the same coins: only the released value may differ."""
     release = SmoothMedian(epsilon=1.0, delta=1e-3, lower=0.0, upper=30.0)
     first, second = (release.publish(values, rng=np.random.default_rng(1)) for values in (SPEEDS, np.full(151, 12.0)))
     assert first.std_error == second.std_error
@@ -74,7 +74,7 @@ def test_smallest_crowds(n, sample):
         )
 
 
-def test_eqs_6_and_7():
+def test_equations_6_and_7():
     values = np.random.default_rng(2).uniform(0.0, 10.0, 400)
     whole = LaplaceMean(epsilon=0.5, lower=0.0, upper=10.0)
     assert whole.std_error(values) ** 2 == pytest.approx(2 * 10.0**2 / (400**2 * 0.5**2), rel=1e-9)
@@ -89,13 +89,13 @@ def test_eqs_6_and_7():
 
 
 @pytest.mark.parametrize("sampling", [1.0, 0.35])
-def test_counts_are_unbiased_with_their_error(sampling):
+def test_counts_are_unbiased_with_the_stated_error(sampling):
     release = LaplaceCounts(epsilon=0.8, sampling=sampling)
     assert isinstance(release, CountRelease)
     truth, repeats = np.array([0, 1, 12, 300]), 1500
     rng = np.random.default_rng(3)
     published = [release.publish(truth, rng=rng) for _ in range(repeats)]
-    # Laplace noise's excess kurtosis is at most 6 for the discrete form's at this ε: a step that allows for it.
+    # The discrete form's excess kurtosis is at most 6 at this ε, as for Laplace noise: `step` allows for it.
     step = math.sqrt(7.0) * math.sqrt(release.noise_variance) / sampling
     check_moments(np.stack([one.count for one in published]), truth, release.std_error(truth), step=step)
     covered = np.mean([(one.lower <= truth) & (truth <= one.upper) for one in published], axis=0)
@@ -103,7 +103,7 @@ def test_counts_are_unbiased_with_their_error(sampling):
     assert published[0].interval == ("exact" if sampling == 1.0 else "noise, then binomial inversion")
 
 
-def test_counts_of_no_cell_and_of_all_zero():
+def test_counts_without_cells_or_devices():
     release = LaplaceCounts(epsilon=1.0, sampling=0.5)
     assert len(release.publish(np.zeros(0, dtype=np.int64), rng=np.random.default_rng(0))) == 0
     many = release.publish(np.zeros(1000, dtype=np.int64), rng=np.random.default_rng(0))
@@ -131,7 +131,7 @@ BAD = [
 @pytest.mark.parametrize(
     ("kind", "kwargs", "field"), BAD, ids=[f"{k.__name__}-{f}-{i}" for i, (k, _, f) in enumerate(BAD)]
 )
-def test_bad_parameters_are_named(kind, kwargs, field):
+def test_invalid_parameters_are_refused(kind, kwargs, field):
     good = {
         LaplaceCounts: {"epsilon": 1.0},
         LaplaceMean: {"epsilon": 1.0, "lower": 0.0, "upper": 1.0},
@@ -143,7 +143,7 @@ def test_bad_parameters_are_named(kind, kwargs, field):
     assert fault.value.field == field
 
 
-def test_bad_inputs_are_named():
+def test_invalid_inputs_are_refused():
     rng = np.random.default_rng(0)
     with pytest.raises(ParameterError, match="counts"):
         LaplaceCounts(epsilon=1.0).publish(np.array([-1]), rng=rng)

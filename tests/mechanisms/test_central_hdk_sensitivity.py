@@ -29,7 +29,7 @@ def by_definition(values, xi, lower=LOWER, upper=UPPER):
 
 
 def by_pairs(values, xi, lower=LOWER, upper=UPPER):
-    """The greatest over all pairs around the median, O(n²)."""
+    """The maximum over all pairs around the median, O(n²)."""
     x = np.concatenate([[lower], np.sort(np.clip(values, lower, upper)), [upper]])
     m = median_rank(len(values))
     i, j = np.arange(m + 1)[:, np.newaxis], np.arange(m, len(x))
@@ -38,7 +38,7 @@ def by_pairs(values, xi, lower=LOWER, upper=UPPER):
 
 VALUES = st.lists(
     st.one_of(
-        st.integers(-4, 10).map(float),  # ties, the bounds, and beyond them
+        st.integers(-4, 10).map(float),  # ties, the bounds, and values beyond them
         st.floats(LOWER, UPPER, allow_subnormal=False),
         st.sampled_from([LOWER, UPPER, 0.0, 1e-6]),
     ),
@@ -49,7 +49,7 @@ VALUES = st.lists(
 
 @settings(max_examples=400)
 @given(values=VALUES, xi=st.one_of(st.just(0.0), st.floats(1e-6, 50.0), st.just(900.0)))
-def test_fast_is_the_definition(values, xi):
+def test_fast_algorithm_equals_the_definition(values, xi):
     fast = median_smooth_sensitivity(values, xi=xi, lower=LOWER, upper=UPPER)
     assert fast == pytest.approx(by_definition(values, xi), rel=1e-9, abs=1e-12)
     assert fast == pytest.approx(by_pairs(values, xi), rel=1e-9, abs=1e-12)
@@ -57,7 +57,7 @@ def test_fast_is_the_definition(values, xi):
 
 @pytest.mark.parametrize("n", [999, 1000, 2001])
 @pytest.mark.parametrize("shape", ["uniform", "lognormal", "steps", "gap", "geometric"])
-def test_fast_is_direct_on_larger_sets(n, shape):
+def test_fast_algorithm_equals_all_pairs_on_larger_sets(n, shape):
     rng = np.random.default_rng(n)
     values = {
         "uniform": lambda: rng.uniform(LOWER, UPPER, n),
@@ -73,8 +73,8 @@ def test_fast_is_direct_on_larger_sets(n, shape):
 
 
 @given(values=VALUES, place=st.integers(0, 39), other=st.floats(-4.0, 10.0), xi=st.floats(0.01, 3.0))
-def test_smooth_and_above_the_local_sensitivity(values, place, other, xi):
-    """One changed value moves S* by a factor e^ξ at most, and the median by S* at most: what privacy rests on."""
+def test_sensitivity_is_smooth_and_above_the_local_one(values, place, other, xi):
+    """One changed value changes S* by a factor e^ξ at most, and the median by S* at most: the basis of the proof."""
     neighbour = list(values)
     neighbour[place % len(values)] = other
     here, there = (median_smooth_sensitivity(of, xi=xi, lower=LOWER, upper=UPPER) for of in (values, neighbour))
@@ -91,7 +91,7 @@ def test_a_million_values():
     assert found == pytest.approx(1e-6 / (1e-3 * math.e), rel=0.1)
 
 
-def test_samples_are_those_of_the_single_function():
+def test_batch_sensitivities_equal_single_ones():
     rng = np.random.default_rng(4)
     ordered = np.sort(rng.normal(2.0, 1.0, 60).clip(LOWER, UPPER))
     ranks = np.sort(np.stack([rng.choice(60, 11, replace=False) for _ in range(20)]), axis=1)
@@ -101,16 +101,16 @@ def test_samples_are_those_of_the_single_function():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 7])
-def test_law_of_the_sample_median_by_counting(n):
+def test_sample_median_distribution_equals_enumeration(n):
     devices = 7
     counts = np.zeros(devices)
     for chosen in itertools.combinations(range(devices), n):
         counts[chosen[median_rank(n) - 1]] += 1
-    law = SimpleRandomSample(devices, n / devices).median_law()
-    np.testing.assert_allclose(law, counts / counts.sum(), atol=1e-14)
+    distribution = SimpleRandomSample(devices, n / devices).median_law()
+    np.testing.assert_allclose(distribution, counts / counts.sum(), atol=1e-14)
 
 
-def test_mean_variance_by_counting():
+def test_mean_variance_equals_enumeration():
     values = np.array([0.0, 1.0, 1.5, 4.0, 9.0])
     sample = SimpleRandomSample(5, 0.6)
     means = np.array([np.mean(of) for of in itertools.combinations(values, sample.size)])
@@ -152,7 +152,7 @@ def test_sample_size(devices, share, size):
         ({"values": [[1.0]]}, "values"),
     ],
 )
-def test_bad_parameters_are_named(kwargs, field):
+def test_invalid_parameters_are_refused(kwargs, field):
     given_values = {"values": [1.0], "xi": 0.1, "lower": LOWER, "upper": UPPER} | kwargs
     with pytest.raises(ParameterError) as fault:
         median_smooth_sensitivity(given_values.pop("values"), **given_values)

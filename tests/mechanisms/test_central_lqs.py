@@ -1,4 +1,4 @@
-"""Suppression, generalisation and local recoding: what they publish, how far off, and what they refuse."""
+"""Suppression, generalisation and local recoding: published tables, errors, and refused arguments."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ LEVELS = (
 )
 
 
-def test_apply_keeps_what_is_seen_k_times_and_counts_it():
+def test_apply_counts_values_seen_at_least_k_times():
     assert apply(lambda word: word[0], ["ant", "bee", "asp", "boa", "ape", "cod"], 2) == {"a": 3, "b": 2}
     assert apply(lambda one: one, [], 1) == {}
     assert apply(lambda one: one % 3, range(10), 4) == {0: 4}
@@ -41,7 +41,7 @@ def test_apply_keeps_what_is_seen_k_times_and_counts_it():
 
 
 @given(st.lists(st.integers(0, 6), max_size=60), st.integers(1, 8))
-def test_suppressing_a_table_is_applying_the_map_that_made_it(cells, k):
+def test_suppression_equals_apply_on_the_table(cells, k):
     table = suppress(np.bincount(cells, minlength=7) if cells else np.zeros(7, dtype=np.int64), k)
     assert {cell: count for cell, count in enumerate(table) if count} == dict(sorted(apply(int, cells, k).items()))
 
@@ -55,7 +55,7 @@ def test_suppressing_a_table_is_applying_the_map_that_made_it(cells, k):
     ],
     ids=["suppress", "generalised", "recoding"],
 )
-def test_every_release_keeps_the_protocol(release):
+def test_every_release_implements_the_protocol(release):
     assert isinstance(release, CountRelease)
     counts = np.random.default_rng(1).poisson(3.0, GRID * GRID)
     published = release.publish(counts, rng=np.random.default_rng(2))
@@ -73,7 +73,7 @@ def test_every_release_keeps_the_protocol(release):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.4), (5, 0.3), (20, 0.2)], ids=str)
-def test_the_error_is_that_of_the_law_and_of_simulation(k, sampling):
+def test_error_equals_enumeration_and_simulation(k, sampling):
     release = SampleThenSuppress(k=k, sampling=sampling)
     counts = np.array([0, 1, k, 2 * k + 3, round(k / sampling), 300])
     j = np.arange(301)
@@ -91,8 +91,8 @@ def test_the_error_is_that_of_the_law_and_of_simulation(k, sampling):
 @pytest.mark.parametrize(
     ("held", "sampling"), [(10**9, 1.0 - 1e-7), (10**12, 1.0 - 1e-6), (10**12, 0.5), (10**15, 1.0)]
 )
-def test_the_error_of_a_great_crowd_is_not_lost_beside_its_square(held, sampling):
-    # So many are never suppressed: what is left is the sampling's own √(Y(1 − β)/β).
+def test_error_of_a_large_count_is_accurate(held, sampling):
+    # Counts this large are never suppressed: only the sampling error √(Y(1 − β)/β) remains.
     counts = np.array([held, 0])
     alone = math.sqrt(held * (1.0 - sampling) / sampling)
     expected = pytest.approx([alone, 0.0], rel=1e-12)
@@ -101,7 +101,7 @@ def test_the_error_of_a_great_crowd_is_not_lost_beside_its_square(held, sampling
     assert finest.std_error(counts).tolist() == expected
 
 
-def test_a_suppressed_cell_has_the_greatest_error_of_all_it_may_hold_and_soon_even_where_those_are_billions():
+def test_suppressed_cell_states_the_maximum_error_of_its_interval():
     release = SampleThenSuppress(k=40, sampling=0.1)
     suppressed = release.publish_sampled(np.array([0]))
     assert suppressed.std_error[0] == pytest.approx(release.std_error(np.arange(int(suppressed.upper[0]) + 1)).max())
@@ -158,9 +158,9 @@ def test_exponential_probabilities():
             exponential_probabilities(**({"qualities": [0.0], "sensitivity": 1.0, "epsilon": 1.0} | bad))
 
 
-def test_generalising_errs_as_it_says():
+def test_generalised_error_equals_simulation():
     counts = np.random.default_rng(6).poisson(4.0, GRID * GRID)
-    # ε for which the draw is open.
+    # An ε at which several levels are likely.
     release = Generalised(levels=LEVELS, k=4, sampling=0.4, epsilon=0.2)
     assert release.level_probabilities(counts).min() > 0.05
     repeats = 1_000
@@ -171,7 +171,7 @@ def test_generalising_errs_as_it_says():
     assert np.abs(scores).max() < z_bound(len(counts))
 
 
-def test_one_level_is_suppression_and_spends_nothing():
+def test_one_level_is_suppression_without_privacy_cost():
     one = Generalised(levels=LEVELS[:1], k=5, sampling=0.3, epsilon=1.0)
     plain = SampleThenSuppress(k=5, sampling=0.3)
     counts = np.arange(GRID * GRID) * 3
@@ -185,7 +185,7 @@ def test_one_level_is_suppression_and_spends_nothing():
     [(), (np.array([0, 2]),), (np.array([0, 0]), np.array([0, 1])), (np.array([0.0, 1.0]),), (np.zeros(0, np.int64),)],
     ids=["none", "gap", "coarser first", "floats", "no cells"],
 )
-def test_levels_that_are_none(levels):
+def test_invalid_levels_are_refused(levels):
     with pytest.raises(ParameterError, match="levels"):
         Generalised(levels=levels, k=2, sampling=0.5, epsilon=1.0)
 
@@ -195,7 +195,7 @@ def test_levels_that_are_none(levels):
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 6)), max_size=40),
 )
 @settings(deadline=None)
-def test_clusters_hold_k_devices_and_every_device(k, rows):
+def test_clusters_hold_at_least_k_devices_and_all_devices(k, rows):
     points = np.array([row[:2] for row in rows], dtype=float).reshape(-1, 2)
     devices = np.array([row[2] for row in rows], dtype=np.int64)
     clusters = cut_clusters(points, devices, k)
@@ -205,19 +205,19 @@ def test_clusters_hold_k_devices_and_every_device(k, rows):
     assert sum(cluster.devices for cluster in clusters) == devices.sum()
     assert all(cluster.devices >= k for cluster in clusters)
     there = points[devices > 0]
-    # k-anonymity holds, and every edge is some device's own value: the leak.
+    # k-anonymity holds, and every edge is some device's own value: this is the leak.
     for cluster in clusters:
         for axis in (0, 1):
             assert cluster.low[axis] in there[:, axis]
             assert cluster.high[axis] in there[:, axis]
 
 
-def test_mondrian_cuts_at_the_median_of_the_widest():
+def test_mondrian_cuts_the_widest_dimension_at_its_median():
     clusters = cut_clusters([[0.0], [1.0], [2.0], [35.0]], [2, 1, 1, 1], 2)
     assert sorted((c.devices, c.low[0], c.high[0]) for c in clusters) == [(2, 2.0, 35.0), (3, 0.0, 1.0)]
 
 
-def test_recoding_publishes_the_lone_device_and_claims_nothing():
+def test_recoding_publishes_a_single_device_and_claims_nothing():
     release = LocalRecoding(k=4, places=PLACES)
     counts = np.zeros(GRID * GRID, dtype=np.int64)
     counts[0] = 4

@@ -19,52 +19,55 @@ from mechanisms.privacy.binomial import mass_above, mass_up_to
 EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)
 
 
-def table_law(cells, sampling, k):
-    """The law of Apply of a sample, by going through every subset of the devices."""
-    law = defaultdict(float)
+def table_distribution(cells, sampling, k):
+    """The distribution of Apply on a sample, by enumerating every subset of the devices."""
+    distribution = defaultdict(float)
     for chosen in itertools.product((False, True), repeat=len(cells)):
         sample = [cell for cell, taken in zip(cells, chosen, strict=True) if taken]
-        law[frozenset(apply(lambda cell: cell, sample, k).items())] += sampling ** len(sample) * (1 - sampling) ** (
-            len(cells) - len(sample)
-        )
-    return law
+        distribution[frozenset(apply(lambda cell: cell, sample, k).items())] += sampling ** len(sample) * (
+            1 - sampling
+        ) ** (len(cells) - len(sample))
+    return distribution
 
 
-def told_apart(one, other, epsilon):
+def release_delta(one, other, epsilon):
     outputs = sorted(set(one) | set(other), key=repr)
-    p, q = (np.array([law.get(output, 0.0) for output in outputs]) for law in (one, other))
+    p, q = (np.array([distribution.get(output, 0.0) for output in outputs]) for distribution in (one, other))
     return pair_delta(p, q, epsilon=epsilon)
 
 
 @pytest.mark.parametrize(("crowd", "k", "sampling"), [(1, 1, 0.4), (5, 2, 0.3), (7, 3, 0.5), (6, 6, 0.45)], ids=str)
-def test_one_release_is_exactly_what_every_subset_says(crowd, k, sampling):
+def test_one_release_claim_equals_enumeration_of_subsets(crowd, k, sampling):
     cells = ["here"] * crowd + ["there"] * 2
-    present, absent = table_law(cells, sampling, k), table_law(cells[1:], sampling, k)
+    present, absent = table_distribution(cells, sampling, k), table_distribution(cells[1:], sampling, k)
     claim = SampleThenSuppress(k=k, sampling=sampling).claim(crowd=crowd)
     assert claim.delta_kind == "exact"
     for epsilon in EPSILONS:
-        assert claim.delta(epsilon) == pytest.approx(told_apart(present, absent, epsilon), abs=1e-14)
+        assert claim.delta(epsilon) == pytest.approx(release_delta(present, absent, epsilon), abs=1e-14)
 
 
 @pytest.mark.parametrize(("crowd", "k", "sampling"), [(3, 2, 0.3), (5, 2, 0.4), (6, 3, 0.5)], ids=str)
-def test_two_samples_are_bounded_and_one_sample_published_twice_is_one(crowd, k, sampling):
-    laws = [table_law(["here"] * n, sampling, k) for n in (crowd, crowd - 1)]
-    twice = [{(a, b): law[a] * law[b] for a, b in itertools.product(law, repeat=2)} for law in laws]
-    same = [{(a, a): mass for a, mass in law.items()} for law in laws]
+def test_two_samples_are_bounded_and_a_repeated_sample_counts_once(crowd, k, sampling):
+    distributions = [table_distribution(["here"] * n, sampling, k) for n in (crowd, crowd - 1)]
+    twice = [
+        {(a, b): distribution[a] * distribution[b] for a, b in itertools.product(distribution, repeat=2)}
+        for distribution in distributions
+    ]
+    same = [{(a, a): mass for a, mass in distribution.items()} for distribution in distributions]
     release = SampleThenSuppress(k=k, sampling=sampling)
     two = release.claim(crowd=crowd, queries=2)
     assert two.delta_kind == "bound"
     for epsilon in EPSILONS:
-        exact = told_apart(*twice, epsilon)
+        exact = release_delta(*twice, epsilon)
         assert two.delta(epsilon) >= exact - 1e-12
-        assert exact >= told_apart(*same, epsilon) - 1e-12
-        assert told_apart(*same, epsilon) == pytest.approx(release.claim(crowd=crowd).delta(epsilon), abs=1e-14)
-    # Not a bound for show: close where the two queries' own δ is.
-    assert two.delta(1.0) <= 2.5 * told_apart(*twice, 1.0) + 1e-9
+        assert exact >= release_delta(*same, epsilon) - 1e-12
+        assert release_delta(*same, epsilon) == pytest.approx(release.claim(crowd=crowd).delta(epsilon), abs=1e-14)
+    # The bound is tight: close to the exact δ of the two queries.
+    assert two.delta(1.0) <= 2.5 * release_delta(*twice, 1.0) + 1e-9
 
 
 @pytest.mark.parametrize(("k", "sampling"), [(1, 0.3), (3, 0.2), (8, 0.4)], ids=str)
-def test_no_crowd_is_worse_than_the_worst_and_theorem_5_bounds_it(k, sampling):
+def test_worst_crowd_bounds_all_crowds_and_theorem_5_bounds_it(k, sampling):
     release = SampleThenSuppress(k=k, sampling=sampling)
     whatever, theorem = release.claim(crowd=None), release.theorem_5()
     for epsilon in (0.05, 0.3, 0.6, 1.0, 2.0):
@@ -79,9 +82,9 @@ def test_no_crowd_is_worse_than_the_worst_and_theorem_5_bounds_it(k, sampling):
 LEVELS = (np.arange(3), np.array([0, 0, 1]), np.zeros(3, dtype=np.int64))
 
 
-def generalised_law(release, cells, *, from_sample):
-    """The law of (level, table), by every subset of the devices and every level."""
-    law = defaultdict(float)
+def generalised_distribution(release, cells, *, from_sample):
+    """The distribution of (level, table), by every subset of the devices and every level."""
+    distribution = defaultdict(float)
     held = np.bincount(cells, minlength=3)
     for chosen in itertools.product((False, True), repeat=len(cells)):
         sample = [cell for cell, taken in zip(cells, chosen, strict=True) if taken]
@@ -96,27 +99,29 @@ def generalised_law(release, cells, *, from_sample):
             shares = weights / weights.sum()
         for i, level in enumerate(release.levels):
             table = apply(lambda cell, level=level: int(level[cell]), sample, release.k)
-            law[i, frozenset(table.items())] += mass * shares[i]
-    return law
+            distribution[i, frozenset(table.items())] += mass * shares[i]
+    return distribution
 
 
 @pytest.mark.parametrize("cells", [[0] * 4 + [1] * 2, [0, 1, 1, 1, 2, 2], [2, 0, 0, 0, 1, 1]], ids=str)
 @pytest.mark.parametrize("spent", [0.5, 3.0], ids=str)
-def test_generalised_keeps_its_claims(cells, spent):
+def test_generalised_claims_hold(cells, spent):
     release = Generalised(levels=LEVELS, k=3, sampling=0.3, epsilon=spent)
     first = cells.count(cells[0])
     for from_sample in (False, True):
-        laws = [generalised_law(release, kept, from_sample=from_sample) for kept in (cells, cells[1:])]
+        distributions = [
+            generalised_distribution(release, kept, from_sample=from_sample) for kept in (cells, cells[1:])
+        ]
         claims = [release.claim_sampled()]
         if not from_sample:
             claims = [release.claim(crowd=None), release.claim(crowd=first)]
         for epsilon in (0.3, 0.6, 1.0, 2.0, 4.0, 7.0):
-            exact = told_apart(*laws, epsilon)
+            exact = release_delta(*distributions, epsilon)
             for claim in claims:
                 assert claim.delta(epsilon) >= exact - 1e-12, (from_sample, epsilon, claim.basis)
 
 
-def test_publish_draws_the_level_and_the_table_of_that_law():
+def test_publish_draws_level_and_table_of_the_distribution():
     release = Generalised(levels=LEVELS, k=3, sampling=0.5, epsilon=2.0)
     cells = [0, 0, 0, 1, 1, 2]
     held = np.bincount(cells, minlength=3)
@@ -131,7 +136,7 @@ def test_publish_draws_the_level_and_the_table_of_that_law():
 
 
 def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
-    """The device alone in one of two cells, merged or not by a threshold on sampled counts: δ 10¹⁰ times the bound."""
+    """The only device in one of two cells, merged or not by a threshold on sampled counts: δ is 10¹⁰ times larger."""
     from simulator.reproduction.safe_sampling.generalization import BETA, REST, Choice, K  # noqa: PLC0415 - only here
 
     for spent in (1.0, 3.0):
@@ -146,7 +151,7 @@ def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
             assert seen > 1e9 * bound
 
 
-def test_the_choice_of_the_counterexample_is_private_itself():
+def test_choice_of_the_counterexample_is_private():
     from simulator.reproduction.safe_sampling.generalization import Choice  # noqa: PLC0415 - only here
 
     for flag in (True, False):
@@ -166,7 +171,7 @@ def test_the_choice_of_the_counterexample_is_private_itself():
 
 
 def exact_tail(least, n, p):
-    """P[Bin(n, p) ≥ least] of the very double p, in whole numbers."""
+    """P[Bin(n, p) ≥ least] for exactly this double p, in integer arithmetic."""
     p = Fraction(p)
     return sum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(least, n + 1))
 
@@ -186,7 +191,7 @@ def exact_theorem_5(k, sampling, epsilon, looked=4):
     [(20, 0.05, 2.0), (50, 0.2, 0.5), (200, 0.05, 2.0), (200, 0.05, 1.0), (250, 0.05, 2.0), (150, 0.01, 1.5)],
     ids=str,
 )
-def test_theorem_5_keeps_its_digits_down_to_1e_300(k, sampling, epsilon):
+def test_theorem_5_is_accurate_down_to_1e_300(k, sampling, epsilon):
     exact = exact_theorem_5(k, sampling, epsilon)
     assert exact > Fraction(1, 10**300)
     computed = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)
@@ -208,14 +213,14 @@ def test_theorem_5_keeps_its_digits_down_to_1e_300(k, sampling, epsilon):
     ],
     ids=str,
 )
-def test_tails_keep_their_digits_either_side(least, n, p):
+def test_tails_are_accurate_on_both_sides(least, n, p):
     exact = exact_tail(least, n, p)
     assert abs(Fraction(float(mass_above(least - 1, n, p))) / exact - 1) < Fraction(1, 10**9)
     mirrored = exact_tail(least, n, 1 - (1 - p))
     assert abs(Fraction(float(mass_up_to(n - least, n, 1 - p))) / mirrored - 1) < Fraction(1, 10**9)
 
 
-def test_tails_of_arrays_mix_deep_and_plain():
+def test_array_tails_equal_single_tails():
     least, n = np.array([10, 250, 0, 287, 286]), np.array([20, 286, 5, 286, 286])
     tails = mass_above(least - 1, n, 0.05)
     single = [float(mass_above(int(j) - 1, int(m), 0.05)) for j, m in zip(least, n, strict=True)]
@@ -226,7 +231,7 @@ def test_tails_of_arrays_mix_deep_and_plain():
 
 @given(st.integers(1, 60), st.floats(0.01, 0.6), st.floats(0.0, 3.0), st.floats(0.0, 2.0))
 @settings(deadline=None, max_examples=60)
-def test_theorem_6_is_theorem_5_with_what_is_left(k, sampling, more, spent):
+def test_theorem_6_is_theorem_5_with_the_remaining_epsilon(k, sampling, more, spent):
     rest = -math.log1p(-sampling) + more + 1e-9
     assert safe_delta(k=k, sampling=sampling, epsilon=rest + spent, choice_epsilon=spent) == pytest.approx(
         strongly_safe_delta(k=k, sampling=sampling, epsilon=rest), rel=0.5
@@ -235,7 +240,7 @@ def test_theorem_6_is_theorem_5_with_what_is_left(k, sampling, more, spent):
     assert one == strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
 
 
-def test_theorem_6_where_it_does_not_speak():
+def test_theorem_6_refuses_arguments_outside_its_range():
     with pytest.raises(ParameterError, match="epsilon"):
         safe_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.9)
     with pytest.raises(ParameterError, match="choice_epsilon"):

@@ -1,4 +1,4 @@
-"""Claims keep twelve digits of ε at δ = 0 and of δ, from ε = 1e-6 to 50, against 60-digit arithmetic."""
+"""Claims are accurate to twelve digits of ε at δ = 0 and of δ, from ε = 1e-6 to 50, against 60-digit arithmetic."""
 
 import itertools
 from functools import partial
@@ -39,22 +39,22 @@ def close(value, exact):
 
 
 def answers(p, q, cells):
-    """The laws of the bits that a move changes: of one cell's bit, or of two cells' for every truth."""
+    """The distributions of the bits that a move changes: one cell's bit, or two cells' bits for every truth."""
     yes, no = (1 - p, p), (1 - q, q)
     if cells == 1:
         return [no, yes]
     return [[a * b for a in one for b in two] for one, two in ((yes, no), (no, yes), (no, no))]
 
 
-def worst_delta(laws, epsilon):
-    """The greatest hockey stick of any two truths."""
-    pairs = itertools.permutations(laws, 2)
+def worst_delta(distributions, epsilon):
+    """The maximum hockey-stick divergence of any two truths."""
+    pairs = itertools.permutations(distributions, 2)
     return max(sum(max(a - exp(epsilon) * b, mpf(0)) for a, b in zip(p, q, strict=True)) for p, q in pairs)
 
 
-def worst_epsilon(laws):
-    """The greatest log ratio of any two truths."""
-    pairs = itertools.permutations(laws, 2)
+def worst_epsilon(distributions):
+    """The maximum log ratio of any two truths."""
+    pairs = itertools.permutations(distributions, 2)
     return max(abs(log(a / b)) for p, q in pairs for a, b in zip(p, q, strict=True))
 
 
@@ -81,8 +81,8 @@ def memoised(cells, e, permanent):
 
 def k_ary(cells, e):
     total = exp(mpf(e)) + cells
-    laws = [[(exp(mpf(e)) if i == j else 1) / total for j in range(cells + 1)] for i in range(cells + 1)]
-    return KRandomizedResponse(cells=cells, epsilon=e), laws
+    distributions = [[(exp(mpf(e)) if i == j else 1) / total for j in range(cells + 1)] for i in range(cells + 1)]
+    return KRandomizedResponse(cells=cells, epsilon=e), distributions
 
 
 ENCODINGS = {
@@ -97,18 +97,18 @@ ENCODINGS = {
 
 @pytest.mark.parametrize("cells", [1, 3])
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS.keys())
-def test_one_report(encoding, cells):
+def test_claims_of_one_report(encoding, cells):
     for e in EPSILONS:
-        mechanism, laws = encoding(cells, e)
-        claim, exact = mechanism.claim(Report(1)), worst_epsilon(laws)
+        mechanism, distributions = encoding(cells, e)
+        claim, exact = mechanism.claim(Report(1)), worst_epsilon(distributions)
         assert close(claim.epsilon, exact)
         for share in SHARES:
             epsilon = float(share * exact)
-            assert close(claim.delta(epsilon), worst_delta(laws, mpf(epsilon)))
+            assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
 
 
 @pytest.mark.parametrize("kind", [LocalHashing, SubsetSelection, HadamardResponse])
-def test_one_report_with_a_stated_epsilon(kind):
+def test_claims_of_one_report_with_a_stated_epsilon(kind):
     for e in EPSILONS:
         assert kind(cells=4, epsilon=e).claim(Report(1)).epsilon == e
         assert kind(cells=4, epsilon=e).claim(Shuffled(1, 5)).epsilon == e
@@ -116,24 +116,24 @@ def test_one_report_with_a_stated_epsilon(kind):
 
 @pytest.mark.parametrize("small", [1e-9, 1e-6, 0.01, 0.4])
 @pytest.mark.parametrize("cells", [1, 3])
-def test_small_probabilities_of_the_truth(cells, small):
-    """Randomized response that seldom tells the truth, and binary Sampling Privacy that seldom samples."""
+def test_claims_with_small_truth_probabilities(cells, small):
+    """Randomized response with rare truthful answers, and binary Sampling Privacy with rare sampling."""
     s = mpf(small)
     response = RandomizedResponse(cells=cells, first_coin=small, second_coin=0.3)
     binary = BinarySamplingPrivacy(cells=cells, sampling=small, blank_zero=0.25)
     one = 1 - s - mpf(0.25)
-    for claim, laws in (
+    for claim, distributions in (
         (response.claim(Report(1)), answers(s + (1 - s) * mpf(0.3), (1 - s) * mpf(0.3), cells)),
         (binary.claim(Report(2)), answers(one + s, one, cells)),
     ):
-        assert close(claim.epsilon, worst_epsilon(laws))
+        assert close(claim.epsilon, worst_epsilon(distributions))
         for share in SHARES:
-            epsilon = float(share * worst_epsilon(laws))
-            assert close(claim.delta(epsilon), worst_delta(laws, mpf(epsilon)))
+            epsilon = float(share * worst_epsilon(distributions))
+            assert close(claim.delta(epsilon), worst_delta(distributions, mpf(epsilon)))
 
 
 def clones_delta(devices, local, epsilon):
-    """Feldman, McMillan and Talwar 2021, theorem 3.1, summed as it stands."""
+    """Feldman, McMillan and Talwar 2021, theorem 3.1, summed as published."""
     e0, factor, delta = mpf(local), exp(mpf(epsilon)), mpf(0)
     clone, x = exp(-e0), 1 / (1 + exp(-e0))
     for m in range(devices):
@@ -147,7 +147,7 @@ def clones_delta(devices, local, epsilon):
 
 
 def blanket_delta(devices, cells, local, epsilon):
-    """The hockey stick of k-ary randomized response's histogram, the truthful among the others known."""
+    """The hockey stick of k-ary randomized response's histogram, with the truthful among the others known."""
     e0, factor, delta, k = mpf(local), exp(mpf(epsilon)), mpf(0), cells + 1
     truthful = (exp(e0) - 1) / (exp(e0) + cells)
     blank = 1 - truthful
@@ -165,7 +165,7 @@ def blanket_delta(devices, cells, local, epsilon):
 
 
 @pytest.mark.parametrize("devices", [1, 2, 7])
-def test_shuffled_reports(devices):
+def test_claims_of_shuffled_reports(devices):
     for e, share in itertools.product(EPSILONS, SHARES):
         assert close(ClonesDelta(devices, e)(share * e), clones_delta(devices, e, share * e))
         for cells in (1, 3):
@@ -177,7 +177,7 @@ def test_shuffled_reports(devices):
 @pytest.mark.parametrize("sampling", [1e-9, 1e-6, 1e-3, 0.3])
 @pytest.mark.parametrize("queries", [2, 3, 40])
 def test_composition_is_never_above_basic_composition(sampling, queries):
-    """A grid of losses has a floor of about T·1e-4, which tiny losses do not reach."""
+    """A grid of losses has an error of about T·1e-4, which exceeds tiny losses."""
     made = [
         SamplingPrivacy(cells=1, sampling=sampling),
         SamplingPrivacy(cells=4, sampling=sampling, refresh=0.5),

@@ -1,4 +1,4 @@
-"""The conformance kit: it passes what is right, finds what is wrong, and cries wolf no more than it says."""
+"""The conformance kit: it passes correct mechanisms, finds faults, and has at most the stated false alarms."""
 
 import json
 import zlib
@@ -14,7 +14,7 @@ from broken_mechanisms import (
     Biased,
     ClaimsFreshCoins,
     ClaimsHalfBeyondThree,
-    KeepsCount,
+    CountsCalls,
     NarrowCounts,
 )
 from conformance_cases import GOOD
@@ -50,7 +50,7 @@ def test_every_mechanism_passes_at_two_sizes_and_several_seeds(name, seed):
 
 
 @pytest.mark.slow
-def test_a_thorough_look_at_sampling_privacy():
+def test_thorough_check_of_sampling_privacy():
     report = check_mechanism(GOOD["sampling"])
     assert not [result for result in report.results if result.status == "skipped"]
 
@@ -63,8 +63,8 @@ def test_no_false_alarm_in_ten_seeds(name, seed):
 
 
 @pytest.mark.slow
-def test_false_alarms_are_at_most_as_frequent_as_stated():
-    """At a level of 1/4, of twenty looks at what is right; Bonferroni makes it fewer."""
+def test_false_alarm_rate_is_at_most_the_stated_level():
+    """At a level of 1/4, in twenty checks of correct mechanisms; Bonferroni makes false alarms rarer."""
     alarms = sum(
         not examine(mechanism, seed=seed, level=0.25, devices=2_000, queries=1, sizes=1).passed
         for seed in range(10)
@@ -77,7 +77,7 @@ def test_false_alarms_are_at_most_as_frequent_as_stated():
 @pytest.mark.parametrize(
     ("mechanism", "intended"), BROKEN, ids=[f"{type(mechanism).__name__}: {name}" for mechanism, name in BROKEN]
 )
-def test_each_fault_is_found_by_the_check_meant_for_it(mechanism, intended):
+def test_each_fault_is_found_by_its_intended_check(mechanism, intended):
     report = examine(mechanism, devices=12_000, queries=1, sizes=1)
     assert not report.passed
     assert not report[intended].passed, str(report)
@@ -87,12 +87,12 @@ def test_each_fault_is_found_by_the_check_meant_for_it(mechanism, intended):
 @pytest.mark.slow
 @pytest.mark.parametrize(("mechanism", "intended"), SMALL_FAULTS, ids=[type(m).__name__ for m, _ in SMALL_FAULTS])
 def test_small_faults_are_found_by_a_thorough_check(mechanism, intended):
-    """Checks that compare the false statement with others may fail besides."""
+    """Checks that compare the false statement with others may also fail."""
     report = examine(mechanism, thorough=True, sizes=1)
     assert intended in [result.name for result in report.failures]
 
 
-def test_a_claim_that_forgets_what_devices_keep_from_query_to_query_is_found():
+def test_claim_that_ignores_memoisation_between_queries_is_found():
     mechanism = ClaimsFreshCoins(cells=1, epsilon_permanent=2.0, epsilon_first=1.99)
     one, two = (examine(mechanism, devices=10_000, queries=queries, sizes=1) for queries in (1, 2))
     assert one["releases_hold"].passed
@@ -100,7 +100,7 @@ def test_a_claim_that_forgets_what_devices_keep_from_query_to_query_is_found():
     assert "claimed 0" in two["releases_hold"].detail
 
 
-def test_a_claim_wrong_for_more_than_three_cells_is_found_at_the_second_size():
+def test_claim_wrong_for_more_than_three_cells_is_found():
     report = examine(ClaimsHalfBeyondThree(**COINS), devices=10_000, queries=1)
     assert report.cells == (3, 10)
     assert report["claims_hold"].detail.startswith("with 10 cells: report_round_1: ε is at least")
@@ -121,7 +121,7 @@ def test_a_class_or_function_is_made_at_both_sizes():
     assert examine(partial(NoPrivacy), cells=12, devices=2_000, queries=1).cells == (12, 3)
 
 
-def test_a_second_size_that_cannot_be_had_is_said():
+def test_unavailable_second_size_is_reported():
     for mechanism, why in (
         (PlainResponse(cells=3), "dataclass"),
         (partial(SamplingPrivacy, sampling=0.3, blank=[0.1, 0.3, 0.05]), "blank"),
@@ -135,9 +135,9 @@ def test_a_second_size_that_cannot_be_had_is_said():
 
 
 @pytest.mark.parametrize("kind", [ValueError, TypeError])
-def test_errors_may_be_worded_in_any_way(kind):
-    class OtherWords(PlainResponse):
-        """Refuses what it should, in words of its own."""
+def test_error_messages_may_have_any_wording(kind):
+    class OtherMessages(PlainResponse):
+        """Refuses what it should, with its own messages."""
 
         def __getattribute__(self, name):
             method = super().__getattribute__(name)
@@ -152,16 +152,16 @@ def test_errors_may_be_worded_in_any_way(kind):
 
             return call
 
-    report = examine(OtherWords(cells=3), quick=True)
+    report = examine(OtherMessages(cells=3), quick=True)
     assert report["bad_inputs"].passed, str(report)
 
 
-def test_at_least_thirty_faults_and_nearly_every_check_is_needed():
+def test_broken_mechanisms_cover_every_check():
     assert len({type(mechanism) for mechanism, _ in BROKEN}) >= 30
     assert {name for _, name in BROKEN} == {"attributes", *CHECKS}
 
 
-def test_a_plain_mechanism_of_a_user_passes_with_what_is_left_out_named():
+def test_minimal_user_mechanism_passes_with_skipped_checks_named():
     report = examine(PlainResponse(cells=3), devices=15_000)
     report.raise_for_failures()
     assert "std_error" in report["attributes"].detail
@@ -170,7 +170,7 @@ def test_a_plain_mechanism_of_a_user_passes_with_what_is_left_out_named():
 
 
 @pytest.mark.parametrize("name", ["cells", "toss", "encode", "claim", "sample_counts"])
-def test_what_is_missing_is_named(name):
+def test_missing_attribute_is_named(name):
     class Hollow(PlainResponse):
         pass
 
@@ -183,7 +183,7 @@ def test_what_is_missing_is_named(name):
     assert {result.status for result in report.results[1:]} == {"skipped"}
 
 
-def test_whatever_a_mechanism_raises_is_reported():
+def test_any_exception_of_a_mechanism_is_reported():
     class Fragile(SamplingPrivacy):
         def toss(self, memory, *, rng):  # noqa: ARG002
             raise ZeroDivisionError("die broke")
@@ -197,7 +197,7 @@ def test_whatever_a_mechanism_raises_is_reported():
     assert "ZeroDivisionError: die broke" in report["reports"].detail
 
 
-def test_what_cannot_be_estimated_is_not_asked_for_estimates():
+def test_non_estimable_mechanism_skips_estimate_checks():
     class NotEstimableError(ValueError):
         pass
 
@@ -212,9 +212,9 @@ def test_what_cannot_be_estimated_is_not_asked_for_estimates():
 
 
 @pytest.mark.slow
-def test_an_estimate_that_is_no_affine_map_is_looked_at_as_a_whole():
+def test_non_affine_estimate_is_checked_as_a_whole():
     class Bent(RandomizedResponse):
-        """Unbiased all the same: what it adds depends on a parity that is as often odd as even."""
+        """Unbiased nevertheless: the added term depends on a parity that is equally often odd and even."""
 
         shove = 0.0
 
@@ -224,7 +224,7 @@ def test_an_estimate_that_is_no_affine_map_is_looked_at_as_a_whole():
             object.__setattr__(estimate, "count", estimate.count + sign * 0.01 + self.shove)
             return estimate
 
-    # With coins this fair, nothing is certain.
+    # With coins this fair, no answer is certain.
     good = examine(Bent(cells=2, first_coin=0.5, second_coin=0.5), quick=True)
     assert "not an affine map" in good["no_bias"].detail
     assert good["no_bias"].passed
@@ -233,7 +233,7 @@ def test_an_estimate_that_is_no_affine_map_is_looked_at_as_a_whole():
     assert not examine(Bent(cells=2, first_coin=0.5, second_coin=0.5), quick=True)["no_bias"].passed
 
 
-def test_the_report():
+def test_conformance_report():
     report = examine(Biased(**SAMPLING), devices=20_000, queries=1, seed=3)
     assert [result.name for result in report.results] == ["attributes", *CHECKS]
     assert "seed 3" in str(report)
@@ -251,13 +251,13 @@ def test_the_report():
         report.seed = 4
 
 
-def test_the_same_seed_gives_the_same_report_and_another_seed_other_figures():
+def test_seed_determines_the_report():
     first, again, other = (examine(GOOD["sampling"], seed=seed, quick=True) for seed in (5, 5, 6))
     assert first == again
     assert first["no_bias"].figures != other["no_bias"].figures
 
 
-def test_all_comparisons_together_spend_no_more_than_the_level():
+def test_comparisons_together_use_at_most_the_level():
     report = examine(GOOD["binary sampling"], level=1e-4, devices=4_000)
     spent = [r.figures["comparisons"] * r.figures["alpha"] for r in report.results if "alpha" in r.figures]
     assert len(spent) == STATISTICAL_CHECKS
@@ -278,7 +278,7 @@ def test_all_comparisons_together_spend_no_more_than_the_level():
         ("level", np.nan),
     ],
 )
-def test_bad_settings_are_named(field, value):
+def test_invalid_settings_are_refused(field, value):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         examine(GOOD["no privacy"], **{field: value})
 
@@ -288,13 +288,13 @@ def test_quick_and_thorough_exclude_each_other():
         examine(GOOD["no privacy"], quick=True, thorough=True)
 
 
-def test_too_many_cells_are_refused_in_words():
+def test_too_many_cells_are_refused_with_a_message():
     report = examine(SamplingPrivacy(cells=17, sampling=0.4))
     assert "check a smaller instance" in report["attributes"].detail
 
 
 def test_all_faults_are_collected():
-    class Several(NarrowCounts, KeepsCount):
+    class Several(NarrowCounts, CountsCalls):
         pass
 
     names = {result.name for result in examine(Several(**SAMPLING), quick=True).failures}

@@ -1,4 +1,4 @@
-"""Intervals for a count: exact coverage by enumeration, and ends that are just right."""
+"""Intervals for a count: exact coverage by enumeration, and exact ends."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from mechanisms.local import ParameterError, QuadraticVariance, SamplingPrivacy,
 
 @pytest.mark.parametrize("probability", [0.02, 0.1, 0.25, 0.45, 0.5, 0.8, 0.99, 1.0])
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
-def test_inverted_binomials_cover_at_every_truth(probability, level):
+def test_inverted_binomial_intervals_cover_at_every_truth(probability, level):
     """P[lower(D) ≤ Y ≤ upper(D)] summed over every D that Bin(Y, π) can give."""
     trials = np.arange(301)
     successes = np.arange(301)
@@ -26,8 +26,8 @@ def test_inverted_binomials_cover_at_every_truth(probability, level):
     probability=st.floats(0.005, 1.0, exclude_max=True),
     level=st.sampled_from([0.5, 0.9, 0.95, 0.9999]),
 )
-def test_ends_are_exact(successes, probability, level):
-    """At each end the tail test does not reject; one further out it does."""
+def test_inverted_binomial_ends_are_exact(successes, probability, level):
+    """At each end the tail test does not reject; one step further out it does."""
     half = (1 - level) / 2
     lower, upper = (int(end) for end in invert_binomial(successes, probability, level))
     slack = 1e-9  # two implementations of the tail agree to about this
@@ -38,7 +38,7 @@ def test_ends_are_exact(successes, probability, level):
     assert successes <= lower <= upper
 
 
-def test_edges():
+def test_inverted_binomial_edge_cases():
     lower, upper = invert_binomial(np.array([[0, 1], [7, 0]]), 1.0)
     assert lower.tolist() == upper.tolist() == [[0, 1], [7, 0]]
     lower, upper = invert_binomial(np.array([0, 0]), 0.45)
@@ -65,7 +65,7 @@ def test_edges():
         (1, 0.5, float("nan"), "level"),
     ],
 )
-def test_bad_values_are_named(successes, probability, level, field):
+def test_invalid_values_are_refused(successes, probability, level, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         invert_binomial(successes, probability, level)
 
@@ -76,9 +76,9 @@ def test_bad_values_are_named(successes, probability, level, field):
     linear=st.floats(0, 10),
     concave=st.floats(0, 1),
 )
-def test_score_intervals_hold_exactly_the_counts_that_are_no_surprise(estimate, constant, linear, concave):
+def test_score_interval_is_the_acceptance_region(estimate, constant, linear, concave):
     limit = 100.0
-    square = -concave * linear / limit  # a variance is not negative anywhere in 0…limit
+    square = -concave * linear / limit  # keeps the variance non-negative in 0…limit
     lower, upper = score_interval(np.array([estimate]), QuadraticVariance(constant, linear, square), limit)
     centre = min(max(estimate, 0.0), limit)
     counts = np.linspace(0, limit, 1001)
@@ -94,13 +94,13 @@ def test_score_interval_of_zero_reaches_above_zero():
     assert lower[0] == 0 < upper[0]
 
 
-def test_a_variance_that_outgrows_the_estimate_bounds_nothing():
+def test_variance_larger_than_the_estimate_gives_no_bound():
     lower, upper = score_interval(np.array([5.0]), QuadraticVariance(0.0, 1.0, 0.5), 80)
     assert (lower[0], upper[0]) == (0, 80)
 
 
-def test_sampling_privacy_covers_at_every_occupancy_and_says_how():
-    """All values D can take, for every Y up to 60, through the mechanism's own estimate."""
+def test_sampling_privacy_intervals_cover_and_state_their_method():
+    """All values of D, for every Y up to 60, through the mechanism's own estimate."""
     devices, mechanism = 60, SamplingPrivacy(cells=1, sampling=0.45)
     difference = np.arange(devices + 1)
     ends = []

@@ -1,4 +1,4 @@
-"""Our exact δ(ε) and composition beside dp-accounting's own randomized response and accountant."""
+"""The exact δ(ε) and composition of this package against dp-accounting's randomized response and accountant."""
 
 import math
 
@@ -15,7 +15,7 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 
 def response(noise, buckets):
-    """The matrix of dp-accounting's randomized response: with `noise` any bucket alike, else the truth."""
+    """The matrix of dp-accounting's randomized response: with `noise` a uniform bucket, otherwise the truth."""
     return np.full((buckets, buckets), noise / buckets) + (1 - noise) * np.eye(buckets)
 
 
@@ -52,18 +52,18 @@ def test_the_claim_of_k_ary_randomized_response(queries):
 
 
 def test_round_two_of_sampling_privacy_is_randomized_response():
-    """Equal blanks, π_0 among them: with π_s the truth, else any of V + 1 symbols alike."""
+    """Equal blanks, π_0 among them: with π_s the truth, otherwise one of V + 1 symbols uniformly."""
     claim = SamplingPrivacy(cells=4, sampling=0.45).claim(Report(2))
     peer = pld.from_randomized_response(0.55, 5, value_discretization_interval=INTERVAL)
     for epsilon in EPSILONS:
         assert claim.delta(epsilon) == pytest.approx(peer.get_delta_for_epsilon(epsilon), abs=2 * INTERVAL)
 
 
-def test_the_accountants_default_takes_one_direction_for_both():
-    """A lopsided pair: `symmetric=True` is the smaller of its two directions, and what we compose the larger."""
+def test_accountant_default_uses_one_direction_for_both():
+    """An asymmetric pair: `symmetric=True` takes the smaller of its directions, this package composes the larger."""
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.3, 0.6])
     p, q = (p, q) if hockey_stick(p, q, epsilon=1.2) < hockey_stick(q, p, epsilon=1.2) else (q, p)
-    masses = [{i: math.log(m) for i, m in enumerate(law)} for law in (q, p)]
+    masses = [{i: math.log(m) for i, m in enumerate(distribution)} for distribution in (q, p)]
     trapped = pld.from_two_probability_mass_functions(*masses, value_discretization_interval=INTERVAL)
     right = pld.from_two_probability_mass_functions(*masses, value_discretization_interval=INTERVAL, symmetric=False)
     larger = max(hockey_stick(p, q, epsilon=1.2), hockey_stick(q, p, epsilon=1.2))
@@ -73,12 +73,12 @@ def test_the_accountants_default_takes_one_direction_for_both():
     assert composed_delta(q, p, queries=1, epsilon=1.2) == pytest.approx(larger, abs=2 * INTERVAL)
 
 
-def test_binary_sampling_composes_as_the_accountant_says():
+def test_binary_sampling_composition_equals_the_accountant():
     mechanism = BinarySamplingPrivacy(cells=1, sampling=0.4, blank_zero=0.2)
     zero, one, sampling = mechanism.faces
     yes, no = np.array([zero, one + sampling]), np.array([zero + sampling, one])
     for a, b in ((yes, no), (no, yes)):
-        masses = [{i: math.log(m) for i, m in enumerate(law)} for law in (b, a)]
+        masses = [{i: math.log(m) for i, m in enumerate(distribution)} for distribution in (b, a)]
         peer = pld.from_two_probability_mass_functions(
             *masses, value_discretization_interval=INTERVAL, symmetric=False
         ).self_compose(3)

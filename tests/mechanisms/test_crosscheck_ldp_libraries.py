@@ -1,6 +1,6 @@
-"""Our reports and estimates beside OpenDP's, pure-ldp's and multi-freq-ldpy's, of the same parameters.
+"""Reports and estimates against OpenDP, pure-ldp and multi-freq-ldpy, with the same parameters.
 
-Reports of either must have one law, by the exact test of the conformance kit; estimates of one tally must be one.
+Reports must have one distribution, by the exact test of the conformance kit; estimates of one tally must be equal.
 """
 
 import importlib
@@ -72,14 +72,14 @@ def our_reports(mechanism, cell, devices=DEVICES):
     return mechanism.encode(mechanism.answer(1, truth, coins))
 
 
-def expect_one_law(ours, theirs):
+def expect_same_distribution(ours, theirs):
     theirs = np.asarray(theirs).astype(np.int64)
     assert ours.shape[1:] == theirs.shape[1:]
     assert same_law(row_keys(ours), row_keys(theirs)) > LEVEL
 
 
-def expect_one_estimate(mechanism, server, support):
-    """The peer's estimate of our tally is ours, `support` picking what it calls a count."""
+def expect_same_estimate(mechanism, server, support):
+    """The peer's estimate of this package's tally is equal, with `support` selecting the peer's counts."""
     rng = np.random.default_rng(7)
     counts = mechanism.sample_counts(np.array([400, 30, 200, 370]), rng=rng)
     server.aggregated_data, server.n = support(counts[0]).astype(float), 1000
@@ -89,29 +89,29 @@ def expect_one_estimate(mechanism, server, support):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("p", [0.6, 0.75, 0.95])
-def test_opendps_randomized_response_of_a_bool(opendp, p):
-    """Warner's form, and the two-coin form with π_1 = 2p − 1, π_2 = 1/2; and their exact ε for a single question."""
+def test_opendp_randomized_response_of_a_bool(opendp, p):
+    """Warner's form, and the two-coin form with π_1 = 2p − 1, π_2 = 1/2; and their exact ε for a single query."""
     peer = opendp.m.make_randomized_response_bool(p)
     for mechanism in (Warner(cells=1, truthful=p), RandomizedResponse(cells=1, first_coin=2 * p - 1, second_coin=0.5)):
         for cell in (0, 1):
             theirs = np.array([peer(bool(cell)) for _ in range(DEVICES)])
-            expect_one_law(our_reports(mechanism, cell)[:, 0, 1], theirs)
+            expect_same_distribution(our_reports(mechanism, cell)[:, 0, 1], theirs)
         assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-9)
 
 
-def test_opendps_randomized_response_of_categories(opendp):
+def test_opendp_randomized_response_of_categories(opendp):
     mechanism = KRandomizedResponse(cells=CELLS, epsilon=EPSILON)
     p = math.exp(EPSILON) / (math.exp(EPSILON) + CELLS)
     peer = opendp.m.make_randomized_response(list(range(CELLS + 1)), p)
     for cell in (0, 2):
         theirs = np.array([peer(cell) for _ in range(DEVICES)])
-        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
+        expect_same_distribution(our_reports(mechanism, cell).argmax(axis=1), theirs)
     assert mechanism.claim(Report(1)).epsilon == pytest.approx(peer.map(1), rel=1e-6)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.7, 3.0])
-def test_opendps_laplace_noise_on_integers(opendp, epsilon):
-    """Noise on counts; and from OpenDP's noise of twice the scale, less its zeros, Laplace noise rounded to a grid."""
+def test_opendp_laplace_noise_on_integers(opendp, epsilon):
+    """Noise on counts; and from OpenDP's noise of twice the scale, without zeros, Laplace noise rounded to a grid."""
     space = opendp.vector_domain(opendp.atom_domain(T=int)), opendp.l1_distance(T=int)
     rng = np.random.default_rng(11)
     peer = opendp.m.make_laplace(*space, scale=1 / epsilon)
@@ -125,27 +125,27 @@ def test_opendps_laplace_noise_on_integers(opendp, epsilon):
     assert same_law(draw_rounded_laplace(1 / epsilon, len(theirs), rng=rng), theirs) > LEVEL
 
 
-def test_pure_ldps_direct_encoding(oracles):
+def test_pure_ldp_direct_encoding(oracles):
     mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), oracles("direct_encoding")
     client = peer.DEClient(EPSILON, CELLS + 1, index_mapper=lambda x: x)
     for cell in (0, 2):
         theirs = np.array([client.privatise(cell) for _ in range(DEVICES)])
-        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
-    expect_one_estimate(mechanism, peer.DEServer(EPSILON, CELLS + 1), lambda counts: counts)
+        expect_same_distribution(our_reports(mechanism, cell).argmax(axis=1), theirs)
+    expect_same_estimate(mechanism, peer.DEServer(EPSILON, CELLS + 1), lambda counts: counts)
 
 
 @pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
-def test_pure_ldps_unary_encodings(oracles, kind, optimised):
+def test_pure_ldp_unary_encodings(oracles, kind, optimised):
     mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), oracles("unary_encoding")
     client = peer.UEClient(EPSILON, CELLS, use_oue=optimised, index_mapper=lambda x: x - 1)
     for cell in (1, 3):
         theirs = np.stack([client.privatise(cell) for _ in range(DEVICES)])
-        expect_one_law(our_reports(mechanism, cell)[:, :, 1], theirs)
-    expect_one_estimate(mechanism, peer.UEServer(EPSILON, CELLS, use_oue=optimised), lambda counts: counts[:, 1])
+        expect_same_distribution(our_reports(mechanism, cell)[:, :, 1], theirs)
+    expect_same_estimate(mechanism, peer.UEServer(EPSILON, CELLS, use_oue=optimised), lambda counts: counts[:, 1])
 
 
-def test_pure_ldps_local_hashing(oracles):
-    """Symbol by symbol: the families of hash functions differ, and with them what three symbols do together."""
+def test_pure_ldp_local_hashing(oracles):
+    """Symbol by symbol: the hash families differ, and so does the joint distribution of three symbols."""
     xxhash = pytest.importorskip("xxhash", reason="xxhash is not installed")
     if int(xxhash.VERSION.split(".")[0]) >= 4:
         pytest.skip("pure-ldp's local hashing needs xxhash below 4")
@@ -153,7 +153,7 @@ def test_pure_ldps_local_hashing(oracles):
     client = peer.LHClient(EPSILON, CELLS + 1, use_olh=True, index_mapper=lambda x: x)
     assert client.g == round(math.exp(EPSILON)) + 1
     buckets = [client.privatise(2) for _ in range(DEVICES)]
-    # What it hashes is the symbol written out, with 32 bits of the seed.
+    # It hashes the symbol's text, with 32 bits of the seed.
     theirs = np.array(
         [
             [bucket == xxhash.xxh32(str(i), seed=seed & 0xFFFFFFFF).intdigest() % client.g for i in range(CELLS + 1)]
@@ -161,29 +161,29 @@ def test_pure_ldps_local_hashing(oracles):
         ]
     )
     ours = our_reports(mechanism, 2)
-    for symbol in range(-CELLS, 0):  # ours may or may not have a place for outside
-        expect_one_law(ours[:, symbol], theirs[:, symbol])
+    for symbol in range(-CELLS, 0):  # this package's estimate may have an entry for outside
+        expect_same_distribution(ours[:, symbol], theirs[:, symbol])
 
 
-def test_multi_freq_ldpys_randomized_response(multi_freq):
-    """Its GRR for one attribute; its longitudinal L-GRR does not have the ε it states, and is no oracle."""
+def test_multi_freq_ldpy_randomized_response(multi_freq):
+    """Its GRR for one attribute; its longitudinal L-GRR does not have the ε it states and is not used."""
     mechanism, peer = KRandomizedResponse(cells=CELLS, epsilon=EPSILON), multi_freq("GRR")
     for cell in (0, 3):
         theirs = np.array([peer.GRR_Client(cell, CELLS + 1, EPSILON) for _ in range(DEVICES)])
-        expect_one_law(our_reports(mechanism, cell).argmax(axis=1), theirs)
+        expect_same_distribution(our_reports(mechanism, cell).argmax(axis=1), theirs)
 
 
 @pytest.mark.parametrize(("kind", "optimised"), [(OptimisedUnary, True), (SymmetricUnary, False)])
-def test_multi_freq_ldpys_unary_encodings(multi_freq, kind, optimised):
+def test_multi_freq_ldpy_unary_encodings(multi_freq, kind, optimised):
     mechanism, peer = kind(cells=CELLS, epsilon=EPSILON), multi_freq("UE")
     for cell in (1, 2):
         theirs = np.stack([peer.UE_Client(cell - 1, CELLS, EPSILON, optimised) for _ in range(DEVICES)])
-        expect_one_law(our_reports(mechanism, cell)[:, :, 1], theirs)
+        expect_same_distribution(our_reports(mechanism, cell)[:, :, 1], theirs)
     counts = mechanism.sample_counts(np.array([0, 330, 300, 370]), rng=np.random.default_rng(8))
     ours = mechanism.estimate(counts, counted=(1000,), asked=(1000,)).count
     reports = np.zeros((1000, CELLS))
     for v in range(CELLS):
         reports[: counts[0, v, 1], v] = 1
-    # Its estimates are normalised; so are these.
+    # Its estimates are normalised, so these are too.
     theirs = peer.UE_Aggregator_MI(reports, EPSILON, optimised)
     np.testing.assert_allclose(theirs, ours.clip(0) / ours.clip(0).sum(), rtol=1e-9)

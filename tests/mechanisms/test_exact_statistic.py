@@ -1,4 +1,4 @@
-"""A statistic without noise: exact of all values, with the sampling error of theory of some."""
+"""A statistic without noise: exact for all values, with the theoretical sampling error for some."""
 
 import math
 from itertools import combinations
@@ -17,7 +17,7 @@ def of(statistic, sample=1.0):
     return ExactStatistic(statistic=statistic, lower=0.0, upper=15.0, sample=sample)
 
 
-def test_of_all_values_it_is_the_statistic_and_uses_no_coin():
+def test_statistic_of_all_values_is_exact_and_uses_no_coin():
     rng = np.random.default_rng(1)
     before = rng.bit_generator.state
     for statistic, value in (("mean", VALUES.mean()), ("median", 4.0)):  # the lower of 4 and 5
@@ -34,7 +34,7 @@ def test_of_all_values_it_is_the_statistic_and_uses_no_coin():
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
 @pytest.mark.parametrize("size", [1, 3, 4, 7])
-def test_the_error_of_a_sample_is_that_over_every_sample_there_is(statistic, size):
+def test_sampling_error_equals_that_over_every_sample(statistic, size):
     release = of(statistic, size / len(VALUES))
     truth = release.truth(VALUES)
     every = [of(statistic).truth(np.array(chosen)) for chosen in combinations(VALUES, size)]
@@ -42,7 +42,7 @@ def test_the_error_of_a_sample_is_that_over_every_sample_there_is(statistic, siz
 
 
 @pytest.mark.parametrize("statistic", ["mean", "median"])
-def test_published_samples_err_as_theory_says_and_their_intervals_cover(statistic):
+def test_published_samples_have_theoretical_error_and_coverage(statistic):
     rng = np.random.default_rng(7)
     values = rng.lognormal(2.0, 0.4, 201).clip(0.0, 15.0)
     release = of(statistic, 0.3)
@@ -55,8 +55,8 @@ def test_published_samples_err_as_theory_says_and_their_intervals_cover(statisti
     assert covered > 0.95 - 4 * math.sqrt(0.05 * 0.95 / draws)
 
 
-def test_the_interval_of_a_sampled_mean_covers_where_few_values_differ():
-    """Ten of two hundred stand: a third of the samples of ten holds none of them."""
+def test_sampled_mean_interval_covers_if_few_values_differ():
+    """Ten of two hundred are 0: most samples of ten contain none of them or one."""
     rng, draws = np.random.default_rng(8), 2000
     values = np.concatenate([np.zeros(10), np.full(190, 13.9)])
     release = of("mean", 0.05)
@@ -65,7 +65,7 @@ def test_the_interval_of_a_sampled_mean_covers_where_few_values_differ():
     assert covered > 0.95 - 4 * math.sqrt(0.05 * 0.95 / draws)
 
 
-def test_one_value_drawn_says_nothing_of_the_others():
+def test_single_sampled_value_has_the_full_interval():
     rng = np.random.default_rng(3)
     for statistic in ("mean", "median"):
         published = of(statistic, 0.01).publish(VALUES, rng=rng)

@@ -1,4 +1,4 @@
-"""Released differences with everyone else known, and what is left of a query when devices drop out."""
+"""Released differences with all others known, and what remains of a query when devices drop out."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def check_rate(hits, theory, comparisons=20):
 
 
 def difference_guess_success(*, crowd, sampling, k=None):
-    """Whether a device is in a cell or outside, at even odds, from the cell's published difference alone."""
+    """Success of guessing whether a device is in a cell or outside, at even odds, from the published difference."""
     crowd = np.atleast_1d(crowd)
     return own_reports_guess_success(
         SamplingPrivacy(cells=1, sampling=sampling),
@@ -41,15 +41,15 @@ def difference_guess_success(*, crowd, sampling, k=None):
 
 
 def merged(n, beta, k):
-    """The laws of a difference with the target and without, differences below k being one output."""
-    laws = [binom.pmf(np.arange(n + 1), m, beta) for m in (n, n - 1)]
+    """The distributions of a difference with and without the target, differences below k being one output."""
+    distributions = [binom.pmf(np.arange(n + 1), m, beta) for m in (n, n - 1)]
     if k is None:
-        return laws
-    return [np.append(law[:k].sum(), law[k:]) for law in laws]
+        return distributions
+    return [np.append(distribution[:k].sum(), distribution[k:]) for distribution in distributions]
 
 
 @given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
-def test_ratio_and_success_by_every_difference(n, beta, k):
+def test_difference_ratio_and_success_equal_enumeration(n, beta, k):
     present, absent = merged(n, beta, k)
     seen = np.arange(n + 1) if k is None else np.append(0, np.arange(min(k, n + 1), n + 1))
     with np.errstate(divide="ignore"):
@@ -62,7 +62,7 @@ def test_ratio_and_success_by_every_difference(n, beta, k):
     assert success == pytest.approx((1 + variation) / 2, rel=1e-9)
 
 
-def test_crowds_side_by_side():
+def test_difference_success_of_several_crowds():
     crowds = np.array([1, 2, 50, 10**6])
     found = difference_guess_success(crowd=crowds, sampling=0.45)
     assert found.shape == (4,)
@@ -70,23 +70,23 @@ def test_crowds_side_by_side():
     assert (np.diff(found) < 0).all()
     assert (difference_guess_success(crowd=crowds, sampling=0.45, k=10)[:2] == 0.5).all()
     ratio = difference_log_ratio(0, crowd=np.array([10**5]), sampling=0.45, k=20)
-    # Suppressed though 45,000 are expected: the tail is geometric, 19/(10⁵ − 20)·(.55/.45).
+    # Suppressed although 45,000 are expected: the tail is geometric, 19/(10⁵ − 20)·(.55/.45).
     assert ratio[0] == pytest.approx(math.log1p(-0.45 * (1 - 19 / 99_981 * 0.55 / 0.45)), rel=1e-3)
 
 
-def test_forged_differences_tell_nothing():
+def test_impossible_differences_are_uninformative():
     assert (difference_log_ratio([-1, 9], crowd=5, sampling=0.3) == 0.0).all()
     np.testing.assert_array_equal(difference_log_ratio([3, 4, 5], crowd=5, sampling=1.0), [0.0, -np.inf, np.inf])
 
 
 @pytest.mark.parametrize("wrong", [{"crowd": 0}, {"crowd": 1.5}, {"sampling": 0.0}, {"k": 1.5}])
-def test_games_that_are_none(wrong):
+def test_invalid_difference_arguments_are_refused(wrong):
     with pytest.raises(ParameterError, match=next(iter(wrong))):
         difference_log_ratio(1, **{"crowd": 3, "sampling": 0.4, **wrong})
 
 
-def test_thresholds_side_by_side():
-    """One threshold a cell; one of 0 or less suppresses nothing."""
+def test_difference_ratio_of_several_thresholds():
+    """One threshold per cell; a threshold of 0 or less suppresses nothing."""
     crowds, thresholds = np.array([5, 5, 9, 9]), np.array([0, 3, -2, 20])
     found = difference_log_ratio([1, 1, 4, 4], crowd=crowds, sampling=0.3, k=thresholds)
     for ratio, difference, crowd, k in zip(found, [1, 1, 4, 4], crowds, thresholds, strict=True):
@@ -116,7 +116,7 @@ def pairs_of(mechanism):
 
 @pytest.mark.parametrize("name", sorted(REFRESHED))
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_dropped_others_by_every_tally(name, seed):
+def test_dropped_others_success_equals_enumeration(name, seed):
     mechanism, prior = REFRESHED[name], uneven_prior(4, seed)
     pairs = pairs_of(mechanism)
     np.testing.assert_allclose(pairs.sum(axis=(0, 1)), 1.0)
@@ -148,8 +148,8 @@ def test_dropped_others_by_every_tally(name, seed):
 
 
 @pytest.mark.parametrize("name", sorted(REFRESHED))
-def test_a_crowd_in_round_one_hides_the_pair(name):
-    """From the linked reports down to round two alone, as the tally of round one grows."""
+def test_crowd_in_round_one_hides_the_pair_of_reports(name):
+    """From the success of linked reports down to that of round two alone, as the tally of round one grows."""
     mechanism, prior = REFRESHED[name], uneven_prior(4, 4)
     found = [dropped_others_success(mechanism, prior, first_round=n) for n in (1, 2, 10, 100, 10**4, 10**6)]
     alone = guess_success(mechanism, (2,), prior)
@@ -158,7 +158,7 @@ def test_a_crowd_in_round_one_hides_the_pair(name):
     assert found[-1] == pytest.approx(alone, abs=2e-3)
 
 
-def test_dropped_target_by_the_mechanism():
+def test_dropped_target_success_equals_simulation():
     """Simulated releases without the target's second report, or with the target and without it."""
     mechanism, rng = REFRESHED["paper"], np.random.default_rng(33)
     others, prior = np.array([2, 0, 5]), uneven_prior(4, 8)
@@ -173,7 +173,7 @@ def test_dropped_target_by_the_mechanism():
     shown = own.argmax(axis=1) + 1
     silent = np.append(prior[0], (1 - mechanism.sampling) * prior[1:]).argmax()
     check_rate(np.where(own.max(axis=1) == 1, shown, silent) == targets, released_twice_success(mechanism, prior))
-    # From one release without the target's second report: targets as often as by the prior, whatever was released.
+    # From one release without the target's second report the guess is the prior's, whatever was released.
     released = two[:, :-1].sum(axis=1)[:, 1:] - one.sum(axis=1)[:, 1:]
     _, group = np.unique(released, axis=0, return_inverse=True)
     sums = np.zeros((group.max() + 1, 4))
@@ -184,7 +184,7 @@ def test_dropped_target_by_the_mechanism():
     assert chi2.sf(statistic, 3 * int(large.sum())) > FAMILY
 
 
-def test_drop_outs_that_are_none():
+def test_invalid_drop_outs_are_refused():
     prior = uneven_prior(4)
     with pytest.raises(ParameterError, match="first_round"):
         dropped_others_success(REFRESHED["paper"], prior, first_round=0)
@@ -198,22 +198,22 @@ def test_drop_outs_that_are_none():
     "mechanism", [SamplingPrivacy(cells=3, sampling=0.37, blank_zero=0.2), SamplingPrivacy(cells=2, sampling=0.6)]
 )
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_own_reports_beside_the_difference_by_every_outcome(mechanism, rounds, n):
-    """Whether the device is in cell 2 or outside, from some of its reports and a cell's difference, enumerated."""
+def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
+    """Whether the device is in cell 2 or outside, from some of its reports and a cell's difference, by enumeration."""
     beta, cell = mechanism.sampling, 2
     pairs = [((blank, blank), mass) for blank, mass in enumerate(mechanism.blanks.tolist())]
     for k in (None, 1, 2, 6, 12):
-        laws = []
+        distributions = []
         for truth in (cell, 0):
-            law = {}
+            distribution = {}
             for (first, second), mass in [((0, truth), beta), *pairs]:
                 for others in range(n):
                     difference = others + (second == cell) - (first == cell)
                     shown = "suppressed" if k is not None and difference < k else difference
                     key = (tuple((first, second)[round_ - 1] for round_ in rounds), shown)
-                    law[key] = law.get(key, 0.0) + mass * binom.pmf(others, n - 1, beta)
-            laws.append(law)
-        inside, outside = laws
+                    distribution[key] = distribution.get(key, 0.0) + mass * binom.pmf(others, n - 1, beta)
+            distributions.append(distribution)
+        inside, outside = distributions
         expected = sum(max(inside.get(key, 0.0), outside.get(key, 0.0)) for key in inside.keys() | outside.keys()) / 2
         least = None if k is None else np.array([k])
         given = {"cell": np.array([cell]), "crowd": np.array([n]), "rounds": rounds}
@@ -221,7 +221,7 @@ def test_own_reports_beside_the_difference_by_every_outcome(mechanism, rounds, n
         assert found[0] == pytest.approx(expected, abs=1e-12)
         unpublished = own_reports_guess_success(mechanism, **given, published=False)
         assert 0.5 <= unpublished[0] <= found[0] + 1e-12
-        # The guess by the ratio reaches it.
+        # The guess by the likelihood ratio attains it.
         hits = 0.0
         for (read, shown), mass in inside.items():
             first, second = (np.array([read[rounds.index(r)]]) if r in rounds else None for r in (1, 2))

@@ -1,4 +1,4 @@
-"""Likelihoods against the devices themselves: senders of a report are where its posterior says, as often as it says."""
+"""Likelihoods against simulated devices: the posterior of a report is calibrated."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ VIEWS = [(name, rounds) for name in sorted(SMALL) for rounds in views_of(SMALL[n
 
 
 def check_calibrated(keys, truth, after):
-    """Among devices that sent one and the same thing, truths come as often as their posterior says: chi-square."""
+    """Among devices with one and the same report, truths have the frequencies of their posterior: chi-square."""
     _, group = np.unique(keys, axis=0, return_inverse=True)
     group = group.reshape(-1)
     assert not (after[np.arange(len(truth)), truth] == 0.0).any(), "a truth called impossible happened"
@@ -64,7 +64,7 @@ def check_calibrated(keys, truth, after):
 
 
 def even_enough(mechanism):
-    """No truth like another, and none so rare that its devices show nothing."""
+    """All prior probabilities differ, and none is too small for the test."""
     truths = mechanism.cells + 1
     return (uneven_prior(truths) + 1.0 / truths) / 2
 
@@ -79,7 +79,7 @@ def test_posterior_is_calibrated(name, rounds):
     assert logs.shape == (DEVICES, mechanism.cells + 1)
     after = posterior(logs, prior)
     if isinstance(mechanism, DistributedLaplace):
-        keys = np.clip(mechanism.encode(reports[0]), -2, 3)  # what is beyond has few devices
+        keys = np.clip(mechanism.encode(reports[0]), -2, 3)  # larger cases have few devices
         keys = np.hstack([keys, np.round(after, 9)])
     else:
         keys = np.hstack([mechanism.encode(report).reshape(DEVICES, -1) for report in reports])
@@ -98,8 +98,8 @@ def test_repeated_posterior_is_calibrated(name, queries):
     check_calibrated(np.round(after, 9), truth, after)
 
 
-def test_kept_bits_are_not_fresh_ones():
-    """Taking memoised reports for fresh ones is overconfident, and the test of calibration sees it."""
+def test_memoised_bits_are_not_treated_as_fresh():
+    """Treating memoised reports as fresh is overconfident, and the calibration test detects it."""
     mechanism, rng = LongitudinalUnary(cells=3, epsilon_permanent=2.0, epsilon_first=1.5), np.random.default_rng(9)
     truth = rng.integers(4, size=DEVICES, dtype=np.int32)
     asked = answers_of(mechanism, truth, (1,), rng=rng, queries=8)
@@ -110,19 +110,19 @@ def test_kept_bits_are_not_fresh_ones():
 
 @pytest.mark.parametrize("refresh", ["0", "3/10", "1"])
 @pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
-def test_sampling_privacy_is_its_table(refresh, rounds):
+def test_sampling_privacy_likelihood_equals_its_table(refresh, rounds):
     blank = ["1/10", "1/5", "1/20"]
     protocol = sampling_privacy(cells=3, sampling="2/5", blank=blank, refresh=refresh)
     mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.2, 0.05], refresh=eval_fraction(refresh))
     matrix = protocol_matrix(protocol, rounds)
-    laws = [protocol.law(kind) for kind in protocol.kinds]
-    seen = list(dict.fromkeys(tuple(a[r - 1] for r in rounds) for law in laws for a in law))
+    distributions = [protocol.law(kind) for kind in protocol.kinds]
+    seen = list(dict.fromkeys(tuple(a[r - 1] for r in rounds) for distribution in distributions for a in distribution))
     reports = [np.array([int(answers[i]) for answers in seen], dtype=np.int32) for i in range(len(rounds))]
     found = np.exp(log_likelihood(mechanism, reports, rounds))
     np.testing.assert_allclose(found / found.sum(axis=1, keepdims=True), (matrix / matrix.sum(axis=0)).T, atol=1e-12)
 
 
-def check_is_law(mechanism, reports, matrix, rounds=None):
+def check_likelihood(mechanism, reports, matrix, rounds=None):
     """Up to a constant a row, the logarithms of a (truths, outputs) matrix."""
     with np.errstate(divide="ignore"):
         found, wanted = log_likelihood(mechanism, reports, rounds), np.log(matrix.T)
@@ -138,40 +138,40 @@ def check_is_law(mechanism, reports, matrix, rounds=None):
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.2, 6.0])
-def test_laws_of_values_and_sets(epsilon):
-    """Each mechanism's law as its paper has it, written out for every output."""
+def test_likelihoods_of_values_and_sets(epsilon):
+    """The distribution of each mechanism as in its paper, for every output."""
     weight = np.exp(epsilon)
     symbols = np.arange(5)
     k_ary = KRandomizedResponse(cells=4, epsilon=epsilon)
-    check_is_law(k_ary, [symbols.astype(np.int32)], (1 + (weight - 1) * np.eye(5)) / (weight + 4))
+    check_likelihood(k_ary, [symbols.astype(np.int32)], (1 + (weight - 1) * np.eye(5)) / (weight + 4))
     hadamard = HadamardResponse(cells=4, epsilon=epsilon)
     outputs = np.arange(hadamard.outputs)
     signs = np.array([[(-1) ** ((t + 1) & int(y)).bit_count() for y in outputs] for t in symbols])
-    check_is_law(hadamard, [outputs.astype(np.int32)], np.where(signs > 0, weight, 1.0))
+    check_likelihood(hadamard, [outputs.astype(np.int32)], np.where(signs > 0, weight, 1.0))
     for size in range(1, 5):
         subsets = np.array([s for s in itertools.product((0, 1), repeat=5) if sum(s) == size])
         subset = SubsetSelection(cells=4, epsilon=epsilon, size=size)
-        check_is_law(subset, [BitReports.from_dense(subsets)], np.where(subsets.T == 1, weight, 1.0))
+        check_likelihood(subset, [BitReports.from_dense(subsets)], np.where(subsets.T == 1, weight, 1.0))
     hashing = LocalHashing(cells=4, epsilon=epsilon, buckets=3)
     seeds = np.repeat(np.random.default_rng(1).integers(2**63, size=(20, 2), dtype=np.uint64), 3, axis=0)
     reports = HashedReports(seeds, np.tile(np.arange(3, dtype=np.int32), 20))
     # (ax + b mod 2⁶⁴)/2³², then ·3/2³²: the bucket, in Python's integers.
     buckets = np.array([[((int(a) * x + int(b)) % 2**64 >> 32) * 3 >> 32 for a, b in seeds] for x in range(5)])
-    check_is_law(hashing, [reports], np.where(buckets == reports.values, weight, 1.0))
+    check_likelihood(hashing, [reports], np.where(buckets == reports.values, weight, 1.0))
 
 
 @pytest.mark.parametrize(
     "name", ["SUE, 3 cells", "OUE, 3 cells", "THE, 3 cells", "L-OSUE", "L-SUE", "randomized response"]
 )
-def test_laws_of_bits(name):
+def test_likelihoods_of_bits(name):
     mechanism = SMALL[name]
     rows = np.arange(8)[:, np.newaxis] >> np.arange(3) & 1
-    check_is_law(mechanism, [BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3))
+    check_likelihood(mechanism, [BitReports.from_dense(rows)], unary_matrix(mechanism.true_yes, mechanism.false_yes, 3))
 
 
 @pytest.mark.parametrize("name", sorted(name for name, m in SMALL.items() if hasattr(m, "binary_query")))
-def test_laws_of_questions(name):
-    """Every answer about every cell in every round, its probability a product over cells."""
+def test_likelihoods_of_binary_queries(name):
+    """Every answer about every cell in every round; its probability is a product over cells."""
     mechanism = SMALL[name]
     binary_query, cells = mechanism.binary_query, mechanism.cells
     every = list(itertools.product(range(len(binary_query.answers)), repeat=cells))
@@ -192,9 +192,9 @@ def test_laws_of_questions(name):
         np.add.at(merged.T, group.reshape(-1), matrix.T)
         shaped = unique.reshape(len(unique), cells, len(rounds))
         reports = [AnswerReports.from_dense(shaped[:, :, i], len(binary_query.outputs)) for i in range(len(rounds))]
-        # Answers that come once in 10¹⁵ by rounding alone are not asked about.
+        # Answers with probability below 10⁻¹⁵, possible only by rounding, are omitted.
         kept = merged.max(axis=0) > 1e-15
-        check_is_law(mechanism, [report[kept] for report in reports], merged[:, kept], rounds)
+        check_likelihood(mechanism, [report[kept] for report in reports], merged[:, kept], rounds)
 
 
 def eval_fraction(text):
@@ -203,8 +203,8 @@ def eval_fraction(text):
 
 
 @pytest.mark.parametrize("name", sorted(SMALL))
-def test_encodings_say_what_reports_say(name):
-    """What shares add up to, in either word type, is as good as the reports."""
+def test_encodings_have_the_likelihood_of_reports(name):
+    """The sum of the shares, in either word type, is equivalent to the reports."""
     mechanism, rng = SMALL[name], np.random.default_rng(3)
     truth = rng.integers(mechanism.cells + 1, size=200, dtype=np.int32)
     rounds = tuple(range(1, mechanism.rounds + 1))
@@ -228,7 +228,7 @@ def test_partial_sums_of_shares_leave_the_prior(name):
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
-def test_batches_are_seamless(name, monkeypatch):
+def test_likelihood_does_not_depend_on_batch_size(name, monkeypatch):
     mechanism, rng = ALL[name], np.random.default_rng(5)
     truth = rng.integers(mechanism.cells + 1, size=40, dtype=np.int32)
     (reports,) = answers_of(mechanism, truth, range(1, mechanism.rounds + 1), rng=rng)
@@ -251,7 +251,7 @@ def test_rounds_may_come_in_any_order():
         )
 
 
-def test_impossible_reports_tell_nothing():
+def test_impossible_reports_leave_the_prior():
     mechanism = SamplingPrivacy(cells=3, sampling=0.4)
     forged = [np.array([2], dtype=np.int32), np.array([3], dtype=np.int32)]
     logs = log_likelihood(mechanism, forged)
@@ -261,7 +261,7 @@ def test_impossible_reports_tell_nothing():
     assert sampled_posterior(mechanism, forged, prior)[0] == mechanism.sampling
 
 
-def test_round_one_says_exactly_nothing():
+def test_round_one_is_exactly_uninformative():
     rng, truth = np.random.default_rng(1), np.arange(4, dtype=np.int32)
     for mechanism in (
         SamplingPrivacy(cells=3, sampling=0.45),
@@ -273,20 +273,20 @@ def test_round_one_says_exactly_nothing():
 
 
 class Plain:
-    """A mechanism nobody knows."""
+    """A mechanism without a known likelihood."""
 
     cells, rounds = 2, 1
 
 
 class Own(OptimisedUnary):
-    """A mechanism that knows better than what it is derived from."""
+    """A mechanism that overrides the likelihood of its base class."""
 
     def log_likelihood(self, reports, rounds):
         assert rounds == (1,)
         return np.tile([0.0, 1.0, 2.0], (len(reports[0]), 1))
 
 
-def test_plug_ins():
+def test_plug_in_likelihoods():
     with pytest.raises(NoLikelihoodError, match="Plain") as caught:
         log_likelihood(Plain(), [np.zeros(1, dtype=np.int32)])
     assert isinstance(caught.value, NotImplementedError)
@@ -297,9 +297,9 @@ def test_plug_ins():
         report_law(Plain(), (1,))
 
 
-def test_a_plug_in_that_returns_nonsense_is_named():
+def test_invalid_plug_in_likelihood_is_refused():
     class Wrong(Own):
-        def log_likelihood(self, reports, rounds):  # noqa: ARG002 - as a mechanism has it
+        def log_likelihood(self, reports, rounds):  # noqa: ARG002 - the signature of a mechanism
             return np.full((len(reports[0]), 3), np.nan)
 
     wrong = Wrong(cells=2, epsilon=1.0)
@@ -309,13 +309,13 @@ def test_a_plug_in_that_returns_nonsense_is_named():
 
 
 @pytest.mark.parametrize(("rounds", "count"), [((), 0), ((1, 1), 2), ((3,), 1), ((0,), 1), ((1, 2), 1), ((1.5,), 1)])
-def test_rounds_that_do_not_fit(rounds, count):
+def test_invalid_rounds_are_refused(rounds, count):
     mechanism = SamplingPrivacy(cells=3, sampling=0.4)
     with pytest.raises(ParameterError):
         log_likelihood(mechanism, [np.zeros(2, dtype=np.int32)] * count, rounds)
 
 
-def test_reports_that_do_not_fit():
+def test_invalid_reports_are_refused():
     mechanism = SamplingPrivacy(cells=3, sampling=0.4)
     zeros = np.zeros(2, dtype=np.int32)
     for reports in ([zeros, zeros[:1]], [zeros, zeros + 4], [zeros, np.zeros((2, 3), dtype=np.int64)], zeros):
@@ -328,7 +328,7 @@ def test_reports_that_do_not_fit():
             posterior(logs, np.full(3, 1 / 3))
 
 
-def test_ties_are_broken_evenly():
+def test_ties_are_broken_uniformly():
     rows = np.tile([0.25, 0.375, 0.0, 0.375], (4_000, 1))
     assert (best_guess(rows) == 1).all()
     guesses = best_guess(rows, rng=np.random.default_rng(4))
@@ -348,7 +348,7 @@ def test_no_devices():
 
 @pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh"])
 @pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
-def test_who_was_sampled_is_calibrated(name, rounds):
+def test_sampled_posterior_is_calibrated(name, rounds):
     mechanism, rng = SMALL[name], np.random.default_rng(11)
     prior = uneven_prior(mechanism.cells + 1)
     truth = rng.choice(len(prior), size=DEVICES, p=prior).astype(np.int32)
@@ -360,8 +360,8 @@ def test_who_was_sampled_is_calibrated(name, rounds):
     check_calibrated(keys, hidden, np.stack([1 - chance, chance], axis=1))
 
 
-def test_laplace_ratio_far_out():
-    """Entries beyond the table, as a forger may send, still have a finite ratio that goes on smoothly."""
+def test_laplace_ratio_of_extreme_entries():
+    """Entries beyond the table, as in forged reports, have a finite ratio that continues smoothly."""
     mechanism = DistributedLaplace(cells=1, epsilon=0.01, devices=50)
     entries = np.array([[4_090], [4_096], [4_097], [10_000], [10**12], [-(10**12)]])
     ratio = log_likelihood(mechanism, [entries])[:, 1]
@@ -372,7 +372,7 @@ def test_laplace_ratio_far_out():
     np.testing.assert_allclose(ratio[5], -0.01, rtol=1e-9)
 
 
-def test_hadamard_sets_are_those_of_the_device():
+def test_hadamard_sets_contain_the_truth():
     mechanism = HadamardResponse(cells=20, epsilon=50.0)
     truth = np.repeat(np.arange(21, dtype=np.int32), 50)
     (reports,) = answers_of(mechanism, truth, (1,), rng=np.random.default_rng(6))

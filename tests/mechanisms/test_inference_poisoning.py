@@ -1,4 +1,4 @@
-"""Forged reports against every report there is, and against the sums that devices and forgers make together."""
+"""Forged reports against every valid report, and against sums of honest and forged reports."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ FORGED = {name: m for name, m in ALL.items() if not isinstance(m, DistributedLap
 
 
 def forged_contribution(mechanism, cell):
-    """What one device adds with the best well-formed reports."""
+    """The contribution of one device with the best well-formed reports."""
     reports = forged_reports(mechanism, cell)
     return contribution(mechanism, np.stack([mechanism.encode(report)[0] for report in reports]), cell)
 
@@ -52,13 +52,13 @@ def every_report(mechanism):
 
 
 @pytest.mark.parametrize("name", sorted(set(SMALL) & set(FORGED)))
-def test_no_report_moves_a_cell_further(name):
+def test_no_valid_report_moves_a_cell_further(name):
     mechanism = SMALL[name]
     cell = mechanism.cells
     encoded = np.unique(mechanism.encode(every_report(mechanism)), axis=0)
     zero = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
     base = contribution(mechanism, zero, cell)
-    # Affine, so each round's best stands for itself.
+    # The estimate is affine, so each round's maximum is independent of the other.
     total = base
     for r in range(mechanism.rounds):
         moves = []
@@ -71,8 +71,8 @@ def test_no_report_moves_a_cell_further(name):
 
 
 @pytest.mark.parametrize("name", sorted(FORGED))
-def test_sums_with_forgers_move_as_said(name):
-    """The estimate from honest and forged reports together, less that from honest ones alone in their place."""
+def test_forged_reports_move_sums_as_predicted(name):
+    """The estimate from honest and forged reports together, minus that from honest ones alone."""
     mechanism, rng = FORGED[name], np.random.default_rng(2)
     cell, forgers = mechanism.cells, 7
     truth = rng.integers(mechanism.cells + 1, size=300, dtype=np.int32)
@@ -98,8 +98,8 @@ def test_sums_with_forgers_move_as_said(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(SMALL) & set(FORGED)))
-def test_an_honest_device_adds_one_or_nothing_on_average(name):
-    """What inflation is counted from: unbiased, so 1 in the cell and 0 elsewhere, within six standard errors."""
+def test_honest_device_adds_one_or_zero_on_average(name):
+    """The baseline of inflation: unbiased, so 1 in the cell and 0 elsewhere, within six standard errors."""
     mechanism, rng = SMALL[name], np.random.default_rng(3)
     rounds = range(1, mechanism.rounds + 1)
     for truth, mean in ((1, 1.0), (0, 0.0)):
@@ -114,7 +114,7 @@ def test_an_honest_device_adds_one_or_nothing_on_average(name):
         assert abs(total.count[0] - n * mean) <= 6 * error + 1e-6
 
 
-def test_closed_forms():
+def test_forged_contributions_in_closed_form():
     assert forged_contribution(SamplingPrivacy(cells=5, sampling=0.45), 2) == pytest.approx(1 / 0.45)
     assert forged_contribution(BinarySamplingPrivacy(cells=5, sampling=0.3), 2) == pytest.approx(1 / 0.3)
     for mechanism in (
@@ -151,7 +151,7 @@ def test_no_crafted_encoding_moves_a_cell_further():
         assert found == pytest.approx(best)
 
 
-def test_what_cannot_be_forged():
+def test_non_forgeable_mechanisms_are_refused():
     mechanism = SamplingPrivacy(cells=3, sampling=0.4)
     with pytest.raises(NoLikelihoodError, match="DistributedLaplace"):
         forged_reports(DistributedLaplace(cells=2, epsilon=1.0, devices=5), 1)

@@ -1,4 +1,4 @@
-"""How often the best guess is right: formulas against every outcome listed, and against devices that answer."""
+"""Success of the best guess: formulas against enumeration, and against simulated devices."""
 
 import itertools
 import math
@@ -56,8 +56,8 @@ def priors(size):
 
 
 @pytest.mark.parametrize(("name", "rounds", "queries"), VIEWS)
-def test_theory_is_what_devices_do(name, rounds, queries):
-    """Exact success, or the simulated one, within what chance allows of devices' posteriors; never below the prior."""
+def test_success_theory_equals_simulation(name, rounds, queries):
+    """Exact success, or a posterior mean, within the sampling error of simulated devices; never below the prior."""
     mechanism = ALL[name]
     prior = uneven_prior(mechanism.cells + 1, 3)
     theory = guess_success(mechanism, rounds, prior, queries)
@@ -75,8 +75,8 @@ def test_theory_is_what_devices_do(name, rounds, queries):
 
 
 @pytest.mark.parametrize("name", ["sampling", "k-ary, 3 cells", "OUE, 3 cells", "subset, 3 cells", "Hadamard, 3 cells"])
-def test_hits_are_within_clopper_pearson(name):
-    """Not the posterior, but whether the guess was right."""
+def test_number_of_hits_is_within_clopper_pearson(name):
+    """Counts correct guesses instead of posterior probabilities."""
     mechanism, rng = SMALL[name], np.random.default_rng(5)
     prior = uneven_prior(mechanism.cells + 1, 4)
     truth = rng.choice(len(prior), size=50_000, p=prior).astype(np.int32)
@@ -89,7 +89,7 @@ def test_hits_are_within_clopper_pearson(name):
 
 
 @given(prior=priors(4), refresh=st.sampled_from(["0", "3/10", "1"]), rounds=st.sampled_from([(1,), (2,), (1, 2)]))
-def test_sampling_privacy_by_its_table(prior, refresh, rounds):
+def test_sampling_privacy_success_equals_its_table(prior, refresh, rounds):
     shares = {"0": 0.0, "3/10": 0.3, "1": 1.0}
     protocol = sampling_privacy(cells=3, sampling="2/5", blank=["1/10", 0, "1/20"], refresh=refresh)
     mechanism = SamplingPrivacy(cells=3, sampling=0.4, blank=[0.1, 0.0, 0.05], refresh=shares[refresh])
@@ -101,7 +101,7 @@ def test_sampling_privacy_by_its_table(prior, refresh, rounds):
 
 
 @given(prior=priors(5))
-def test_linked_is_the_published_formula(prior):
+def test_linked_success_equals_the_published_formula(prior):
     mechanism = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.07)
     found = guess_success(mechanism, (1, 2), prior)
     assert found == pytest.approx(linked_guess_success(sampling=0.45, blank_zero=0.07, prior=prior), rel=1e-12)
@@ -116,7 +116,7 @@ def test_linked_is_the_published_formula(prior):
 
 
 @given(prior=priors(2), rounds=st.sampled_from([(1,), (2,), (1, 2)]), queries=st.integers(1, 3))
-def test_one_question_by_its_table(prior, rounds, queries):
+def test_binary_sampling_success_equals_its_table(prior, rounds, queries):
     protocol = binary_sampling_privacy(sampling="3/10", blank_zero="3/5")
     mechanism = BinarySamplingPrivacy(cells=1, sampling=0.3, blank_zero=0.6)
     expected = brute_force(protocol_matrix(protocol, rounds), prior, queries)
@@ -124,7 +124,7 @@ def test_one_question_by_its_table(prior, rounds, queries):
 
 
 @given(prior=priors(2), queries=st.integers(1, 4))
-def test_toy_by_its_table(prior, queries):
+def test_sampled_response_success_equals_its_table(prior, queries):
     protocol = toy_two(sampling="3/5", first_coin="7/10", second_coin="2/5")
     mechanism = SampledResponse(cells=1, sampling=0.6, first_coin=0.7, second_coin=0.4)
     expected = brute_force(protocol_matrix(protocol), prior, queries)
@@ -132,7 +132,7 @@ def test_toy_by_its_table(prior, queries):
 
 
 @given(prior=priors(4), epsilon=st.floats(0.01, 8), queries=st.integers(1, 3))
-def test_unary_by_every_row_of_bits(prior, epsilon, queries):
+def test_unary_success_equals_enumeration_of_bits(prior, epsilon, queries):
     mechanism = OptimisedUnary(cells=3, epsilon=epsilon)
     matrix = unary_matrix(mechanism.true_yes, mechanism.false_yes, 3)
     found = guess_success(mechanism, None, prior, queries)
@@ -141,8 +141,8 @@ def test_unary_by_every_row_of_bits(prior, epsilon, queries):
 
 @given(prior=priors(3), queries=st.integers(1, 4), kind=st.sampled_from(["optimised", "symmetric"]))
 @settings(max_examples=40)
-def test_memoised_bits_by_every_history(prior, queries, kind):
-    """Permanent bits listed, and given each every history of flips."""
+def test_memoised_success_equals_enumeration_of_histories(prior, queries, kind):
+    """Permanent bits enumerated, and for each every history of flips."""
     mechanism = LongitudinalUnary(cells=2, epsilon_permanent=2.0, epsilon_first=1.0, permanent=kind)
     flip = mechanism.flip
     histories = list(itertools.product((0, 1), repeat=queries))
@@ -159,7 +159,7 @@ def test_memoised_bits_by_every_history(prior, queries, kind):
 
 
 @given(prior=priors(6), size=st.integers(1, 5), epsilon=st.floats(0.01, 10))
-def test_subset_selection_by_every_subset(prior, size, epsilon):
+def test_subset_selection_success_equals_enumeration(prior, size, epsilon):
     mechanism = SubsetSelection(cells=5, epsilon=epsilon, size=size)
     subsets = list(itertools.combinations(range(6), size))
     p = mechanism.true_yes
@@ -170,7 +170,7 @@ def test_subset_selection_by_every_subset(prior, size, epsilon):
 
 
 @given(prior=priors(10), epsilon=st.floats(0.01, 10))
-def test_hadamard_by_every_output(prior, epsilon):
+def test_hadamard_success_equals_enumeration(prior, epsilon):
     mechanism = HadamardResponse(cells=9, epsilon=epsilon)
     k, p = mechanism.outputs, mechanism.true_yes
     matrix = np.array([[2 / k * (1 - p if ((t + 1) & y).bit_count() % 2 else p) for y in range(k)] for t in range(10)])
@@ -178,7 +178,7 @@ def test_hadamard_by_every_output(prior, epsilon):
 
 
 @given(prior=priors(4), epsilon=st.floats(0.01, 10), queries=st.integers(1, 4))
-def test_k_ary_by_every_symbol(prior, epsilon, queries):
+def test_k_ary_success_equals_enumeration(prior, epsilon, queries):
     mechanism = KRandomizedResponse(cells=3, epsilon=epsilon)
     matrix = np.full((4, 4), mechanism.false_yes) + np.eye(4) * (mechanism.true_yes - mechanism.false_yes)
     found = guess_success(mechanism, None, prior, queries)
@@ -186,8 +186,8 @@ def test_k_ary_by_every_symbol(prior, epsilon, queries):
 
 
 @given(prior=priors(2), epsilon=st.floats(0.05, 10), buckets=st.integers(2, 50))
-def test_local_hashing_with_one_cell(prior, epsilon, buckets):
-    """Two symbols' buckets are independent: both alike with 1/g, else a pair of symbols among g."""
+def test_local_hashing_success_with_one_cell(prior, epsilon, buckets):
+    """Two symbols' buckets are independent: equal with 1/g, otherwise a pair of different buckets among g."""
     mechanism = LocalHashing(cells=1, epsilon=epsilon, buckets=buckets)
     p, q = math.exp(epsilon) / (math.exp(epsilon) + buckets - 1), 1 / (math.exp(epsilon) + buckets - 1)
     apart = np.full((2, buckets), q)
@@ -200,16 +200,16 @@ def test_local_hashing_with_one_cell(prior, epsilon, buckets):
 
 @given(prior=priors(3), epsilon=st.floats(0.5, 4))
 @settings(max_examples=30)
-def test_laplace_vectors_by_their_law(prior, epsilon):
-    """The law of a share from its two negative binomials."""
+def test_laplace_success_equals_its_distribution(prior, epsilon):
+    """The distribution of a share from its two negative binomials."""
     from scipy.stats import nbinom  # noqa: PLC0415 - half a second, for this test only
 
     mechanism = DistributedLaplace(cells=2, epsilon=epsilon, devices=7)
     reach = math.ceil(45 * 2 / epsilon)
     one_sided = nbinom.pmf(np.arange(4 * reach), 1 / 7, -math.expm1(-epsilon / 2))
-    law = {k: float(one_sided[: -abs(k) or None] @ one_sided[abs(k) :]) for k in range(-reach - 1, reach + 2)}
-    f = np.array([law[x] for x in range(-reach, reach + 1)])
-    shifted = np.array([law[x - 1] for x in range(-reach, reach + 1)])
+    distribution = {k: float(one_sided[: -abs(k) or None] @ one_sided[abs(k) :]) for k in range(-reach - 1, reach + 2)}
+    f = np.array([distribution[x] for x in range(-reach, reach + 1)])
+    shifted = np.array([distribution[x - 1] for x in range(-reach, reach + 1)])
     matrix = np.array([np.outer(f, f).ravel(), np.outer(shifted, f).ravel(), np.outer(f, shifted).ravel()])
     assert guess_success(mechanism, None, prior) == pytest.approx(brute_force(matrix, prior), rel=1e-10)
 
@@ -222,7 +222,7 @@ def test_round_one_gains_exactly_nothing():
             assert guess_success(mechanism, (1,), prior, 50) == prior.max()
 
 
-def test_more_queries_and_more_rounds_never_tell_less():
+def test_success_does_not_fall_with_more_queries_or_rounds():
     for name in ("sampling", "refresh", "k-ary, 3 cells", "OUE, 3 cells", "L-OSUE", "anonymized, best", "deniable"):
         mechanism = SMALL[name]
         prior = uneven_prior(mechanism.cells + 1)
@@ -232,7 +232,7 @@ def test_more_queries_and_more_rounds_never_tell_less():
         assert guess_success(mechanism, whole[:1], prior) <= found[0] + 1e-12
 
 
-def test_memoising_bounds_what_asking_again_tells():
+def test_memoisation_bounds_the_success_of_repeated_queries():
     mechanism = LongitudinalUnary(cells=20, epsilon_permanent=2.0, epsilon_first=1.0)
     prior = np.full(21, 1 / 21)
     kept = [guess_success(mechanism, None, prior, t) for t in (1, 10, 200)]
@@ -241,12 +241,12 @@ def test_memoising_bounds_what_asking_again_tells():
     assert kept[0] == fresh[0]
     assert fresh[1] > kept[1]
     assert fresh[2] > 0.99
-    # Any number of queries tell less than the permanent bits, and many nearly as much.
+    # Any number of queries reveals less than the permanent bits, and many queries nearly as much.
     assert kept[1] < kept[2] < known < kept[2] + 1e-6
 
 
-def test_many_cells_many_queries():
-    """V = 10⁴: closed forms stay closed; T = 100 linked queries show nearly everyone."""
+def test_success_with_many_cells_and_queries():
+    """V = 10⁴: closed forms apply; T = 100 linked queries locate nearly every device."""
     prior = uneven_prior(10_001)
     mechanism = SamplingPrivacy(cells=10_000, sampling=0.45)
     assert guess_success(mechanism, None, prior) == pytest.approx(
@@ -259,7 +259,7 @@ def test_many_cells_many_queries():
     assert guess_success(small, None, np.full(51, 1 / 51), 100) > 1.0 - 1e-9
 
 
-def test_certainty_and_ignorance():
+def test_success_of_certain_and_uninformative_reports():
     prior = uneven_prior(4)
     assert guess_success(NoPrivacy(cells=3), None, prior) == pytest.approx(1.0)
     assert guess_success(SamplingPrivacy(cells=3, sampling=1.0), (2,), prior) == pytest.approx(1.0)
@@ -272,7 +272,7 @@ def test_certainty_and_ignorance():
 
 @pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
 @pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh, unequal blanks"])
-def test_guessing_who_was_sampled(name, rounds):
+def test_success_of_guessing_sampled_devices(name, rounds):
     mechanism, rng = SMALL[name], np.random.default_rng(12)
     prior = uneven_prior(4)
     truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
@@ -283,7 +283,7 @@ def test_guessing_who_was_sampled(name, rounds):
     assert low < sampled_guess_success(mechanism, rounds, prior) < high
 
 
-def test_what_cannot_be_asked():
+def test_unsupported_success_queries_are_refused():
     prior = uneven_prior(4)
     with pytest.raises(NoLikelihoodError, match="OptimisedUnary"):
         sampled_posterior(OptimisedUnary(cells=3, epsilon=1.0), [np.zeros(1, dtype=np.int32)], prior)

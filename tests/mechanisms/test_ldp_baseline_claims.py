@@ -1,4 +1,4 @@
-"""The baselines' claims against brute force: every closed form beside the whole matrix of reports it stands for."""
+"""The baselines' claims against brute force: every closed form against the whole matrix of reports."""
 
 import itertools
 import math
@@ -76,7 +76,7 @@ def hashed_pair_matrix(buckets, epsilon):
 
 
 @given(cells=st.integers(1, 4), epsilon=budgets)
-def test_one_report_of_each_baseline_against_brute_force(cells, epsilon):
+def test_one_report_claims_equal_brute_force(cells, epsilon):
     symbols = cells + 1
     check_claim(KRandomizedResponse(cells=cells, epsilon=epsilon).claim(Report(1)), k_ary_matrix(symbols, epsilon))
     baseline = SubsetSelection(cells=cells, epsilon=epsilon)
@@ -88,7 +88,7 @@ def test_one_report_of_each_baseline_against_brute_force(cells, epsilon):
 
 
 @given(epsilon=st.floats(0.05, 4.0), buckets=st.integers(2, 9))
-def test_hashed_reports_against_brute_force(epsilon, buckets):
+def test_hashed_report_claims_equal_brute_force(epsilon, buckets):
     baseline = LocalHashing(cells=3, epsilon=epsilon, buckets=buckets)
     matrix = hashed_pair_matrix(buckets, epsilon)
     check_claim(baseline.claim(Report(1)), matrix)
@@ -101,8 +101,8 @@ def test_hashed_reports_against_brute_force(epsilon, buckets):
 
 @pytest.mark.parametrize("kind", [SymmetricUnary, OptimisedUnary, ThresholdHistogram])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_a_bit_encoding_states_both_moves(kind, epsilon):
-    """Between cells two bits change, to outside one; the claim is the worse, and says both."""
+def test_unary_claim_states_both_moves(kind, epsilon):
+    """Between cells two bits change, to outside one; the claim is the worse of the two and states both."""
     baseline = kind(cells=3, epsilon=epsilon)
     matrix = unary_matrix(baseline.true_yes, baseline.false_yes, 3)
     bit = baseline.bit
@@ -136,8 +136,8 @@ MATRICES = {
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_reports_have_the_law_that_is_claimed_about(name):
-    """Whole reports of devices at each truth, beside the row of the matrix."""
+def test_reports_have_the_claimed_distribution(name):
+    """Whole reports of devices at each truth, against the row of the matrix."""
     baseline, n = BASELINES[name], 40_000
     matrix = MATRICES[name](baseline)
     rng = np.random.default_rng(31)
@@ -152,7 +152,7 @@ def test_reports_have_the_law_that_is_claimed_about(name):
 
 
 @pytest.mark.parametrize("name", ["OLH, 3 cells", "OLH, many buckets"])
-def test_hashed_supports_of_two_symbols_have_the_law_that_is_claimed_about(name):
+def test_hashed_supports_have_the_claimed_distribution(name):
     baseline, n = BASELINES[name], 400_000
     p, q = baseline.true_yes, baseline.false_yes
     rng = np.random.default_rng(32)
@@ -168,20 +168,20 @@ def test_hashed_supports_of_two_symbols_have_the_law_that_is_claimed_about(name)
 
 @pytest.mark.parametrize("queries", [1, 2, 3])
 @pytest.mark.parametrize("name", ["k-ary, 3 cells", "OUE, 3 cells", "Hadamard, 3 cells", "subset, 3 cells"])
-def test_claims_over_queries_are_the_worst_journeys(name, queries):
-    """All pairs of journeys through three of the truths: exactly what is claimed."""
+def test_claims_over_queries_are_the_worst_trajectories(name, queries):
+    """All pairs of trajectories through three of the truths: exactly the claim."""
     baseline = BASELINES[name]
     single = MATRICES[name](baseline)[:3]
-    journeys = []
+    trajectories = []
     for cells in itertools.product(range(3), repeat=queries):
-        law = np.ones(1)
+        distribution = np.ones(1)
         for cell in cells:
-            law = np.multiply.outer(law, single[cell]).ravel()
-        journeys.append(law)
+            distribution = np.multiply.outer(distribution, single[cell]).ravel()
+        trajectories.append(distribution)
     claim = baseline.claim(Report(1, queries=queries))
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
-    away = [0, len(journeys) - 1, len(journeys) // 2] if queries == 3 else range(len(journeys))
-    some = np.array([journeys[i] for i in away])
+    away = [0, len(trajectories) - 1, len(trajectories) // 2] if queries == 3 else range(len(trajectories))
+    some = np.array([trajectories[i] for i in away])
     assert claim.epsilon == pytest.approx(matrix_epsilon(some), rel=1e-9)
     for e in (0.0, 0.3, 1.0, 2.0):
         assert claim.delta(e) == pytest.approx(matrix_delta(some, epsilon=e), abs=1e-12)
@@ -189,14 +189,14 @@ def test_claims_over_queries_are_the_worst_journeys(name, queries):
 
 @given(share=st.floats(0.01, 1.0), epsilon=st.floats(0.1, 3.0), queries=st.integers(2, 30))
 @settings(max_examples=15, deadline=None)
-def test_the_walk_of_losses_agrees_with_the_accountant(share, epsilon, queries):
+def test_mirror_delta_agrees_with_the_accountant(share, epsilon, queries):
     telling = share / (1 + math.exp(-epsilon))
     exact, pair = MirrorDelta(telling, epsilon, queries)(1.0), MirrorDelta(telling, epsilon).pair
     assert exact <= composed_delta(*pair, queries=queries, epsilon=1.0) + 1e-12
     assert exact >= composed_delta(*pair, queries=queries, epsilon=1.0 + 2e-4 * queries) - 1e-9
 
 
-def test_beyond_many_queries_delta_is_a_bound():
+def test_delta_over_many_queries_is_a_bound():
     claim = mirror_claim(distinguishing=0.02, epsilon=0.1, queries=EXACT_QUERIES + 1, source="x")
     exact = MirrorDelta(0.02, 0.1, EXACT_QUERIES + 1)
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
@@ -204,31 +204,31 @@ def test_beyond_many_queries_delta_is_a_bound():
     assert exact(math.inf) == 0.0
 
 
-def memoised_matrix(baseline, journeys):
-    """Rows of the law of all bits of all queries, (journeys, 2 ** (cells · queries)), by kept bits one by one."""
-    cells, queries = baseline.cells, len(journeys[0])
+def memoised_matrix(baseline, trajectories):
+    """Rows of the distribution of all bits of all queries, (trajectories, 2 ** (cells · queries)), by memoised bits."""
+    cells, queries = baseline.cells, len(trajectories[0])
     p, q, f = baseline.true_kept, baseline.false_kept, baseline.flip
     hit = (p - q) / (1 - q)
     rows = []
-    for journey in journeys:
-        law = np.zeros(2 ** (cells * queries))
+    for trajectory in trajectories:
+        distribution = np.zeros(2 ** (cells * queries))
         for noise in itertools.product((0, 1), repeat=cells):
             for hits in itertools.product((0, 1), repeat=cells):
                 weight = math.prod(q if b else 1 - q for b in noise) * math.prod(hit if b else 1 - hit for b in hits)
                 part = np.ones(1)
-                for place in journey:
+                for place in trajectory:
                     for cell in range(1, cells + 1):
                         bit = noise[cell - 1] | (hits[cell - 1] if place == cell else 0)
                         part = np.multiply.outer(part, [f, 1 - f] if bit else [1 - f, f]).ravel()
-                law += weight * part
-        rows.append(law)
+                distribution += weight * part
+        rows.append(distribution)
     return np.array(rows)
 
 
 @pytest.mark.parametrize("permanent", ["optimised", "symmetric"])
 @pytest.mark.parametrize(("cells", "queries"), [(1, 1), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)])
-def test_memoised_bits_against_brute_force(permanent, cells, queries):
-    """A device that stays: exactly. One that moves tells more, and never more than is claimed."""
+def test_memoised_claims_equal_brute_force(permanent, cells, queries):
+    """For a device that stays: exact. A moving device reveals more, and never more than is claimed."""
     baseline = LongitudinalUnary(cells=cells, epsilon_permanent=2.0, epsilon_first=1.0, permanent=permanent)
     matrix = memoised_matrix(baseline, [(place,) * queries for place in range(cells + 1)])
     staying = baseline.staying_claim(queries=queries)
@@ -240,9 +240,9 @@ def test_memoised_bits_against_brute_force(permanent, cells, queries):
         assert claim == staying
         assert cells == 1 or claim.epsilon == pytest.approx(1.0, rel=1e-9)
         return
-    journeys = list(itertools.product(range(cells + 1), repeat=queries))
-    moving = memoised_matrix(baseline, journeys[:: 3 if queries == 3 else 1])
-    assert claim.kind == claim.delta_kind == "bound"  # too few cells for the worst journeys to keep apart
+    trajectories = list(itertools.product(range(cells + 1), repeat=queries))
+    moving = memoised_matrix(baseline, trajectories[:: 3 if queries == 3 else 1])
+    assert claim.kind == claim.delta_kind == "bound"  # too few cells to separate the worst trajectories
     assert staying.epsilon < matrix_epsilon(moving) <= claim.epsilon
     assert f"{staying.epsilon:.6g}" in claim.basis
     for e in (0.0, 0.5, 1.0, 2.0):
@@ -250,8 +250,8 @@ def test_memoised_bits_against_brute_force(permanent, cells, queries):
 
 
 @pytest.mark.parametrize("permanent", ["optimised", "symmetric"])
-def test_memoised_bits_of_a_moving_device_are_exact_where_there_is_room(permanent):
-    """Two queries, four cells: the worst two journeys visit two each."""
+def test_memoised_claim_of_a_moving_device_is_exact_with_enough_cells(permanent):
+    """Two queries, four cells: the worst two trajectories visit two cells each."""
     baseline = LongitudinalUnary(cells=4, epsilon_permanent=3.0, epsilon_first=1.5, permanent=permanent)
     claim = baseline.claim(Report(1, queries=2))
     assert (claim.kind, claim.delta_kind) == ("exact", "bound")
@@ -281,15 +281,15 @@ def test_chained_epsilon_is_exact_and_limited(permanent, share, step):
         assert claim.delta(0.1) <= moving.delta(0.1) + 1e-12
 
 
-def test_beyond_many_queries_a_moving_device_is_promised_little():
+def test_moving_device_over_many_queries_has_a_weak_claim():
     baseline = LongitudinalUnary(cells=5, epsilon_permanent=2.0, epsilon_first=1.0)
     claim = baseline.claim(Report(1, queries=EXACT_QUERIES + 1))
     assert claim.epsilon == pytest.approx((EXACT_QUERIES + 1) * 2 * math.log((1 - baseline.flip) / baseline.flip))
     assert claim.delta(1.0) == 1.0
 
 
-def noise_law(alpha, share, reach):
-    """The law of NB(r) − NB(r) on −reach…reach, by summing products."""
+def noise_distribution(alpha, share, reach):
+    """The distribution of NB(r) − NB(r) on −reach…reach, by summing products."""
     terms = np.empty(40 * reach)
     terms[0] = (1 - alpha) ** share
     for j in range(len(terms) - 1):
@@ -300,11 +300,11 @@ def noise_law(alpha, share, reach):
 
 @pytest.mark.parametrize("devices", [1, 3, 50, 10**5])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-def test_a_plain_vector_of_laplace_shares_against_its_law(devices, epsilon):
+def test_laplace_share_report_claim_equals_its_distribution(devices, epsilon):
     baseline = DistributedLaplace(cells=2, epsilon=epsilon, devices=devices)
     claim = baseline.claim(Report(1))
-    law = noise_law(baseline.alpha, 1 / devices, 150)
-    p, q = np.append(0.0, law), np.append(law, 0.0)
+    distribution = noise_distribution(baseline.alpha, 1 / devices, 150)
+    p, q = np.append(0.0, distribution), np.append(distribution, 0.0)
     ratios = np.log(p[1:-1]) - np.log(q[1:-1])
     assert claim.kind == "exact"
     assert claim.epsilon == pytest.approx(2 * ratios.max(), rel=1e-9)
@@ -320,25 +320,25 @@ def test_a_plain_vector_of_laplace_shares_against_its_law(devices, epsilon):
 @pytest.mark.parametrize("cells", [1, 2, 5])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
 def test_released_counts_of_laplace_shares_are_exact(cells, epsilon):
-    """Δ = 2 for a move between cells: ε at δ = 0, and the product of two shifted laws for every other ε."""
+    """Δ = 2 for a move between cells: ε at δ = 0, and the product of two shifted distributions for every other ε."""
     baseline = DistributedLaplace(cells=cells, epsilon=epsilon, devices=1000)
     claim = baseline.claim(ReleasedCounts(crowd=7))
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
     assert claim.epsilon == pytest.approx(epsilon, rel=1e-12)
     alpha, reach = baseline.alpha, 300
-    law = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-reach, reach + 1))
-    p, q = np.append(0.0, law), np.append(law, 0.0)
+    distribution = (1 - alpha) / (1 + alpha) * alpha ** np.abs(np.arange(-reach, reach + 1))
+    p, q = np.append(0.0, distribution), np.append(distribution, 0.0)
     if cells > 1:
         p, q = np.multiply.outer(p, q).ravel(), np.multiply.outer(q, p).ravel()
     for e in (0.0, 0.1, 0.5, 2.0):
         exact = math.fsum(np.maximum(p - math.exp(e) * q, 0.0))
-        # The law is cut at 300: so much may be missing.
+        # The distribution is cut at 300: this much may be missing.
         assert claim.delta(e) == pytest.approx(exact, abs=1e-12 + 4 * alpha**reach)
     assert baseline.claim(Shares(colluding=2, servers=3)).epsilon == 0.0
     assert baseline.claim(Shares(colluding=3, servers=3)).epsilon > epsilon + 4
 
 
-def test_noise_that_falls_short_tells_more_and_says_so():
+def test_missing_noise_weakens_the_claim_and_is_stated():
     baseline = DistributedLaplace(cells=4, epsilon=1.0, devices=1000)
     claims = {n: baseline.released_claim(counted=n) for n in (1, 500, 990, 1000, 1100)}
     epsilons = [claims[n].epsilon for n in claims]
@@ -356,7 +356,7 @@ def test_noise_that_falls_short_tells_more_and_says_so():
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_every_view_is_answered_and_none_guessed(name):
+def test_every_view_is_answered(name):
     baseline = BASELINES[name]
     views = [
         Report(1),
@@ -381,7 +381,7 @@ def test_every_view_is_answered_and_none_guessed(name):
         assert counts.delta(e) <= report.delta(e) + 1e-12
 
 
-def test_a_report_is_at_most_as_telling_as_its_epsilon_says():
+def test_delta_is_zero_exactly_from_epsilon_on():
     """δ at ε is 0, just below it is not."""
     for baseline in BASELINES.values():
         claim = baseline.claim(Report(1))
@@ -389,7 +389,7 @@ def test_a_report_is_at_most_as_telling_as_its_epsilon_says():
         assert claim.delta(claim.epsilon * 0.99) > 0.0
 
 
-def test_counted_and_queries_of_a_sum_are_checked():
+def test_counted_and_queries_are_validated():
     baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=10)
     with pytest.raises(ParameterError, match=r"^counted must be at least 1, got 0"):
         baseline.released_claim(counted=0)

@@ -1,4 +1,4 @@
-"""The parts the baselines are made of, each beside the plainest way to say it."""
+"""The components of the baselines, each against its simplest definition."""
 
 import itertools
 import math
@@ -42,8 +42,8 @@ def test_same_bucket_is_the_sum_of_squared_widths(buckets):
 
 
 @given(seed=st.integers(0, 2**32), buckets=st.sampled_from([2, 3, 5, 4097, 2**31 - 1]), symbols=st.integers(1, 70))
-def test_support_is_what_the_function_says(seed, buckets, symbols):
-    """The running comparison beside the definition in whole numbers."""
+def test_support_equals_the_hash_function(seed, buckets, symbols):
+    """The compiled comparison against the definition in integer arithmetic."""
     rng = np.random.default_rng(seed)
     seeds, n = draw_seeds(8, rng=rng), 8
     truth = rng.integers(0, symbols, n)
@@ -59,7 +59,7 @@ def test_support_is_what_the_function_says(seed, buckets, symbols):
     assert vectors[:, :symbols].sum(axis=0).tolist() == counts.tolist()
 
 
-def test_hashed_reports_check_what_they_hold():
+def test_hashed_reports_validate_their_arrays():
     with pytest.raises(ParameterError, match=r"^seeds must be a uint64 array"):
         HashedReports(np.zeros((2, 2)), np.zeros(2, dtype=np.int32))
     with pytest.raises(ParameterError, match=r"^seeds must have shape \(3, 2\)"):
@@ -76,7 +76,7 @@ def test_subsets_are_uniform(symbols, size):
 
 
 @pytest.mark.parametrize(("symbols", "size"), [(64, 20), (65, 1), (1001, 269), (1001, 1000)])
-def test_wide_subsets_have_their_size_and_hold_each_symbol_alike(symbols, size):
+def test_wide_subsets_have_their_size_and_uniform_symbols(symbols, size):
     n = 4000
     rows = draw_subsets(n, symbols, size, rng=np.random.default_rng(42))
     bits = np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little")
@@ -84,23 +84,23 @@ def test_wide_subsets_have_their_size_and_hold_each_symbol_alike(symbols, size):
     assert not bits[:, symbols:].any()
     share = size / symbols
     scores = (bits[:, :symbols].mean(axis=0) - share) / math.sqrt(share * (1 - share) / n)
-    # A symbol held by one device in a thousand is far from normal: Bernstein's bound instead of a normal one.
+    # A symbol held by one device in a thousand is far from normal: Bernstein's bound replaces the normal one.
     limit = z_bound(symbols)
     assert np.abs(scores).max() < limit + limit**2 / (3 * math.sqrt(n * share * (1 - share)))
 
 
 @given(order=st.sampled_from([1, 2, 4, 8, 16, 64]), seed=st.integers(0, 1000))
-def test_walsh_hadamard_is_the_matrix(order, seed):
+def test_walsh_hadamard_equals_the_matrix(order, seed):
     vector = np.random.default_rng(seed).integers(-50, 50, order)
     np.testing.assert_array_equal(walsh_hadamard(vector), hadamard(order) @ vector)
 
 
-def test_the_order_is_the_least_power_of_two_above():
+def test_hadamard_order_is_the_next_power_of_two():
     assert [hadamard_order(k) for k in (1, 2, 3, 4, 7, 8, 1001)] == [2, 4, 4, 8, 8, 16, 1024]
 
 
-def test_sides_are_uniform_and_exact():
-    """Each row and side alone: only its outputs, each alike; and everyone is somewhere."""
+def test_hadamard_sides_are_uniform_and_exact():
+    """Each row and side alone has only its outputs, uniformly, and every device has an output."""
     rng, n, order = np.random.default_rng(43), 20_000, 8
     for row in range(1, order):
         for side in (0, 1):
@@ -112,7 +112,7 @@ def test_sides_are_uniform_and_exact():
             assert chisquare(counts[on]).pvalue > 1e-8
 
 
-def test_sparse_vectors_keep_what_is_there():
+def test_sparse_vectors_keep_their_entries():
     vectors = SparseVectors.from_entries(
         np.array([0, 2, 2, 1, 1]), np.array([1, 0, 0, 3, 3]), np.array([5, 2, 4, 1, -1]), (3, 4)
     )
@@ -129,7 +129,7 @@ def test_sparse_vectors_keep_what_is_there():
 
 @pytest.mark.parametrize("share", [1e-9, 1e-6, 0.01, 0.5, 0.9, 0.999])
 @pytest.mark.parametrize("decay", [0.02, 0.5, 3.0, 25.0])
-def test_partial_noise_against_its_sum(share, decay):
+def test_partial_noise_equals_its_sum(share, decay):
     """f(k) = Σ_j p(j)·p(j + k) of the negative binomial p."""
     alpha = math.exp(-decay)
     terms = np.empty(int(60 / decay) + 200)
@@ -152,7 +152,7 @@ def test_partial_noise_against_its_sum(share, decay):
 
 @pytest.mark.parametrize("decay", [5e-6, 1e-4, 5e-3])
 @pytest.mark.parametrize("share", [1e-9, 0.3, 0.5, 0.999])
-def test_partial_noise_that_hardly_decays(decay, share):
+def test_partial_noise_with_slow_decay(decay, share):
     """Where e^−decay is nearly 1: half and whole shares in closed form, the rest by shape and sum."""
     masses, beyond = PartialNoise(decay, share).masses(300)
     assert math.fsum(masses[1:]) * 2 + masses[0] + 2 * beyond == pytest.approx(1.0, rel=1e-12)
@@ -164,8 +164,8 @@ def test_partial_noise_that_hardly_decays(decay, share):
         assert masses[0] == pytest.approx(expected, rel=1e-10)
 
 
-def test_little_noise_hides_little():
-    """A tiny ε whose noise is shared among many: one device's vector is its cell."""
+def test_small_noise_shares_give_no_privacy():
+    """A tiny ε whose noise is shared among many: one device's vector reveals its cell."""
     for epsilon in (1e-5, 0.01, 1.0, 50.0):
         baseline = DistributedLaplace(cells=2, epsilon=epsilon, devices=10**9)
         assert baseline.claim(Report(1)).delta(1.0) > 0.999

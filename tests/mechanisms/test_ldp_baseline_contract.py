@@ -1,4 +1,4 @@
-"""What every mechanism promises, of the baselines."""
+"""The mechanism contract, applied to the baselines."""
 
 import copy
 import dataclasses
@@ -51,7 +51,7 @@ def test_the_tally_is_the_sum_of_encodings(baseline):
 
 
 @every
-def test_coins_before_truth(baseline):
+def test_coins_do_not_depend_on_truth(baseline):
     """Changing one device's truth changes no other's report, and answering draws nothing."""
     rng = np.random.default_rng(2)
     truth = np.zeros(40, dtype=np.int32)
@@ -68,7 +68,7 @@ def test_coins_before_truth(baseline):
 
 
 @every
-def test_the_same_seed_gives_the_same_reports(baseline):
+def test_equal_seeds_give_equal_reports(baseline):
     truth = np.full(300, 1, dtype=np.int32)
     counts = [run_query(baseline, truth, rng=np.random.default_rng(seed)) for seed in (3, 3, 4)]
     np.testing.assert_array_equal(counts[0], counts[1])
@@ -76,8 +76,8 @@ def test_the_same_seed_gives_the_same_reports(baseline):
 
 
 @every
-def test_a_lone_vehicle_is_a_batch_of_one(baseline):
-    """The same coins, held one device at a time, give the rows of the whole batch; and one device can toss alone."""
+def test_single_device_is_a_batch_of_one(baseline):
+    """The same coins, one device at a time, give the rows of the whole batch; and one device can toss alone."""
     rng = np.random.default_rng(5)
     truth = rng.integers(0, baseline.cells + 1, 12).astype(np.int32)
     coins = toss(baseline, 12, rng)
@@ -95,7 +95,7 @@ def test_a_lone_vehicle_is_a_batch_of_one(baseline):
 
 
 @every
-def test_an_empty_batch_tallies_to_nothing_and_estimates_to_nothing(baseline):
+def test_empty_batch_has_zero_tally_and_zero_estimate(baseline):
     rng = np.random.default_rng(6)
     counts = run_query(baseline, np.empty(0, dtype=np.int32), rng=rng)
     assert counts.shape == (1, *baseline.tally_shape)
@@ -109,7 +109,7 @@ def test_an_empty_batch_tallies_to_nothing_and_estimates_to_nothing(baseline):
 
 
 @every
-def test_a_round_nobody_was_heard_in_says_nothing(baseline):
+def test_round_without_received_reports_is_uninformative(baseline):
     counts = np.zeros((1, *baseline.tally_shape), dtype=np.int64)
     estimate = baseline.estimate(counts, counted=[0], asked=[100])
     assert np.isinf(estimate.std_error).all()
@@ -121,7 +121,7 @@ def test_a_round_nobody_was_heard_in_says_nothing(baseline):
 
 
 @every
-def test_what_does_not_fit_is_named(baseline):
+def test_invalid_arguments_are_refused(baseline):
     rng = np.random.default_rng(8)
     truth = np.zeros(9, dtype=np.int32)
     coins = toss(baseline, 9, rng)
@@ -162,8 +162,8 @@ def test_what_does_not_fit_is_named(baseline):
 @pytest.mark.fast_cases(4)
 @every
 @given(data=st.data())
-def test_estimates_never_hold_nan_and_intervals_stay_possible(baseline, data):
-    """Any counts, honest or forged, of any number heard."""
+def test_estimates_have_no_nan_and_intervals_stay_in_range(baseline, data):
+    """Any counts, honest or forged, of any number of received reports."""
     asked = data.draw(st.integers(0, 10**6))
     counted = data.draw(st.one_of(st.just(asked), st.integers(0, asked)))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -177,7 +177,7 @@ def test_estimates_never_hold_nan_and_intervals_stay_possible(baseline, data):
 
 @pytest.mark.parametrize("budget", [0.01, 0.5, math.log(3), 4.0, 25.0, 50.0])
 @pytest.mark.parametrize("name", ["k-ary", "SUE", "OUE", "THE", "OLH", "subset", "Hadamard"])
-def test_any_budget_gives_probabilities_and_runs(name, budget):
+def test_any_epsilon_gives_probabilities_and_runs(name, budget):
     from ldp_baseline_cases import BY_EPSILON  # noqa: PLC0415 - beside its use
 
     rng = np.random.default_rng(9)

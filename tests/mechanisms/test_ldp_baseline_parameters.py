@@ -1,4 +1,4 @@
-"""Parameters of the baselines: defaults, and what is refused and how."""
+"""Parameters of the baselines: defaults, and refused values with their messages."""
 
 import math
 
@@ -79,13 +79,13 @@ def test_cells_and_epsilon_are_checked_by_all(kind, change, message):
         (LongitudinalUnary, LONGITUDINAL | {"permanent": "both"}, "permanent must be one of optimised, symmetric"),
     ],
 )
-def test_bad_parameters_name_field_rule_and_value(kind, parameters, message):
+def test_invalid_parameters_name_field_rule_and_value(kind, parameters, message):
     with pytest.raises(ParameterError, match=rf"^{message}") as caught:
         kind(**parameters)
     assert caught.value.field in parameters
 
 
-def test_defaults_are_the_best_known():
+def test_defaults_are_the_optimal_ones():
     assert LocalHashing(cells=9, epsilon=math.log(3)).buckets == 4
     assert LocalHashing(cells=9, epsilon=0.1).buckets == 2
     assert LocalHashing(cells=9, epsilon=50.0).buckets == MOST_BUCKETS
@@ -99,7 +99,7 @@ def test_defaults_are_the_best_known():
     assert DistributedLaplace(cells=1, epsilon=1.0, devices=10).sensitivity == 1
 
 
-def test_a_batch_of_laplace_shares_shrinks_as_each_share_grows():
+def test_laplace_share_batch_grows_with_the_number_of_devices():
     batches = [DistributedLaplace(cells=1000, epsilon=0.5, devices=n).batch for n in (1, 100, 10**4, 10**7)]
     assert batches == sorted(batches)
     assert batches[0] < 2000
@@ -107,7 +107,7 @@ def test_a_batch_of_laplace_shares_shrinks_as_each_share_grows():
 
 
 @given(cells=st.integers(1, 2000), epsilon=st.floats(1e-6, 50.0))
-def test_every_budget_gives_ordered_probabilities(cells, epsilon):
+def test_every_epsilon_gives_ordered_probabilities(cells, epsilon):
     for kind in BY_EPSILON.values():
         baseline = kind(cells=cells, epsilon=epsilon)
         assert 0.0 < baseline.false_yes < baseline.true_yes <= 1.0

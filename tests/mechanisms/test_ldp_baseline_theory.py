@@ -1,4 +1,4 @@
-"""The baselines' estimates against theory: unbiased, with the error stated, by reports and by counts alike."""
+"""The baselines' estimates against theory: unbiased, with the stated error, by reports and by counts."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ldp_baseline_cases import BASELINES, JOINT, step_of
 from mechanism_cases import run_query, truth_of
-from mechanism_statistics import check_moments, check_same_law, estimate_counts, z_bound
+from mechanism_statistics import check_moments, check_same_distribution, estimate_counts, z_bound
 
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.hadamard_response import HadamardResponse
@@ -31,7 +31,7 @@ def true_counts_of(baseline):
 @pytest.mark.fast_cases(20)
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
-def test_unbiased_with_the_variance_of_theory(baseline, source):
+def test_estimates_are_unbiased_with_theoretical_variance(baseline, source):
     rng = np.random.default_rng(21)
     true_counts = true_counts_of(baseline)
     truth = truth_of(true_counts)
@@ -45,26 +45,26 @@ def test_unbiased_with_the_variance_of_theory(baseline, source):
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, baseline in JOINT.items() if baseline.cells <= 5])
-def test_reports_and_sample_counts_have_one_joint_law(name):
+def test_reports_and_sample_counts_have_one_joint_distribution(name):
     baseline, repeats = JOINT[name], 12_000
     rng = np.random.default_rng(22)
     by_report, counts = by_reports(baseline, repeats, rng)
     by_count = np.stack([baseline.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
-    check_same_law(by_report, by_count)
+    check_same_distribution(by_report, by_count)
 
 
 @pytest.mark.parametrize("name", ["OLH, 3 cells", "subset, 3 cells", "subset, most symbols"])
-def test_reports_and_sample_counts_have_one_law_in_each_cell(name):
+def test_reports_and_sample_counts_have_one_distribution_per_cell(name):
     baseline, repeats = BASELINES[name], 12_000
     rng = np.random.default_rng(23)
     by_report, counts = by_reports(baseline, repeats, rng)
     by_count = np.stack([baseline.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
     for symbol in range(baseline.cells + 1):
-        check_same_law(by_report[:, [symbol]], by_count[:, [symbol]])
+        check_same_distribution(by_report[:, [symbol]], by_count[:, [symbol]])
 
 
 def by_reports(baseline, repeats, rng):
-    """Tallies of the same few devices, many times over, and their true counts."""
+    """Tallies of the same few devices, repeated, and their true counts."""
     truth = np.array([0, 1, 1, baseline.cells], dtype=np.int32)
     devices = np.tile(truth, repeats)
     coins = baseline.toss(baseline.enrol(len(devices), rng=rng), rng=rng)
@@ -73,8 +73,8 @@ def by_reports(baseline, repeats, rng):
 
 
 @pytest.mark.parametrize("name", [name for name, baseline in BASELINES.items() if baseline.cells == 3])
-def test_realised_rates_are_unbiased_with_the_exact_variance(name):
-    """Which reports arrive is a simple random sample."""
+def test_estimates_under_loss_are_unbiased_with_exact_variance(name):
+    """The reports that arrive are a simple random sample."""
     baseline = BASELINES[name]
     rng = np.random.default_rng(24)
     true_counts = true_counts_of(baseline)
@@ -119,7 +119,7 @@ def test_published_variances_of_a_rare_cell(epsilon):
 
 
 def test_error_of_laplace_shares_is_constant():
-    """2α/(1 − α)², however many devices there are, expected and counted."""
+    """2α/(1 − α)² for any number of devices, expected and counted."""
     alpha = math.exp(-0.5)
     for devices in (10, 10**4, 10**9):
         baseline = DistributedLaplace(cells=2, epsilon=1.0, devices=devices)
@@ -141,14 +141,16 @@ def test_noise_of_all_shares_is_discrete_laplace():
     )
     summed = reports.reshape(repeats, 4).sum(axis=1)
     geometric = rng.geometric(1 - alpha, size=(2, repeats))
-    check_same_law(summed[:, np.newaxis], (geometric[0] - geometric[1])[:, np.newaxis])
+    check_same_distribution(summed[:, np.newaxis], (geometric[0] - geometric[1])[:, np.newaxis])
     values = np.arange(-6, 7)
-    law = (1 - alpha) / (1 + alpha) * alpha ** np.abs(values)
+    distribution = (1 - alpha) / (1 + alpha) * alpha ** np.abs(values)
     seen = (summed[:, np.newaxis] == values).mean(axis=0)
-    assert np.abs((seen - law) / np.sqrt(law * (1 - law) / repeats)).max() < z_bound(len(values))
+    assert np.abs((seen - distribution) / np.sqrt(distribution * (1 - distribution) / repeats)).max() < z_bound(
+        len(values)
+    )
 
 
-def test_the_interval_of_laplace_shares_covers_as_its_law_says():
+def test_laplace_share_interval_covers_as_theory_predicts():
     rng = np.random.default_rng(26)
     baseline, repeats = DistributedLaplace(cells=400, epsilon=1.0, devices=10**6), 50
     true_counts = np.full(401, 1000)
@@ -167,7 +169,7 @@ def test_the_interval_of_laplace_shares_covers_as_its_law_says():
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 8.0])
-def test_the_threshold_is_the_best_and_its_bits_are_of_laplace_noise(epsilon):
+def test_threshold_is_optimal_and_bits_come_from_laplace_noise(epsilon):
     from scipy.optimize import minimize_scalar  # noqa: PLC0415 - slow to import
 
     def variance(threshold):
@@ -186,8 +188,8 @@ def test_the_threshold_is_the_best_and_its_bits_are_of_laplace_noise(epsilon):
 
 
 @pytest.mark.parametrize("permanent", ["optimised", "symmetric"])
-def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
-    """Over many queries a device's bits average to its kept ones; in one, they have p and q."""
+def test_memoised_bits_persist_and_are_reported_with_second_noise(permanent):
+    """Over many queries a device's bits average to its memoised ones; in one query they have p and q."""
     rng = np.random.default_rng(28)
     baseline = LongitudinalUnary(cells=2, epsilon_permanent=3.0, epsilon_first=2.0, permanent=permanent)
     n, queries = 4000, 60
@@ -201,13 +203,13 @@ def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
     first = bits[0].mean(axis=0)
     share = np.array([baseline.true_yes, baseline.false_yes])
     assert np.abs((first - share) / np.sqrt(share * (1 - share) / n)).max() < z_bound(4)
-    # How many of a device's bits are 1 is a mixture of two binomials, by what it keeps.
+    # The number of 1s among a device's bits is a mixture of two binomials, by its memoised bit.
     kept = bits.sum(axis=0) > queries / 2
     wrong = np.where(kept, queries - bits.sum(axis=0), bits.sum(axis=0)).sum()
     total = bits.size
     assert abs(kept.mean(axis=0) - np.array([p, q])).max() < z_bound(4) * 0.5 / math.sqrt(n) + 1e-3
     assert abs(wrong / total - f) < z_bound(4) * math.sqrt(f * (1 - f) / total) + 1e-3
-    # It goes away and comes back: the same kept bits as before.
+    # It goes away and comes back: the same memoised bits as before.
     for _ in range(3):
         baseline.answer(1, np.full(n, 2, dtype=np.int32), baseline.toss(memory, rng=rng))
     again = np.stack([baseline.answer(1, truth, baseline.toss(memory, rng=rng)).to_dense() for _ in range(queries)])
@@ -215,7 +217,7 @@ def test_kept_bits_stay_and_are_told_with_the_second_step(permanent):
 
 
 @pytest.mark.slow
-def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made():
+def test_a_billion_devices_are_sampled_by_counts():
     rng = np.random.default_rng(29)
     true_counts = np.full(10_001, 1000)
     true_counts[0] = 10**9 - 1000 * 10_000
@@ -229,7 +231,7 @@ def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made(
     ):
         counts = baseline.sample_counts(true_counts, rng=rng)
         estimate = baseline.estimate(counts, counted=[10**9], asked=[10**9])
-        # A score of many cells, each nearly normal: their sum of squares has variance 2 a cell.
+        # A score of many cells, each nearly normal: their sum of squares has variance 2 per cell.
         scores = (estimate.count - 1000) / baseline.std_error(true_counts)
         limit = z_bound(12) * math.sqrt((2 + 10) / 10_000)
         assert abs((scores**2).mean() - 1) < limit

@@ -1,4 +1,4 @@
-"""Claims of mechanisms that keep randomness between queries, against the exact joint law of all devices' reports."""
+"""Claims of mechanisms with memoised randomness, against the exact joint distribution of all devices' reports."""
 
 import itertools
 import math
@@ -13,7 +13,7 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, Shuffled, pair_del
 
 EPSILONS = (0.0, 0.2, 0.7, 1.0, 2.0, 4.0, 6.0)
 BUDGETS = [
-    # ε∞, ε₁: the second step almost nothing, half of it, almost all
+    # ε∞, ε₁: the second step adds almost no noise, half of it, almost all of it
     (2.0, 1.99, "optimised"),
     (2.0, 1.0, "optimised"),
     (1.0, 0.1, "symmetric"),
@@ -21,27 +21,27 @@ BUDGETS = [
 ]
 
 
-def journey_law(mechanism, journey):
-    """Return P[reports] of one device, over all (2^V)^T sequences of V bits: the kept bits, then each query's flips."""
+def trajectory_distribution(mechanism, trajectory):
+    """Return P[reports] of one device, over all (2^V)^T sequences of V bits: memoised bits, then each query's flips."""
     cells, f, q = mechanism.cells, mechanism.flip, mechanism.false_kept
     hit = (mechanism.true_kept - q) / (1.0 - q)
-    reports = list(itertools.product((0, 1), repeat=cells * len(journey)))
-    law = np.zeros(len(reports))
+    reports = list(itertools.product((0, 1), repeat=cells * len(trajectory)))
+    distribution = np.zeros(len(reports))
     for noise, hits in itertools.product(itertools.product((0, 1), repeat=cells), repeat=2):
         weight = math.prod((q if z else 1 - q) * (hit if h else 1 - hit) for z, h in zip(noise, hits, strict=True))
-        kept = [max(noise[v], hits[v] if cell == v + 1 else 0) for cell in journey for v in range(cells)]
-        law += weight * np.array(
+        kept = [max(noise[v], hits[v] if cell == v + 1 else 0) for cell in trajectory for v in range(cells)]
+        distribution += weight * np.array(
             [math.prod(f if a != b else 1 - f for a, b in zip(r, kept, strict=True)) for r in reports]
         )
-    return law
+    return distribution
 
 
-def mixed_law(laws, cells, queries, seen):
-    """Return the law of what `seen` makes of the joint reports of devices with these laws, {what: probability}."""
+def joint_distribution(distributions, cells, queries, seen):
+    """Return the distribution of `seen` applied to the joint reports of devices, {value: probability}."""
     reports = list(itertools.product(itertools.product((0, 1), repeat=cells), repeat=queries))
     mixed = {}
-    for who in itertools.product(range(len(reports)), repeat=len(laws)):
-        p = math.prod(law[i] for law, i in zip(laws, who, strict=True))
+    for who in itertools.product(range(len(reports)), repeat=len(distributions)):
+        p = math.prod(distribution[i] for distribution, i in zip(distributions, who, strict=True))
         what = seen([reports[i] for i in who])
         mixed[what] = mixed.get(what, 0.0) + p
     return mixed
@@ -72,12 +72,12 @@ def counted(reports):
         pytest.param(2, 2, 2, marks=pytest.mark.slow),
     ],
 )
-def test_no_claim_is_below_the_joint_law(cells, devices, queries, budget):
-    """Any two journeys of one device, the others anywhere: shuffled, published, linked, as the planner bounds it."""
+def test_no_claim_is_below_the_joint_distribution(cells, devices, queries, budget):
+    """Any two trajectories of one device, any truths of the others: shuffled, published, linked, planned."""
     permanent, first, step = budget
     mechanism = LongitudinalUnary(cells=cells, epsilon_permanent=permanent, epsilon_first=first, permanent=step)
-    journeys = list(itertools.product(range(cells + 1), repeat=queries))
-    laws = [journey_law(mechanism, journey) for journey in journeys]
+    trajectories = list(itertools.product(range(cells + 1), repeat=queries))
+    distributions = [trajectory_distribution(mechanism, trajectory) for trajectory in trajectories]
     crowd = ReleasedCounts(devices, queries)
     bounds = {
         shuffled: [mechanism.claim(Shuffled(1, devices, queries))],
@@ -88,10 +88,13 @@ def test_no_claim_is_below_the_joint_law(cells, devices, queries, budget):
     rng = np.random.default_rng(11)
     for seen, claims in bounds.items():
         worst, most = dict.fromkeys(EPSILONS, 0.0), 0.0
-        for others in itertools.combinations_with_replacement(range(len(journeys)), devices - 1):
+        for others in itertools.combinations_with_replacement(range(len(trajectories)), devices - 1):
             if devices > 2 and rng.random() > 0.3:
-                continue  # a third of the places the others may be, drawn with a fixed seed
-            worlds = [mixed_law([law, *(laws[i] for i in others)], cells, queries, seen) for law in laws]
+                continue  # a third of the others' possible positions, drawn with a fixed seed
+            worlds = [
+                joint_distribution([distribution, *(distributions[i] for i in others)], cells, queries, seen)
+                for distribution in distributions
+            ]
             outcomes = sorted(worlds[0])
             rows = np.array([[world[o] for o in outcomes] for world in worlds])
             for one, other in itertools.combinations(rows, 2):
@@ -105,15 +108,15 @@ def test_no_claim_is_below_the_joint_law(cells, devices, queries, budget):
                 assert (delta[0] if isinstance(delta, tuple) else delta) >= exact * (1 - 1e-12)
 
 
-def test_kept_bits_of_two_queries_are_not_two_crowds():
-    """Exactly .334 and .208: with new coins in every query the clones would allow 0 and .0063."""
+def test_memoised_bits_over_two_queries_are_not_two_crowds():
+    """Exactly .334 and .208: with new coins in every query the clones bound would allow 0 and .0063."""
     mechanism = LongitudinalUnary(cells=1, epsilon_permanent=2.0, epsilon_first=1.99)
     assert mechanism.claim(Shuffled(1, 1, 2)).delta(4.0) >= 0.334
     assert mechanism.claim(Shuffled(1, 100, 2)).delta(1.0) >= 0.208
 
 
-def test_many_devices_still_hide_kept_bits():
-    """The joint reports of two queries are one report, so a crowd hides them as it does any randomizer's."""
+def test_many_devices_hide_memoised_bits():
+    """The joint reports of two queries are one report, which a crowd hides as it does any randomizer's."""
     mechanism = LongitudinalUnary(cells=5, epsilon_permanent=1.0, epsilon_first=0.5)
     alone, among = (mechanism.claim(Shuffled(1, n, 2)).delta(0.3) for n in (1, 10**6))
     assert among < 1e-6
@@ -121,14 +124,19 @@ def test_many_devices_still_hide_kept_bits():
 
 
 def published_delta(mechanism, devices, epsilon, *, size):
-    """δ of two queries' counts of one cell where everybody else is outside, the worst of the device's journeys.
+    """δ of two queries' counts of one cell where all others are outside, for the worst trajectories of the device.
 
-    The counts' joint law is that of a sum of independent pairs of bits, by the discrete Fourier transform on a torus
-    of `size` a side, which the counts leave with less than 1e-15.
+    The counts' joint distribution is that of a sum of independent pairs of bits, by the discrete Fourier transform on a
+    torus of side `size`, outside of which the counts have probability below 1e-15.
     """
-    laws = {j: journey_law(mechanism, j).reshape(2, 2) for j in itertools.product((0, 1), repeat=2)}
-    others = np.fft.fft2(laws[0, 0], (size, size)) ** (devices - 1)
-    worlds = {j: np.fft.ifft2(others * np.fft.fft2(law, (size, size))).real for j, law in laws.items()}
+    distributions = {
+        j: trajectory_distribution(mechanism, j).reshape(2, 2) for j in itertools.product((0, 1), repeat=2)
+    }
+    others = np.fft.fft2(distributions[0, 0], (size, size)) ** (devices - 1)
+    worlds = {
+        j: np.fft.ifft2(others * np.fft.fft2(distribution, (size, size))).real
+        for j, distribution in distributions.items()
+    }
     factor = math.exp(epsilon)
     return max(np.maximum(p - factor * q, 0.0).sum() for p, q in itertools.permutations(worlds.values(), 2))
 

@@ -1,4 +1,4 @@
-"""What every mechanism promises, whatever it does with its coins."""
+"""The contract that every mechanism satisfies."""
 
 import copy
 import pickle
@@ -25,7 +25,7 @@ def test_is_a_local_mechanism(mechanism):
 
 
 @every
-def test_shapes_and_dtypes_and_tally_is_the_sum_of_encodings(mechanism):
+def test_report_shapes_dtypes_and_tally(mechanism):
     rng = np.random.default_rng(1)
     truth = rng.integers(0, mechanism.cells + 1, 700).astype(np.int32)
     coins = mechanism.toss(mechanism.enrol(700, rng=rng), rng=rng)
@@ -45,7 +45,7 @@ def test_shapes_and_dtypes_and_tally_is_the_sum_of_encodings(mechanism):
 
 
 @every
-def test_coins_before_truth(mechanism):
+def test_coins_do_not_depend_on_truth(mechanism):
     """Changing one device's truth changes no other's report, and answering draws nothing."""
     rng = np.random.default_rng(2)
     truth = np.zeros(40, dtype=np.int32)
@@ -63,7 +63,7 @@ def test_coins_before_truth(mechanism):
 
 
 @every
-def test_tossing_does_not_hang_on_anything_but_the_generator(mechanism):
+def test_tossing_depends_only_on_the_generator(mechanism):
     counts = [
         run_query(mechanism, np.full(500, 1, dtype=np.int32), rng=np.random.default_rng(seed)) for seed in (3, 3, 4)
     ]
@@ -72,7 +72,7 @@ def test_tossing_does_not_hang_on_anything_but_the_generator(mechanism):
 
 
 @every
-def test_a_lone_vehicle_is_a_batch_of_one(mechanism):
+def test_single_device_is_a_batch_of_one(mechanism):
     """The same coins, held one device at a time, give the rows of the whole batch."""
     rng = np.random.default_rng(5)
     truth = rng.integers(0, mechanism.cells + 1, 12).astype(np.int32)
@@ -87,7 +87,7 @@ def test_a_lone_vehicle_is_a_batch_of_one(mechanism):
 
 
 @every
-def test_an_empty_batch_tallies_to_nothing_and_estimates_to_nothing(mechanism):
+def test_empty_batch_has_zero_tally_and_zero_estimate(mechanism):
     counts = run_query(mechanism, np.empty(0, dtype=np.int32), rng=np.random.default_rng(6))
     assert counts.shape == (mechanism.rounds, *mechanism.tally_shape)
     assert not counts.any()
@@ -99,7 +99,7 @@ def test_an_empty_batch_tallies_to_nothing_and_estimates_to_nothing(mechanism):
 
 
 @every
-def test_a_round_nobody_was_heard_in_says_nothing(mechanism):
+def test_round_without_received_reports_is_uninformative(mechanism):
     counts = np.zeros((mechanism.rounds, *mechanism.tally_shape), dtype=np.int64)
     for silent in range(mechanism.rounds):
         counted = [70] * mechanism.rounds
@@ -127,7 +127,7 @@ def test_a_round_nobody_was_heard_in_says_nothing(mechanism):
         ("truth", lambda truth: truth.tolist()),
     ],
 )
-def test_wrong_truths_are_named(mechanism, field, change):
+def test_invalid_truths_are_refused(mechanism, field, change):
     rng = np.random.default_rng(7)
     coins = mechanism.toss(mechanism.enrol(9, rng=rng), rng=rng)
     for number in range(1, mechanism.rounds + 1):
@@ -136,7 +136,7 @@ def test_wrong_truths_are_named(mechanism, field, change):
 
 
 @every
-def test_wrong_rounds_masks_counts_and_totals_are_named(mechanism):
+def test_invalid_rounds_masks_counts_and_totals_are_refused(mechanism):
     rng = np.random.default_rng(8)
     truth = np.zeros(9, dtype=np.int32)
     coins = mechanism.toss(mechanism.enrol(9, rng=rng), rng=rng)
@@ -171,7 +171,7 @@ def test_wrong_rounds_masks_counts_and_totals_are_named(mechanism):
 
 
 @every
-def test_reports_are_not_the_coins_to_write_on(mechanism):
+def test_reports_share_no_memory_with_the_coins(mechanism):
     rng = np.random.default_rng(9)
     truth = truth_of([2, 3])
     coins = mechanism.toss(mechanism.enrol(5, rng=rng), rng=rng)
@@ -187,8 +187,8 @@ def test_reports_are_not_the_coins_to_write_on(mechanism):
 @pytest.mark.fast_cases(3)
 @every
 @given(data=st.data())
-def test_estimates_never_hold_nan_and_intervals_stay_possible(mechanism, data):
-    """Any counts, honest or forged, of any number heard."""
+def test_estimates_have_no_nan_and_intervals_stay_in_range(mechanism, data):
+    """Any counts, honest or forged, of any number of received reports."""
     rounds = mechanism.rounds
     asked = [data.draw(st.integers(0, 10**6))] * rounds
     if rounds > 1 and data.draw(st.booleans()):

@@ -1,4 +1,4 @@
-"""Parameters: defaults, what is refused and how, and what is only advised against."""
+"""Parameters: defaults, refused values with their messages, and warnings."""
 
 import math
 import warnings
@@ -74,7 +74,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("kind", "parameters", "message"), BAD)
-def test_bad_parameters_name_field_rule_and_value(kind, parameters, message):
+def test_invalid_parameters_name_field_rule_and_value(kind, parameters, message):
     with pytest.raises(ParameterError, match=rf"^{message}") as caught:
         kind(**parameters)
     assert isinstance(caught.value, ValueError)
@@ -87,7 +87,7 @@ def test_bad_parameters_name_field_rule_and_value(kind, parameters, message):
     share=st.floats(0.0, 1.0),
     form=st.sampled_from(["default", "zero", "blank", "both", "each"]),
 )
-def test_the_faces_of_the_die_sum_to_one(cells, sampling, share, form):
+def test_sampling_probabilities_sum_to_one(cells, sampling, share, form):
     zero, left = share * (1 - sampling), 1 - sampling
     given_faces = {
         "default": {},
@@ -107,19 +107,19 @@ def test_the_faces_of_the_die_sum_to_one(cells, sampling, share, form):
     assert mechanism == SamplingPrivacy(cells=cells, sampling=sampling, **given_faces)
 
 
-def test_one_question_defaults_to_a_fair_blank():
+def test_binary_sampling_has_a_fair_blank_by_default():
     assert BinarySamplingPrivacy(cells=2, sampling=0.4).faces == pytest.approx((0.3, 0.3, 0.4))
     assert BinarySamplingPrivacy(cells=2, sampling=0.4, blank_zero=0.6).faces == (0.6, 0.0, 0.4)
 
 
-def test_what_the_paper_advises_against_is_said_and_not_raised():
+def test_discouraged_parameters_give_warnings_not_errors():
     assert SamplingPrivacy(cells=3, sampling=0.45).warnings() == []
     assert BinarySamplingPrivacy(cells=3, sampling=0.45).warnings() == []
     assert NoPrivacy(cells=3).warnings() == RandomizedResponse(cells=3, first_coin=1, second_coin=0).warnings() == []
     for kind in (SamplingPrivacy, BinarySamplingPrivacy):
-        (said,) = kind(cells=3, sampling=0.5).warnings()
-        assert "less than 1/2" in said
-        assert "got 0.5" in said
+        (text,) = kind(cells=3, sampling=0.5).warnings()
+        assert "less than 1/2" in text
+        assert "got 0.5" in text
         assert "π_0 = 0" in kind(cells=3, sampling=0.4, blank_zero=0.0).warnings()[0]
     assert (
         "a value of probability 0 as a blank" in SamplingPrivacy(cells=2, sampling=0.4, blank=[0.0, 0.2]).warnings()[0]
@@ -139,7 +139,7 @@ def test_what_the_paper_advises_against_is_said_and_not_raised():
         ({"interval": "guess"}, "interval must be one of"),
     ],
 )
-def test_estimates_check_what_they_hold(change, message):
+def test_estimates_validate_their_fields(change, message):
     ones = np.ones(2)
     good = {"count": ones, "std_error": ones, "lower": ones, "upper": ones, "interval": "score"}
     assert len(Estimate(**good)) == 2
@@ -148,10 +148,10 @@ def test_estimates_check_what_they_hold(change, message):
 
 
 @pytest.mark.parametrize("kind", [SamplingPrivacy, BinarySamplingPrivacy])
-def test_sampling_half_or_more_warns_where_it_is_asked_for(kind):
-    with pytest.warns(ParameterWarning, match="less than 1/2") as heard:
+def test_sampling_half_or_more_warns_at_the_callers_line(kind):
+    with pytest.warns(ParameterWarning, match="less than 1/2") as caught_warnings:
         kind(cells=2, sampling=0.5)
-    assert heard[0].filename == __file__
+    assert caught_warnings[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kind(cells=2, sampling=0.49)

@@ -1,9 +1,9 @@
-"""Estimates against theory: unbiased, with the standard error stated, by reports and by counts alike."""
+"""Estimates against theory: unbiased, with the stated standard error, by reports and by counts."""
 
 import numpy as np
 import pytest
 from mechanism_cases import MECHANISMS, NOISY, run_query, step_of, truth_of
-from mechanism_statistics import check_moments, check_same_law, estimate_counts
+from mechanism_statistics import check_moments, check_same_distribution, estimate_counts
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, RandomizedResponse, SamplingPrivacy
 
@@ -23,7 +23,7 @@ def estimates(mechanism, true_counts, draw, repeats):
 
 @noisy
 @pytest.mark.parametrize("source", ["reports", "counts"])
-def test_unbiased_with_the_variance_of_theory(mechanism, source):
+def test_estimates_are_unbiased_with_theoretical_variance(mechanism, source):
     rng = np.random.default_rng(11)
     true_counts = true_counts_of(mechanism)
     truth = truth_of(true_counts)
@@ -40,8 +40,8 @@ def test_unbiased_with_the_variance_of_theory(mechanism, source):
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", [name for name, mechanism in NOISY.items() if mechanism.cells <= 3])
-def test_reports_and_sample_counts_have_one_joint_law(name):
-    """Whole outcomes, every round and output together, of two devices in cells and one outside."""
+def test_reports_and_sample_counts_have_one_joint_distribution(name):
+    """Whole outcomes, every round and output jointly, of two devices in cells and one outside."""
     mechanism, repeats = MECHANISMS[name], 20_000
     rng = np.random.default_rng(12)
     truth = np.array([0, 1, mechanism.cells], dtype=np.int32)
@@ -53,7 +53,7 @@ def test_reports_and_sample_counts_have_one_joint_law(name):
     by_report = by_report.reshape(repeats, 3, -1).sum(axis=1)
     counts = np.bincount(truth, minlength=mechanism.cells + 1)
     by_count = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
-    check_same_law(by_report, by_count)
+    check_same_distribution(by_report, by_count)
 
 
 LOSSY = {
@@ -67,8 +67,8 @@ LOSSY = {
 
 
 @pytest.mark.parametrize(("mechanism", "counted", "asked"), LOSSY.values(), ids=LOSSY.keys())
-def test_realised_rates_are_unbiased_with_the_exact_variance(mechanism, counted, asked):
-    """Which reports arrive is a simple random sample of each round; under churn some leave between rounds."""
+def test_estimates_under_loss_are_unbiased_with_exact_variance(mechanism, counted, asked):
+    """The reports that arrive are a simple random sample of each round; under churn some devices leave."""
     rng = np.random.default_rng(13)
     true_counts = true_counts_of(mechanism)
     staying = truth_of(true_counts)
@@ -76,9 +76,9 @@ def test_realised_rates_are_unbiased_with_the_exact_variance(mechanism, counted,
     seen = []
     for _ in range(3000):
         masks = []
-        for heard, size in zip(counted, asked, strict=True):
+        for received, size in zip(counted, asked, strict=True):
             mask = np.zeros(len(truth), dtype=bool)
-            mask[rng.permutation(size)[:heard]] = True
+            mask[rng.permutation(size)[:received]] = True
             masks.append(mask)
         counts = run_query(mechanism, truth, rng=rng, where=masks)
         seen.append(counts)
@@ -107,17 +107,17 @@ def test_sampling_error_is_constant_and_randomized_response_grows():
 def test_loss_breaks_constant_error(devices, exact, figure):
     """V = 1000, π_s = .45, π_0 = 0, 100 devices in a cell, 1 % of each round lost, realised rates.
 
-    The figures this is known by were checked by simulation; the third, 26.0, is 25.94 by the formula.
+    The published figures were simulated; the third, 26.0, is 25.94 by the formula.
     """
     mechanism = SamplingPrivacy(cells=1000, sampling=0.45, blank_zero=0.0)
     true_counts = np.zeros(1001, dtype=np.int64)
     true_counts[:2] = devices - 100, 100
-    heard = [devices * 99 // 100] * 2
-    error = mechanism.std_error(true_counts, asked=[devices] * 2, counted=heard)[0]
+    received = [devices * 99 // 100] * 2
+    error = mechanism.std_error(true_counts, asked=[devices] * 2, counted=received)[0]
     assert round(error, 2) == exact
     assert error == pytest.approx(figure, abs=0.1)
     assert round(mechanism.std_error(true_counts)[0], 2) == 11.06
-    # To first order, as usually printed, with L = 1/99 in both rounds.
+    # To first order, as usually published, with L = 1/99 in both rounds.
     blank, second, loss = 0.55 / 1000, 0.55 / 1000 + 0.45 * 100 / devices, 1 / 99
     first_order = 100 * 0.55 / 0.45 + devices * loss * (blank * (1 - blank) + second * (1 - second)) / 0.45**2
     assert error**2 - first_order == pytest.approx(
@@ -125,7 +125,7 @@ def test_loss_breaks_constant_error(devices, exact, figure):
     )
 
 
-def test_the_papers_section_one_figure_beside_the_exact_standard_error():
+def test_figure_of_section_1_differs_from_the_standard_error():
     """SP sec 1 prints √((1 − .85)·.3·N): the mean number of false Yes under the root, not the estimate's error."""
     for devices, printed, exact in ((10**4, 21, 24.4), (10**6, 212, 243.9)):
         assert round(np.sqrt((1 - 0.85) * 0.3 * devices)) == printed
@@ -133,7 +133,7 @@ def test_the_papers_section_one_figure_beside_the_exact_standard_error():
         assert round(response.std_error(np.array([devices, 0]))[0], 1) == exact
 
 
-def test_figure_six_bars_of_the_paper():
+def test_bars_of_figure_6():
     """SP Fig 6: a 2σ bar for Sampling Privacy beside a 2.576σ bar for randomized response, all 22 as printed."""
     truth = np.array([1, 0, 1, 7, 16, 18, 25, 7, 6, 1, 3])
     true_counts = np.concatenate([[10_000 - truth.sum()], truth])
@@ -144,8 +144,8 @@ def test_figure_six_bars_of_the_paper():
 
 
 @pytest.mark.parametrize("kind", [SamplingPrivacy, BinarySamplingPrivacy])
-def test_sampling_z_scores_over_occupied_cells(kind):
-    """Mean 0 and variance 1 within what their number allows."""
+def test_sampling_z_scores_are_standard_normal(kind):
+    """Mean 0 and variance 1 within the bounds for their number."""
     rng = np.random.default_rng(14)
     mechanism = kind(cells=400, sampling=0.45)
     true_counts = rng.integers(1, 60, 401)
@@ -155,11 +155,11 @@ def test_sampling_z_scores_over_occupied_cells(kind):
         counts = run_query(mechanism, truth_of(true_counts), rng=rng)
         estimate = mechanism.estimate(counts, counted=asked, asked=asked)
         scores.append((estimate.count - true_counts[1:]) / mechanism.std_error(true_counts))
-    # Every score has mean 0, variance 1, and no term of it larger than that of a cell of one device.
+    # Every score has mean 0, variance 1, and no term larger than that of a cell with one device.
     check_moments(np.concatenate(scores)[:, np.newaxis], np.zeros(1), np.ones(1), step=1 / np.sqrt(0.45 * 0.55))
 
 
-def test_a_billion_devices_in_ten_thousand_cells_are_counted_without_being_made():
+def test_a_billion_devices_are_sampled_by_counts():
     rng = np.random.default_rng(15)
     true_counts = np.full(10_001, 10**5)
     true_counts[0] = 10**9 - 10**5 * 10_000 + 10**5

@@ -1,4 +1,4 @@
-"""Coins and answers packed 64 to a word, and the die: their laws, edges and errors."""
+"""Coins and answers packed 64 to a word, and categorical draws: distributions, edge cases and errors."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_packing_and_unpacking_are_inverse(n, cells, seed):
 
 
 @pytest.mark.parametrize("n", [0, 1, ROWS - 1, ROWS, ROWS + 1, 3 * ROWS + 7])
-def test_column_sums_past_every_overflow_of_the_vertical_counter(n):
+def test_column_sums_are_exact_beyond_counter_overflow(n):
     rng = np.random.default_rng(21)
     asked = RandomizedResponse(cells=70, first_coin=0.5, second_coin=0.5)
     for dense in (np.ones((n, 70), dtype=np.uint8), rng.integers(0, 2, (n, 70)).astype(np.uint8)):
@@ -32,7 +32,7 @@ def test_column_sums_past_every_overflow_of_the_vertical_counter(n):
         np.testing.assert_array_equal(asked.tally(reports, mask)[:, 1], dense[mask].sum(axis=0))
 
 
-def test_bit_reports_refuse_what_they_are_not():
+def test_invalid_bit_reports_are_refused():
     for bits, cells in (
         (np.zeros((2, 1)), 3),
         (np.zeros((2, 1), dtype=np.uint64), 65),
@@ -51,7 +51,7 @@ def test_bit_reports_refuse_what_they_are_not():
 @pytest.mark.parametrize("probability", [0.5, 0.04, 0.25, 0.45, 1 / 3, 0.9, 2.0**-60, 1e-3, 0.999])
 @pytest.mark.parametrize("cells", [1, 64, 100])
 def test_packed_coins_are_independent_bernoullis(probability, cells):
-    """Each column's mean, and each pair of neighbouring bits (in a row, and in a column) by its product."""
+    """Each column's mean, and the product of each pair of neighbouring bits, in a row and in a column."""
     n = 200_000 // cells
     rows = toss_rows(n, cells, probability, rng=np.random.default_rng(22))
     bits = BitReports(rows, cells).to_dense().astype(float)
@@ -70,7 +70,7 @@ def test_packed_coins_are_independent_bernoullis(probability, cells):
         assert not bits.any()  # 2⁻⁶⁰ of 200,000 coins
 
 
-def test_certain_coins_and_taken_bits():
+def test_certain_coins_and_excluded_bits():
     rng = np.random.default_rng(23)
     taken = toss_rows(50, 70, 0.5, rng=rng)
     assert BitReports(toss_rows(50, 70, 1.0, rng=rng), 70).to_dense().all()
@@ -83,8 +83,8 @@ def test_certain_coins_and_taken_bits():
     assert (full | taken == toss_rows(50, 70, 1.0, rng=rng)).all()
 
 
-def test_coins_do_not_hang_on_how_random_words_are_drawn(monkeypatch):
-    """A law is a law whether a draw holds few words or many; a draw that runs out loses no coin."""
+def test_coins_do_not_depend_on_the_draw_size(monkeypatch):
+    """The distribution is the same whether a draw holds few words or many, and no coin is lost at the end of a draw."""
     monkeypatch.setattr("mechanisms.local.common.packed_bits.DRAW", 100)
     rows = toss_rows(4_000, 64, 0.3, rng=np.random.default_rng(24))
     ones = BitReports(rows, 64).to_dense().sum()
@@ -103,7 +103,7 @@ def test_alias_tables_hold_their_distribution(weights):
 
 
 @pytest.mark.parametrize("weights", [np.full(5, 0.11), np.array([0.0, 0.3, 0.05, 0.15, 0.05])])
-def test_the_die_has_its_probabilities(weights):
+def test_categorical_draws_have_their_probabilities(weights):
     sampling, n = 1 - weights.sum(), 300_000
     table = None if weights.min() == weights.max() else alias_table(weights)
     thrown = draw_categorical(n, sampling, 5, table, rng=np.random.default_rng(25))

@@ -1,4 +1,4 @@
-"""What the papers leave out, findings 1 to 5: what each party learns, and every number of it."""
+"""Omissions in the papers, findings 1 to 5: what each party learns, with every number."""
 
 import itertools
 import math
@@ -32,13 +32,13 @@ SAMPLING = 0.45
 
 
 def round_two_matrix(mechanism):
-    """P[round two's report | truth] from the die's faces: (truths, outputs)."""
+    """P[round two's report | truth] from the sampling probabilities: (truths, outputs)."""
     values = mechanism.cells + 1
     return np.tile(mechanism.blanks, (values, 1)) + mechanism.sampling * np.eye(values)
 
 
 def linked_matrix(mechanism):
-    """P[both reports | truth] from the die's faces, without refresh: (truths, outputs²)."""
+    """P[both reports | truth] from the sampling probabilities, without refresh: (truths, outputs²)."""
     values = mechanism.cells + 1
     pairs = np.zeros((values, values, values))
     for truth, blank in itertools.product(range(values), repeat=2):
@@ -49,7 +49,7 @@ def linked_matrix(mechanism):
 
 
 def test_item_1_round_two_alone_is_k_ary_randomized_response():
-    """ln(1 + π_s/π_v) with π_0 = 0 and nobody outside; infinite with somebody outside; finite again with π_0 > 0."""
+    """ln(1 + π_s/π_v) with π_0 = 0 and no device outside; infinite with a device outside; finite again with π_0 > 0."""
     for cells, sampling in itertools.product((2, 5, 100), (0.1, 0.45)):
         mechanism = SamplingPrivacy(cells=cells, sampling=sampling, blank_zero=0.0)
         blank = (1 - sampling) / cells
@@ -62,12 +62,12 @@ def test_item_1_round_two_alone_is_k_ary_randomized_response():
         assert with_zero.epsilon == pytest.approx(math.log(1 + sampling * (cells + 1) / (1 - sampling)))
 
 
-def test_item_1_round_one_is_a_perfectly_correlated_control_variate():
-    """Its noise cancels to the last device: constant error; without it the error is that of randomized response."""
-    blank, heard = 0.01, ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
+def test_item_1_round_one_cancels_the_noise_of_round_two():
+    """Its noise cancels exactly, so the error is constant; without it the error is that of randomized response."""
+    blank, responses = 0.01, ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
     assert kept_share(np.array([blank]), sampling=SAMPLING, refresh=0.0)[0] == 1.0
     errors = [
-        float(difference_variance(sampling=SAMPLING, blank=blank, received=heard, weight=weight).std_error(200.0))
+        float(difference_variance(sampling=SAMPLING, blank=blank, received=responses, weight=weight).std_error(200.0))
         for weight in (1.0, 0.0)
     ]
     assert errors[0] == pytest.approx(math.sqrt(200 * 0.55 / 0.45))
@@ -76,7 +76,7 @@ def test_item_1_round_one_is_a_perfectly_correlated_control_variate():
     assert errors[1] == pytest.approx(math.sqrt(alone) / SAMPLING)
 
 
-def test_item_2_whoever_links_two_reports_learns_the_truth_with_the_sampling_probability():
+def test_item_2_linked_reports_reveal_truth_at_sampling_probability():
     for queries, blank_zero in itertools.product((1, 4), (None, 0.0, 0.3)):
         claim = SamplingPrivacy(cells=3, sampling=SAMPLING, blank_zero=blank_zero).claim(LinkedReports(queries=queries))
         assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
@@ -98,24 +98,24 @@ def test_item_2_success_of_the_best_guess_by_enumeration(blank_zero):
         assert closed == pytest.approx(best_guess_success(linked_matrix(mechanism), prior), abs=1e-12)
 
 
-def sampled_law(crowd, sampling):
-    """How many of a crowd are sampled, by listing who is: (crowd + 1,)."""
-    law = np.zeros(crowd + 1)
+def sampled_distribution(crowd, sampling):
+    """The number of sampled devices in a crowd, by enumerating subsets: (crowd + 1,)."""
+    distribution = np.zeros(crowd + 1)
     for who in itertools.product((False, True), repeat=crowd):
-        law[sum(who)] += math.prod(sampling if sampled else 1 - sampling for sampled in who)
-    return law
+        distribution[sum(who)] += math.prod(sampling if sampled else 1 - sampling for sampled in who)
+    return distribution
 
 
-def difference_laws(crowd, sampling):
+def difference_distributions(crowd, sampling):
     """D of a cell with the device in it and outside, from every outcome of every device, 0…crowd."""
-    return sampled_law(crowd, sampling), np.append(sampled_law(crowd - 1, sampling), 0.0)
+    return sampled_distribution(crowd, sampling), np.append(sampled_distribution(crowd - 1, sampling), 0.0)
 
 
 @pytest.mark.parametrize("crowd", range(1, 13))
-def test_item_3_published_differences_in_both_directions(crowd):
-    """Brute force over who is sampled, either direction by its own formula, to 1e-12."""
+def test_item_3_released_differences_in_both_directions(crowd):
+    """Brute force over the sampled subsets, each direction by its own formula, to 1e-12."""
     for sampling in (0.05, 0.2, 0.45, 0.7):
-        present, absent = difference_laws(crowd, sampling)
+        present, absent = difference_distributions(crowd, sampling)
         for epsilon in (0.0, 0.05, 0.1, 0.25, 0.5, -math.log1p(-sampling), 1.0, 2.0, 5.0, 30.0):
             t = math.floor(crowd * (1 - (1 - sampling) * math.exp(-epsilon)))
             s = math.ceil(crowd * (1 - (1 - sampling) * math.exp(epsilon))) - 1
@@ -130,7 +130,7 @@ def test_item_3_published_differences_in_both_directions(crowd):
                 assert gone < 1e-12
 
 
-def test_item_3_differences_are_the_histogram_of_the_sampled_whatever_the_blanks():
+def test_item_3_differences_are_the_histogram_of_sampled_devices():
     rng = np.random.default_rng(21)
     for blank_zero in (0.0, 0.1, 0.5):
         mechanism = SamplingPrivacy(cells=4, sampling=SAMPLING, blank_zero=blank_zero)
@@ -141,15 +141,15 @@ def test_item_3_differences_are_the_histogram_of_the_sampled_whatever_the_blanks
 
 
 def test_item_3_numbers():
-    """.2025 and .2157; n = 1 gives β; two cells tell more; .145, .45 and .064."""
-    present, absent = difference_laws(2, SAMPLING)
+    """.2025 and .2157; n = 1 gives β; two cells reveal more; .145, .45 and .064."""
+    present, absent = difference_distributions(2, SAMPLING)
     assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
     assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
     assert round(released_differences_delta(crowd=2, sampling=SAMPLING, epsilon=0.1), 4) == 0.2157
     for epsilon in (0.0, 1.0, 100.0):
         assert released_differences_delta(crowd=1, sampling=SAMPLING, epsilon=epsilon) == SAMPLING
     for crowd in range(1, 9):
-        one, other = difference_laws(crowd, SAMPLING)
+        one, other = difference_distributions(crowd, SAMPLING)
         for epsilon in (0.0, 0.1, 0.5):
             product = pair_delta(np.outer(one, other).ravel(), np.outer(other, one).ravel(), epsilon=epsilon)
             moved = moved_differences_delta(crowd=crowd, other_crowd=crowd, sampling=SAMPLING, epsilon=epsilon)
@@ -161,7 +161,7 @@ def test_item_3_numbers():
         assert round(mechanism.claim(ReleasedDifferences(crowd=5)).delta(0.5), 3) == 0.064
 
 
-def test_item_4_the_exact_worst_crowd_beside_theorem_5():
+def test_item_4_exact_worst_crowd_and_theorem_5():
     for k, sampling, epsilon, exact, theorem in ((20, 0.2, 0.5, 3.1e-7, 8.0e-6), (10, 0.3, 1.0, 9.1e-5, 6.5e-4)):
         assert float(f"{worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == exact
         assert float(f"{strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon):.1e}") == theorem
@@ -175,7 +175,7 @@ def test_item_4_the_exact_worst_crowd_beside_theorem_5():
         (0.2, "2.16e-03 8.02e-06 1.89e-07 6.03e-09 4.79e-11 1.59e-12"),
     ],
 )
-def test_item_4_table_2_of_lqs_to_every_printed_digit(sampling, printed):
+def test_item_4_table_2_of_lqs_in_every_printed_digit(sampling, printed):
     computed = [strongly_safe_delta(k=20, sampling=sampling, epsilon=e) for e in (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)]
     assert " ".join(f"{delta:.2e}" for delta in computed) == printed
 
@@ -190,7 +190,7 @@ def test_item_4_table_1_of_lqs():
         assert round(resampled_privacy(epsilon=1.0, delta=0.0, sampling=1.0, to=to)[0], 3) == printed
 
 
-def test_item_5_without_a_blank_zero_an_answer_0_says_sampled():
+def test_item_5_answer_zero_reveals_sampling_without_blank_zero():
     for blank_zero in (0.0, None):
         mechanism = SamplingPrivacy(cells=10, sampling=SAMPLING, blank_zero=blank_zero)
         rng = np.random.default_rng(22)
@@ -202,5 +202,5 @@ def test_item_5_without_a_blank_zero_an_answer_0_says_sampled():
         assert abs(seen - share) <= z_bound(1) * error
         assert (share == 1.0) == (blank_zero == 0.0)
         assert any("π_0 = 0" in sentence for sentence in mechanism.warnings()) == (blank_zero == 0.0)
-    # By default every blank is as likely as any other.
+    # By default all blanks are equally likely.
     np.testing.assert_allclose(SamplingPrivacy(cells=10, sampling=SAMPLING).blanks, 0.55 / 11)

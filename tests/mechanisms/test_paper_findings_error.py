@@ -1,4 +1,4 @@
-"""What the papers leave out, findings 6 to 9: what constant error costs, and every number of it."""
+"""Omissions in the papers, findings 6 to 9: the cost of constant error, with every number."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ SAMPLING = 0.45
 
 
 def linked_matrix(mechanism):
-    """P[both reports | truth] from the die's faces, without refresh: (truths, outputs²)."""
+    """P[both reports | truth] from the sampling probabilities, without refresh: (truths, outputs²)."""
     values = mechanism.cells + 1
     pairs = np.zeros((values, values, values))
     for truth, blank in itertools.product(range(values), repeat=2):
@@ -32,7 +32,7 @@ def linked_matrix(mechanism):
     [(10**5, 11.4, 11.40), (10**6, 13.4, 13.39), (10**7, 26.0, 25.94), (10**8, 74.9, 74.89)],
 )
 def test_item_6_loss_breaks_constant_error(devices, printed, realised):
-    """V = 1000, π_0 = 0, Y = 100, 1 % lost. The printed 26.0 is 25.94 by either formula: the figures were simulated."""
+    """V = 1000, π_0 = 0, Y = 100, 1 % lost. The published 26.0 is 25.94 by either formula: it was simulated."""
     blank, loss, truth = 0.55 / 1000, 1 / 99, 100
     second = blank + SAMPLING * truth / devices
     known = truth * 0.55 / SAMPLING + truth * loss / SAMPLING + devices * blank * 2 * loss / SAMPLING**2
@@ -48,12 +48,12 @@ def test_item_6_loss_breaks_constant_error(devices, printed, realised):
     for sigma in (error, math.sqrt(known)):
         assert sigma == pytest.approx(printed, abs=0.07)
     assert round(mechanism.std_error(true_counts)[0], 2) == 11.06
-    # Heard in both rounds with a₁a₂, and only then tallied: Bin(Y, π_s·a₁a₂) over π_s·a₁a₂, whatever N.
+    # Received in both rounds with a₁a₂, and only then tallied: Bin(Y, π_s·a₁a₂) over π_s·a₁a₂, at any N.
     both = SAMPLING * 0.99**2
     assert round(math.sqrt(truth * (1 - both) / both), 1) == 11.3
 
 
-def test_item_7_the_estimate_is_of_where_devices_are_at_round_two():
+def test_item_7_estimate_is_of_positions_in_round_two():
     rng = np.random.default_rng(23)
     mechanism, repeats = SamplingPrivacy(cells=3, sampling=SAMPLING), 2_000
     before, after = truth_of([10, 50, 20, 0]), truth_of([20, 10, 20, 30])
@@ -68,7 +68,7 @@ def test_item_7_the_estimate_is_of_where_devices_are_at_round_two():
     assert np.abs((np.mean(seen, axis=0) - [10, 20, 30]) / error).max() < z_bound(3)
 
 
-ITEM_8 = {  # ρ: σ of the difference, of the control variate λ, and of round two alone, as printed (simulated)
+ITEM_8 = {  # ρ: σ of the difference, of the control variate λ, and of round two alone, as published (simulated)
     0.0: (15.6, 15.6, 54.0),
     0.1: (28.1, 27.6, 54.0),
     0.5: (53.7, 47.3, 54.0),
@@ -77,19 +77,21 @@ ITEM_8 = {  # ρ: σ of the difference, of the control variate λ, and of round 
 
 
 @pytest.mark.parametrize(("refresh", "printed"), ITEM_8.items())
-def test_item_8_the_dial_between_constant_error_and_a_finite_linked_claim(refresh, printed):
-    """N = 10⁵, V = 100, Y = 200: theory within 1.5 % of what was printed, and a simulation within its own error."""
+def test_item_8_refresh_trades_error_for_a_finite_linked_claim(refresh, printed):
+    """N = 10⁵, V = 100, Y = 200: theory within 1.5 % of the published values, and a simulation within its own error."""
     mechanism = SamplingPrivacy(cells=100, sampling=SAMPLING, refresh=refresh)
     true_counts = np.zeros(101, dtype=np.int64)
     true_counts[:2] = 10**5 - 200, 200
     blank = float(mechanism.blanks[1])
-    heard = ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
+    responses = ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
     kept = float(kept_share(np.array([blank]), sampling=SAMPLING, refresh=refresh)[0])
     given = blank / (1 - SAMPLING)
     weight = (blank * (1 - refresh) + refresh * blank**2 / (1 - SAMPLING) - blank**2) / (blank * (1 - blank))
     assert kept == pytest.approx(weight, abs=1e-12)
     theory = [
-        float(difference_variance(sampling=SAMPLING, blank=blank, received=heard, kept=kept, weight=w).std_error(200))
+        float(
+            difference_variance(sampling=SAMPLING, blank=blank, received=responses, kept=kept, weight=w).std_error(200)
+        )
         for w in (1.0, kept, 0.0)
     ]
     assert theory == pytest.approx(printed, rel=0.015)
@@ -101,13 +103,13 @@ def test_item_8_the_dial_between_constant_error_and_a_finite_linked_claim(refres
     for sigma, w in zip(theory, (1.0, kept, 0.0), strict=True):
         estimates = (drawn[:, 1] - w * drawn[:, 0] - (1 - w) * 10**5 * blank) / SAMPLING
         assert abs(estimates.mean() - 200) < z_bound(24) * sigma / math.sqrt(repeats)
-        # Sums of many independent steps of at most 2/π_s: their kurtosis is that of a normal, all but (step/σ)².
+        # Sums of many independent steps of at most 2/π_s: their kurtosis is that of a normal up to (step/σ)².
         relative = math.sqrt((2 + (2 / SAMPLING / sigma) ** 2) / repeats)
         assert abs(estimates.var() / sigma**2 - 1) < z_bound(24) * relative
 
 
 def test_item_8_the_linked_claim():
-    """The formula of finding 8 where its minimum is at a cell; about 8 at V = 1000, and that at best."""
+    """The formula of finding 8 where its minimum is at a cell; about 8 at V = 1000 at best."""
     for cells, refresh in itertools.product((2, 100, 1000), (0.1, 0.5, 1.0)):
         mechanism = SamplingPrivacy(cells=cells, sampling=SAMPLING, refresh=refresh)
         claim, blank = mechanism.claim(LinkedReports()), mechanism.blanks
@@ -116,14 +118,14 @@ def test_item_8_the_linked_claim():
         for epsilon in (0.0, 1.0, 3.0):
             least = refresh * blank[0] * blank[1:].min() / (1 - SAMPLING)
             assert claim.delta(epsilon) == pytest.approx(max(SAMPLING - math.expm1(epsilon) * least, 0.0), abs=1e-12)
-    # Half of what π_s leaves to outside is the best for 1,000 cells; equal blanks give 13.6 to 15.9.
+    # π_0 = (1 − π_s)/2 is the best for 1,000 cells; equal blanks give 13.6 to 15.9.
     for blank_zero, refresh, epsilon in ((0.275, 1.0, 8.1), (None, 1.0, 13.6), (None, 0.5, 14.3), (None, 0.1, 15.9)):
         many = SamplingPrivacy(cells=1000, sampling=SAMPLING, blank_zero=blank_zero, refresh=refresh)
         assert round(many.claim(LinkedReports()).epsilon, 1) == epsilon
 
 
-def test_item_8_the_minimum_runs_over_outside_too():
-    """ρ = 1, π_0 = .05 and π_1 = .5: the formula over the cells gives 2.39, the pair (0, 0) says 4.61."""
+def test_item_8_minimum_includes_the_outside_device():
+    """ρ = 1, π_0 = .05 and π_1 = .5: the formula over the cells gives 2.39, the pair (0, 0) gives 4.61."""
     mechanism = SamplingPrivacy(cells=1, sampling=SAMPLING, blank_zero=0.05, blank=0.5, refresh=1.0)
     over_cells = math.log(1 + SAMPLING * 0.55 / (0.05 * 0.5))
     over_all = math.log(1 + SAMPLING * 0.55 / (0.05 * 0.05))
@@ -131,11 +133,11 @@ def test_item_8_the_minimum_runs_over_outside_too():
     assert mechanism.claim(LinkedReports()).epsilon == pytest.approx(over_all)
 
 
-def test_item_9_no_constant_error_without_a_linked_view_that_distinguishes():
-    """Over the whole family: what a device that holds No adds to the variance, at the best weight, and the claim.
+def test_item_9_constant_error_implies_a_distinguishing_linked_view():
+    """Over the whole family: the variance added by a No-holder, at the best weight, and the claim.
 
-    If it adds nothing, the difference of its answers is the same almost surely; unbiased, that of some Yes-holder
-    is not, so a pair of reports exists that only Yes-holders give, and no ε is finite.
+    If it is 0, the difference of a No-holder's answers is almost surely constant; by unbiasedness that of some
+    Yes-holder is not, so only Yes-holders give some pair of reports, and no ε is finite.
     """
     constant = finite = 0
     for refresh, zero, cells in itertools.product((0.0, 1e-6, 0.1, 0.5, 1.0), (0.0, 1e-6, 0.1, 0.3, 0.55), (1, 2, 50)):
@@ -155,7 +157,7 @@ def test_item_9_no_constant_error_without_a_linked_view_that_distinguishes():
 
 
 def test_item_9_by_enumeration_of_one_device():
-    """No-holders step by 0 always; Yes-holders step by 1 with π_s: the event that tells."""
+    """No-holders always contribute 0; Yes-holders contribute 1 with π_s: the distinguishing event."""
     mechanism = SamplingPrivacy(cells=3, sampling=SAMPLING)
     pairs = linked_matrix(mechanism).reshape(4, 4, 4)
     for cell in range(1, 4):
@@ -167,7 +169,7 @@ def test_item_9_by_enumeration_of_one_device():
             assert pairs[truth][step == -1].sum() == 0.0
 
 
-def test_item_7_counts_made_without_devices_are_of_round_two_as_well():
+def test_item_7_sampled_counts_are_of_round_two():
     mechanism = SamplingPrivacy(cells=2, sampling=1.0)
     counts = mechanism.sample_counts(np.array([3, 4, 5]), rng=np.random.default_rng(25))
     np.testing.assert_array_equal(counts, [[12, 0, 0], [3, 4, 5]])

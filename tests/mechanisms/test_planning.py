@@ -1,11 +1,11 @@
-"""Plans meet their targets: by the mechanisms' own claims, by every report written out, and by simulation."""
+"""Plans meet their targets: by the mechanisms' own claims, by enumerated reports, and by simulation."""
 
 import math
 from functools import cache
 
 import numpy as np
 import pytest
-from answer_distributions import linked_law, round_law
+from answer_distributions import linked_distribution, round_distribution
 from mechanism_statistics import estimate_counts
 
 from mechanisms.planning import FAMILIES, Target, plan
@@ -15,7 +15,7 @@ from mechanisms.planning.plan import _plan
 from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
 
 NAMES = [family.name for family in FAMILIES]
-# Their many shapes take seconds where a view is of everybody; linked and single reports of them are planned below.
+# Many parameters take seconds for views of all devices; linked and single reports of these families are planned below.
 SLOW = {"anonymized_deniable", "anonymized_first_attempt", "sampling_privacy_refreshed"}
 QUICK = [name for name in NAMES if name not in SLOW]
 HASHED, TRUSTED = {"olh"}, {"sample_then_suppress", "laplace_counts"}
@@ -36,30 +36,32 @@ def planned(name):
     return {made.name: made for made in plan(TARGETS[name]).plans}
 
 
-def tells(made, target):
-    """δ at ε of the view, and ε at δ = 0, by the reports written out."""
-    laws = (
-        [linked_law(made.mechanism)]
+def exact_privacy(made, target):
+    """δ at ε of the view, and ε at δ = 0, by enumerated reports."""
+    distributions = (
+        [linked_distribution(made.mechanism)]
         if target.view == "linked_reports"
-        else [round_law(made.mechanism, round_ + 1) for round_ in range(made.mechanism.rounds)]
+        else [round_distribution(made.mechanism, round_ + 1) for round_ in range(made.mechanism.rounds)]
     )
     epsilon = made.epsilon if target.epsilon is None else target.epsilon
-    return max(matrix_delta(law, epsilon=epsilon) for law in laws), max(matrix_epsilon(law) for law in laws)
+    return max(matrix_delta(distribution, epsilon=epsilon) for distribution in distributions), max(
+        matrix_epsilon(distribution) for distribution in distributions
+    )
 
 
 @pytest.mark.parametrize("family", [name for name in NAMES if name not in HASHED | TRUSTED])
 @pytest.mark.parametrize("name", TARGETS)
-def test_every_report_written_out_tells_what_was_planned_and_no_more(name, family):
+def test_plans_spend_the_target_of_enumerated_reports(name, family):
     target, made = TARGETS[name], planned(name)[family]
     if not made.meets or family == "distributed_laplace":
         return
-    delta, always = tells(made, target)
+    delta, always = exact_privacy(made, target)
     if target.error is None:
         assert delta <= target.delta + 1e-12 if target.delta else always <= target.epsilon * (1 + 1e-9)
-        # As far as the target allows: less would err more. (Coins that say the same stop short of it.)
-        told = delta / target.delta if target.delta else always / target.epsilon
-        # A tiny δ is spent within the dial's last digit: then ε itself is what is used up.
-        spent = told > 0.98 or (target.delta < 1e-5 and always > 0.999 * target.epsilon)
+        # The target is used up: less noise would violate it. (Coins with equal probabilities stop short of it.)
+        used = delta / target.delta if target.delta else always / target.epsilon
+        # A tiny δ is below the resolution of the parameter: then ε itself is used up.
+        spent = used > 0.98 or (target.delta < 1e-5 and always > 0.999 * target.epsilon)
         assert spent or made.std_error < 1e-9
     else:
         assert made.std_error <= target.error * (1 + 1e-9)
@@ -71,7 +73,7 @@ def test_every_report_written_out_tells_what_was_planned_and_no_more(name, famil
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_the_mechanisms_own_claims_meet_the_target(name):
+def test_own_claims_of_mechanisms_meet_the_target(name):
     target = TARGETS[name]
     if target.error is not None:
         return
@@ -84,9 +86,9 @@ def test_the_mechanisms_own_claims_meet_the_target(name):
 
 
 def simulate(mechanism, target, repeats, rng):
-    heard = (target.population,) * mechanism.rounds
+    received = (target.population,) * mechanism.rounds
     tallies = [mechanism.sample_counts(target.truth, rng=rng) for _ in range(repeats)]
-    errors = estimate_counts(mechanism, tallies, counted=heard, asked=heard)[:, 0] - target.expected
+    errors = estimate_counts(mechanism, tallies, counted=received, asked=received)[:, 0] - target.expected
     return math.sqrt(np.mean(np.square(errors)))
 
 
@@ -97,7 +99,7 @@ SIMULATED = {"linked, δ": TARGETS["linked, δ"], "report, pure": TARGETS["repor
 @pytest.mark.parametrize(
     "name", ["released", *(pytest.param(name, marks=pytest.mark.slow) for name in SIMULATED if name != "released")]
 )
-def test_a_simulation_shows_the_planned_error(name):
+def test_simulated_error_equals_the_planned_error(name):
     target, rng, repeats = SIMULATED[name], np.random.default_rng(7), 400
     named = QUICK if target is RELEASED else NAMES
     made = [one for one in plan(target, named, claims=False).plans if one.meets and one.release is None]
@@ -112,7 +114,7 @@ def test_a_simulation_shows_the_planned_error(name):
 
 
 @pytest.mark.parametrize("family", ["sampling_privacy_suppressed", "sample_then_suppress", "laplace_counts"])
-def test_a_simulated_release_shows_the_planned_error(family):
+def test_simulated_release_error_equals_the_planned_error(family):
     target, rng, repeats = RELEASED, np.random.default_rng(3), 3000
     [one] = (
         plan(target, [family]).plans
@@ -132,7 +134,7 @@ def test_a_simulated_release_shows_the_planned_error(family):
 
 
 @pytest.mark.parametrize("name", ["released", "shuffled", "released_counts"])
-def test_views_of_everybody_are_met_by_the_proofs_they_rest_on(name):
+def test_plans_for_aggregate_views_meet_their_proved_bounds(name):
     target = Target(cells=4, population=5000, view=name, epsilon=0.8, delta=1e-5)
     made = [one for one in plan(target, QUICK).plans if one.meets]
     assert len(made) > 10
@@ -146,7 +148,7 @@ def test_views_of_everybody_are_met_by_the_proofs_they_rest_on(name):
             assert bound_view(one.mechanism, view, devices=target.population).delta(0.8)[0] <= 1e-5
 
 
-def test_one_plan_at_a_time_is_the_plan_among_all():
+def test_single_plan_equals_the_plan_among_all():
     target = TARGETS["linked, δ"]
     alone = {family.name: _plan(family, target, claims=True) for family in FAMILIES[:3]}
     assert all(alone[name] == planned("linked, δ")[name] for name in alone)

@@ -1,4 +1,4 @@
-"""Plans are the best there are, and "none" means none: both by scanning what else could have been chosen."""
+"""Plans are optimal, and "none" means none: both by scanning the alternatives."""
 
 import math
 
@@ -41,7 +41,7 @@ def linked(mechanism):
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "occupancy"), [(1.0, 0.0, 5), (0.5, 0.01, 200), (4.0, 0.0, 900)])
-def test_no_other_two_coins_do_better(epsilon, delta, occupancy):
+def test_no_other_coins_have_less_error(epsilon, delta, occupancy):
     target = Target(cells=6, population=1000, occupancy=occupancy, epsilon=epsilon, delta=delta)
     coins = [
         (first, second)
@@ -55,19 +55,19 @@ def test_no_other_two_coins_do_better(epsilon, delta, occupancy):
 
 
 @pytest.mark.parametrize(("epsilon", "cells"), [(1.0, 1), (2.0, 3), (0.5, 20)])
-def test_the_two_valued_anonymized_mechanism_is_the_minimal_variance_of_all(epsilon, cells):
-    """Of Yes, No and silence too: the search over all corners finds nothing better."""
+def test_two_valued_anonymized_plan_has_minimal_variance(epsilon, cells):
+    """Including Yes, No and ⊥: the search over all corners finds no better one."""
     target = Target(cells=cells, population=1000, occupancy=50, epsilon=epsilon)
     found = minimal_variance_parameters(epsilon, cells=cells, yes_share=0.05)
     assert only(target, "anonymized_local").std_error == pytest.approx(found.std_error(1000), rel=2e-3)
 
 
-def test_no_other_refresh_does_better_over_several_queries():
+def test_no_other_refresh_has_less_error_over_several_queries():
     target = Target(cells=3, population=2000, occupancy=20, epsilon=2.0, delta=1e-3, queries=3)
-    dice = [(s, z, r) for s in np.linspace(0.06, 0.09, 13) for z in np.linspace(0.7, 0.85, 7) for r in (0.9, 1.0)]
+    candidates = [(s, z, r) for s in np.linspace(0.06, 0.09, 13) for z in np.linspace(0.7, 0.85, 7) for r in (0.9, 1.0)]
     best = scan(
         lambda d: SamplingPrivacy(cells=3, sampling=d[0], blank_zero=d[1] * (1 - d[0]), refresh=d[2]),
-        dice,
+        candidates,
         lambda mechanism: mechanism.claim(LinkedReports(3)),
         target,
     )
@@ -77,7 +77,7 @@ def test_no_other_refresh_does_better_over_several_queries():
 
 
 @pytest.mark.parametrize(("cells", "population"), [(3, 2000), (40, 2000), (1, 10**6), (300, 10**7)])
-def test_no_other_refresh_does_better(cells, population):
+def test_no_other_refresh_has_less_error(cells, population):
     target = Target(cells=cells, population=population, occupancy=20, epsilon=2.0)
     made = only(target, "sampling_privacy_refreshed")
     best = math.inf
@@ -97,7 +97,7 @@ def test_no_other_refresh_does_better(cells, population):
 
 
 @pytest.mark.slow
-def test_no_other_threshold_does_better():
+def test_no_other_threshold_has_less_error():
     target = Target(cells=10, population=1000, occupancy=60, view="released", epsilon=1.0, delta=1e-4)
     best = math.inf
     for k in range(1, 61):
@@ -112,7 +112,7 @@ def test_no_other_threshold_does_better():
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.02])
-def test_no_other_subset_or_buckets_do_better(delta):
+def test_no_other_subset_or_buckets_have_less_error(delta):
     target = Target(cells=12, population=5000, epsilon=1.5, delta=delta)
     budgets = np.linspace(0.5, 6.0, 111)
     subsets = [(size, epsilon) for size in range(1, 13) for epsilon in budgets]
@@ -123,7 +123,7 @@ def test_no_other_subset_or_buckets_do_better(delta):
     assert only(target, "olh").std_error <= best * SLACK
 
 
-def test_the_searches_its_threshold():
+def test_no_other_histogram_threshold_has_less_error():
     target = Target(cells=1, population=74247, occupancy=148, epsilon=2.18, delta=1e-3)
     pairs = [(theta, epsilon) for theta in np.linspace(0.0, 1.0, 41) for epsilon in np.geomspace(1.0, 12.0, 120)]
     best = scan(lambda c: ThresholdHistogram(cells=1, epsilon=c[1], threshold=c[0]), pairs, linked, target)
@@ -135,31 +135,31 @@ def test_the_searches_its_threshold():
 @pytest.mark.parametrize(
     ("target", "most"),
     [
-        # Large δ: many buckets, few reports that tell.
+        # Large δ: many buckets, few distinguishing reports.
         (Target(cells=20, population=531931, occupancy=6, epsilon=1.362, delta=0.02), 10**9),
-        # Counts are seen: the best number of buckets is not that of one report.
+        # Counts are observed: the best number of buckets differs from that of one report.
         (Target(cells=7, population=22243, occupancy=894, view="released", epsilon=5.264), 500),
         (Target(cells=3, population=39281, occupancy=609, epsilon=0.336, delta=1e-3), 10**6),
     ],
 )
-def test_no_other_number_of_buckets_does_better(target, most):
+def test_no_other_number_of_buckets_has_less_error(target, most):
     hashes = sorted({round(g) for g in np.geomspace(2, most, 60)} | set(range(2, 12)))
 
-    def told(mechanism):
+    def target_claim(mechanism):
         [view] = target.views(rounds=1, differences=False)
         return mechanism.claim(view)
 
     pairs = [(buckets, epsilon) for buckets in hashes for epsilon in np.geomspace(target.epsilon, 20.0, 150)]
-    best = scan(lambda c: LocalHashing(cells=target.cells, epsilon=c[1], buckets=c[0]), pairs, told, target)
+    best = scan(lambda c: LocalHashing(cells=target.cells, epsilon=c[1], buckets=c[0]), pairs, target_claim, target)
     assert only(target, "olh").std_error <= best * SLACK
 
 
-def test_no_other_blanks_do_better_where_they_matter():
+def test_no_other_blanks_have_less_error_for_released_counts():
     target = Target(cells=5, population=300, occupancy=8, view="released_counts", epsilon=1.0, delta=0.05)
-    dice = [(s, z) for s in np.linspace(0.02, 0.98, 97) for z in np.linspace(0.0, 0.999, 40)]
+    candidates = [(s, z) for s in np.linspace(0.02, 0.98, 97) for z in np.linspace(0.0, 0.999, 40)]
     best = scan(
         lambda d: SamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
-        dice,
+        candidates,
         lambda m: m.claim(ReleasedCounts(8)),
         target,
     )
@@ -167,14 +167,14 @@ def test_no_other_blanks_do_better_where_they_matter():
     target = Target(cells=5, population=300, occupancy=8, view="report", epsilon=1.0)
     best = scan(
         lambda d: BinarySamplingPrivacy(cells=5, sampling=d[0], blank_zero=d[1] * (1 - d[0])),
-        dice,
+        candidates,
         lambda m: m.claim(Report(2)),
         target,
     )
     assert only(target, "sampling_privacy_binary").std_error <= best * SLACK
 
 
-def test_sampling_privacy_in_closed_form():
+def test_sampling_privacy_plans_in_closed_form():
     linked_delta = only(Target(cells=50, population=10**6, epsilon=1.0, delta=1e-3), "sampling_privacy")
     assert linked_delta.parameters["sampling"] == pytest.approx(1e-3, rel=1e-6)
     over = only(Target(cells=50, population=10**6, epsilon=1.0, delta=1e-3, queries=10), "sampling_privacy")
@@ -187,7 +187,7 @@ def test_sampling_privacy_in_closed_form():
 
 
 @pytest.mark.parametrize("view", ["linked_reports", "released", "released_counts"])
-def test_none_is_none_at_any_sampling(view):
+def test_no_sampling_meets_a_target_without_plan(view):
     target = Target(cells=4, population=500, occupancy=30, view=view, epsilon=3.0)
     made = only(target, "sampling_privacy")
     assert not made.meets
@@ -201,7 +201,7 @@ def test_none_is_none_at_any_sampling(view):
         assert math.isinf(SamplingPrivacy(cells=4, sampling=sampling).claim(seen).epsilon)
 
 
-def test_none_is_none_for_shares_of_noise_that_are_seen_alone():
+def test_no_laplace_share_meets_a_single_report_target():
     target = Target(cells=4, population=500, view="report", epsilon=1.0, delta=0.05)
     made = only(target, "distributed_laplace")
     assert not made.meets

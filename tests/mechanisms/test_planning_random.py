@@ -1,4 +1,4 @@
-"""Forty random targets: each plan meets its own, no shape of the same family does 1 % better, and none takes long."""
+"""Forty random targets: each plan meets its own, no parameters of its family are 1 % better, and none takes long."""
 
 import math
 import time
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from answer_distributions import linked_law, round_law
+from answer_distributions import linked_distribution, round_distribution
 from scipy.stats import binom
 
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
@@ -17,14 +17,14 @@ from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsil
 
 TARGETS = 40
 BETTER = 0.99
-# Their laws cannot be written out: too many functions, a noise without end, or a server that is trusted.
+# Their reports cannot be enumerated: too many hash functions, unbounded noise, or a trusted server.
 NOT_WRITTEN = {"olh", "distributed_laplace", "sample_then_suppress", "laplace_counts"}
 SECONDS = 10.0
 
 
 def random_target(index):
     rng = np.random.default_rng([2026, index])
-    small = index % 2 == 0  # reports that can be written out, and devices few enough to simulate
+    small = index % 2 == 0  # reports that can be enumerated, and devices few enough to simulate
     population = round(10 ** rng.uniform(1, 4 if small else 9))
     view = str(rng.choice(["report", "linked_reports"] if small else VIEWS))
     queries = 1 if small or rng.random() < 0.4 else round(10 ** rng.uniform(0, 2.5))
@@ -63,15 +63,15 @@ def check_meets(made, target):
         assert holds(made, view, epsilon * (1 + 1e-9), target), view
         if target.queries == 1 and target.cells <= 3 and made.name not in NOT_WRITTEN:
             if isinstance(view, LinkedReports):
-                law = linked_law(made.mechanism)
+                distribution = linked_distribution(made.mechanism)
             elif isinstance(view, Report):
-                law = round_law(made.mechanism, view.round)
+                distribution = round_distribution(made.mechanism, view.round)
             else:
                 continue
             if target.delta == 0.0:
-                assert matrix_epsilon(law) <= epsilon * (1 + 1e-6)
+                assert matrix_epsilon(distribution) <= epsilon * (1 + 1e-6)
             else:
-                assert matrix_delta(law, epsilon=epsilon) <= target.delta * (1 + 1e-5)
+                assert matrix_delta(distribution, epsilon=epsilon) <= target.delta * (1 + 1e-5)
 
 
 def holds(made, view, epsilon, target):
@@ -79,17 +79,17 @@ def holds(made, view, epsilon, target):
     if bound_view(made.mechanism, view, devices=target.population).meets(epsilon, target.delta):
         return True
     single, queries = replace(view, queries=1), target.queries
-    told = bound_view(made.mechanism, single, devices=target.population)
-    return made.name != "longitudinal_unary" and told.meets(epsilon / queries, target.delta / queries)
+    bound = bound_view(made.mechanism, single, devices=target.population)
+    return made.name != "longitudinal_unary" and bound.meets(epsilon / queries, target.delta / queries)
 
 
 def check_simulated(made, target, rng, comparisons):
     repeats = 200
-    heard = (target.population,) * made.mechanism.rounds
+    received = (target.population,) * made.mechanism.rounds
     errors = [
-        made.mechanism.estimate(made.mechanism.sample_counts(target.truth, rng=rng), counted=heard, asked=heard).count[
-            0
-        ]
+        made.mechanism.estimate(
+            made.mechanism.sample_counts(target.truth, rng=rng), counted=received, asked=received
+        ).count[0]
         - target.expected
         for _ in range(repeats)
     ]
@@ -99,7 +99,7 @@ def check_simulated(made, target, rng, comparisons):
 
 
 def shapes(size, rng):
-    """A grid over a shape, or for many numbers random ones with some at their ends."""
+    """A grid over the parameters, or for many parameters random points with some at their limits."""
     if size == 1:
         return [(x,) for x in np.linspace(0, 1, 60)]
     if size == 2:
@@ -109,7 +109,7 @@ def shapes(size, rng):
 
 
 def check_best(family, made, target, rng):
-    """At an error 1 % less no shape keeps the privacy; or at the error asked for none has an ε 1 % less."""
+    """At an error 1 % less no parameters keep the privacy; or at the given error none has an ε 1 % less."""
     if target.error is None and made.std_error < 1e-9:
         return
     if target.error is not None and not (math.isfinite(made.epsilon) and made.epsilon > 1e-9):
@@ -118,7 +118,7 @@ def check_best(family, made, target, rng):
     epsilon = target.epsilon if target.error is None else made.epsilon * BETTER
     for make in family.makes:
         starts = family.starts(target)
-        if len(starts) < 2:  # nothing to choose, or chosen
+        if len(starts) < 2:  # no parameter, or the chosen ones
             continue
         for shape in shapes(len(starts[0]), rng):
             baseline = set_dial(make, family.dial, replace(target, epsilon=None, error=error), shape, fine=False)
@@ -130,7 +130,7 @@ def check_best(family, made, target, rng):
 
 
 def slowness():
-    """How much slower this core is just now than one that computes these tails in a thirtieth of a second."""
+    """Current slowness of this core, relative to one that computes these tails in a thirtieth of a second."""
     taken = []
     for _ in range(3):
         begun = time.process_time()
@@ -147,7 +147,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("index", [9, *OTHERS])
-def test_a_random_target_is_met_as_well_as_its_families_can(index):
+def test_random_target_is_met_with_near_optimal_error(index):
     target, rng = random_target(index), np.random.default_rng([7, index])
     begun = time.process_time()
     planning = plan(target)

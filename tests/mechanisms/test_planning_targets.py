@@ -1,4 +1,4 @@
-"""Targets: what is refused, what is filled in, and plans for whatever target there may be."""
+"""Targets: refused values, defaults, and plans for any target."""
 
 import json
 import math
@@ -17,24 +17,24 @@ from mechanisms.planning.search import Dial
 from mechanisms.planning.target import RELEASED
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
-# Quick ones of every group: what takes seconds is planned elsewhere.
+# Fast ones of every group: those that take seconds are planned elsewhere.
 QUICK = ("sampling_privacy", "warner", "k_randomized_response", "oue", "subset_selection", "laplace_counts")
 
 
-def test_devices_are_spread_evenly_over_cells_and_outside():
+def test_default_occupancy_is_uniform_over_cells_and_outside():
     assert Target(cells=99, population=1000, epsilon=1.0).expected == 10
     assert Target(cells=99, population=3, epsilon=1.0).expected == 1
     assert Target(cells=99, population=3, occupancy=0, epsilon=1.0).expected == 0
     assert Target(cells=2, population=9, epsilon=1.0).truth.tolist() == [6, 3, 0]
 
 
-def test_a_mechanism_of_one_round_gives_its_only_report_to_any_round():
+def test_one_round_mechanism_uses_its_report_for_any_round():
     target = Target(cells=2, population=9, view="report_round_2", epsilon=1.0, queries=3)
     assert target.views(rounds=1, differences=False) == (Report(1, 3),)
     assert target.views(rounds=2, differences=True) == (Report(2, 3),)
 
 
-def test_views_as_mechanisms_have_them():
+def test_target_views_of_mechanisms():
     def views(view, rounds, *, differences=False, **more):
         return Target(cells=2, population=9, view=view, epsilon=1.0, **more).views(
             rounds=rounds, differences=differences
@@ -77,13 +77,13 @@ def test_views_as_mechanisms_have_them():
         ("simulated", {"simulated": 0}),
     ],
 )
-def test_a_target_that_is_none_is_refused_by_name(field, change):
+def test_invalid_target_names_its_field(field, change):
     with pytest.raises(ParameterError) as refusal:
         Target(**{"cells": 3, "population": 9, "epsilon": 1.0, **change})
     assert refusal.value.field == field
 
 
-def test_families_by_name_and_by_kind():
+def test_families_are_selected_by_name_and_kind():
     assert [family.name for family in families_named(("oue", "sampling_privacy"))] == ["sampling_privacy", "oue"]
     assert {family.name for family in families_named(("no_privacy",))} == {"sample_then_suppress", "laplace_counts"}
     assert families_named() == FAMILIES
@@ -114,7 +114,7 @@ def targets(draw):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(targets())
-def test_a_plan_meets_its_target_whatever_it_is(target):
+def test_plan_of_any_target_meets_it(target):
     planning = plan(target, QUICK)
     json.dumps(planning.to_dict(), allow_nan=False)
     for made in planning.plans:
@@ -139,27 +139,27 @@ def test_a_plan_meets_its_target_whatever_it_is(target):
         ("sampled_response", Target(cells=2, population=1000, occupancy=914, view="report_round_1", error=1e-9)),
     ],
 )
-def test_a_target_met_only_at_the_end_of_a_dial_ends_in_a_plan_or_a_reason(name, target):
-    # logit(1 − 1e-16) is no place of 1 exactly: the last double below it may meet what 1 itself does not.
+def test_target_at_the_end_of_a_range_gives_a_plan_or_a_reason(name, target):
+    # logit(1 − 1e-16) is not the position of exactly 1: the last double below it may meet a target that 1 does not.
     [made] = plan(target, [name], claims=False).plans
     assert made.meets or made.reason
 
 
-def test_what_meets_a_target_but_cannot_be_estimated_is_no_plan():
+def test_non_estimable_mechanism_is_no_plan():
     target = Target(cells=2, population=12345, view="shuffled_round_3", epsilon=0.0, delta=1e-12)
     [made] = plan(target, ["sampling_and_noise"]).plans
     assert not made.meets
     assert "the answers do not depend on the truth" in made.reason
 
 
-def test_at_the_places_of_its_ends_a_dial_stands_at_them():
+def test_dial_ends_map_to_its_limits():
     for dial in (Dial(1e-9, 1.0, "logit"), Dial(0.5, 1.0 - 1e-12, "logit"), Dial(1e-6, 50.0), Dial(0.3, 0.7)):
         assert dial.value(dial.place(dial.low)) == dial.low
         assert dial.value(dial.place(dial.high)) == dial.high
 
 
-def test_where_few_cells_see_a_rare_great_error_the_interval_still_holds():
-    # One device seen with probability p adds 1/p, nearly never: errors of σ = √((1 − p)/p), all but p of them are 1.
+def test_error_interval_holds_with_rare_large_errors():
+    # One device sampled with probability p adds 1/p, almost never: errors of σ = √((1 − p)/p), nearly all equal to 1.
     chance, cells, repeats = 1e-9, 10, 20_000
     excess = (1 - 6 * chance * (1 - chance)) / (chance * (1 - chance))
     std_error = math.sqrt((1 - chance) / chance)
@@ -171,13 +171,13 @@ def test_where_few_cells_see_a_rare_great_error_the_interval_still_holds():
 
 
 @pytest.mark.parametrize("queries", [3, 40])
-def test_over_queries_the_claim_over_queries_is_met(queries):
+def test_target_over_queries_is_met_over_queries(queries):
     target = Target(cells=5, population=10**4, view="report", epsilon=1.0, delta=1e-4, queries=queries)
     once = plan(Target(cells=5, population=10**4, view="report", epsilon=1.0, delta=1e-4), QUICK[:5], claims=False)
     for made, single in zip(plan(target, QUICK[:5], claims=False).plans, once.plans, strict=True):
         for round_ in range(1, made.mechanism.rounds + 1):
             assert made.mechanism.claim(Report(round_, queries)).delta(1.0) <= 1e-4
-        # No better than once, and better than T·(ε/T, δ/T) lets it be.
+        # No better than once, and no better than T·(ε/T, δ/T) allows.
         added = Target(cells=5, population=10**4, view="report", epsilon=1.0 / queries, delta=1e-4 / queries)
         [each] = plan(added, [made.name], claims=False).plans
         assert single.std_error < made.std_error <= each.std_error * 1.001

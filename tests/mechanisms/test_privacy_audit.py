@@ -1,4 +1,4 @@
-"""Lower bounds from samples: exact where they can be checked, and wrong no more often than stated."""
+"""Lower bounds from samples: exact where possible, and wrong no more often than stated."""
 
 import math
 
@@ -13,7 +13,7 @@ from mechanisms.privacy.audit import PairAudit, clopper_pearson, delta_lower_bou
 
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 0.025, 1e-6, 1e-10])
 @pytest.mark.parametrize("trials", [1, 7, 1000])
-def test_clopper_pearson_is_scipys(alpha, trials):
+def test_clopper_pearson_equals_scipy(alpha, trials):
     for successes in sorted({0, 1, trials // 3, trials - 1, trials}):
         lower, upper = clopper_pearson(successes, trials, alpha=alpha)
         peer = binomtest(successes, trials).proportion_ci(confidence_level=1 - 2 * alpha, method="exact")
@@ -27,9 +27,9 @@ def test_clopper_pearson_covers_exactly():
     seen, alpha = np.arange(41), 0.03
     lower, upper = clopper_pearson(seen, 40, alpha=alpha)
     for p in np.linspace(0, 1, 101):
-        law = binom.pmf(seen, 40, p)
-        assert law[lower > p].sum() <= alpha + 1e-12
-        assert law[upper < p].sum() <= alpha + 1e-12
+        distribution = binom.pmf(seen, 40, p)
+        assert distribution[lower > p].sum() <= alpha + 1e-12
+        assert distribution[upper < p].sum() <= alpha + 1e-12
     lower, upper = clopper_pearson([0, 0], [0, 5], alpha=0.1)
     assert lower.tolist() == [0, 0]
     assert upper[0] == 1
@@ -40,12 +40,12 @@ def test_clopper_pearson_covers_exactly():
     [(-1, 4, 0.1, "successes"), (5, 4, 0.1, "successes"), (0.5, 4, 0.1, "successes"), (1, 4.0, 0.1, "trials")]
     + [(1, 4, alpha, "alpha") for alpha in (0.0, 0.6, math.nan)],
 )
-def test_bad_counts_are_named(successes, trials, alpha, field):
+def test_invalid_counts_are_refused(successes, trials, alpha, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         clopper_pearson(successes, trials, alpha=alpha)
 
 
-def test_bounds_of_epsilon_and_delta():
+def test_lower_bounds_of_epsilon_and_delta():
     seen = {"hits_p": 800, "trials_p": 1000, "hits_q": 200, "trials_q": 1000, "alpha": 1e-3}
     epsilon = epsilon_lower_bound(**seen)
     assert 1.1 < epsilon < math.log(4)
@@ -53,7 +53,7 @@ def test_bounds_of_epsilon_and_delta():
     assert epsilon_lower_bound(**seen, delta=0.9) == 0
     delta = delta_lower_bound(**seen, epsilon=0.5)
     assert 0.35 < delta < 0.8 - math.exp(0.5) * 0.2
-    # What the two bounds say is one thing.
+    # Both bounds are consistent.
     assert delta_lower_bound(**seen, epsilon=epsilon) == pytest.approx(0, abs=1e-12)
     assert delta_lower_bound(**seen, epsilon=800) == 0
     with pytest.raises(ParameterError, match="epsilon"):
@@ -61,13 +61,13 @@ def test_bounds_of_epsilon_and_delta():
 
 
 def halves(rng, p, q, n):
-    return PairAudit(*(rng.multinomial(n, law) for law in (p, q, p, q)))
+    return PairAudit(*(rng.multinomial(n, distribution) for distribution in (p, q, p, q)))
 
 
 P, Q = np.array([0.5, 0.2, 0.2, 0.1]), np.array([0.2, 0.3, 0.3, 0.2])
 
 
-def test_an_audit_claims_too_much_no_more_often_than_stated():
+def test_audit_exceeds_the_truth_at_most_as_often_as_stated():
     """The greatest ratio is 2.5, δ(.5) = .5 − .2·e^.5; a thousand audits at one in five."""
     rng, alpha, runs = np.random.default_rng(1), 0.2, 1000
     audits = [halves(rng, P, Q, 300) for _ in range(runs)]
@@ -76,14 +76,14 @@ def test_an_audit_claims_too_much_no_more_often_than_stated():
     assert binom.sf(max(epsilons, deltas) - 1, runs, alpha) > 1e-6
 
 
-def test_an_audit_proves_nearly_what_is_true_of_many_devices():
+def test_audit_of_many_devices_is_nearly_tight():
     audit = halves(np.random.default_rng(2), P, Q, 10**6)
     assert audit.epsilon_at_least(alpha=1e-9) == pytest.approx(math.log(2.5), abs=0.02)
     assert audit.delta_at_least(0.5, alpha=1e-9) == pytest.approx(0.5 - 0.2 * math.exp(0.5), abs=0.01)
     assert halves(np.random.default_rng(2), P, P, 10**5).epsilon_at_least(alpha=1e-9) == 0
 
 
-def test_a_witness_is_seen_by_one_only():
+def test_witness_is_an_output_of_one_distribution_only():
     rng = np.random.default_rng(3)
     p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.5, 0.5, 0.0, 0.0])
     witness = halves(rng, p, q, 1000).find_witness(least_hits=30, alpha=1e-6)
@@ -96,8 +96,8 @@ def test_a_witness_is_seen_by_one_only():
     assert PairAudit(*(np.zeros(3, dtype=int) for _ in range(4))).epsilon_at_least(alpha=0.1) == 0
 
 
-def test_bounds_of_means_hold_no_less_often_than_stated():
-    """A rare large value is the worst for a bound that takes its range from what was seen."""
+def test_mean_intervals_cover_at_least_as_often_as_stated():
+    """A rare large value is the worst case for a bound whose range comes from the sample."""
     rng, alpha, runs = np.random.default_rng(4), 0.1, 2000
     samples = (rng.random((runs, 400)) < 0.03).astype(float)
     lower, upper = mean_interval(samples.T, alpha=alpha)
@@ -113,16 +113,18 @@ def test_bounds_of_means_hold_no_less_often_than_stated():
     assert binom.sf(wrong - 1, runs, alpha) > 1e-6
 
 
-def test_same_law_is_rejected_no_more_often_than_stated_and_other_laws_always():
+def test_same_law_rejects_at_the_stated_rate():
     rng, alpha, runs = np.random.default_rng(5), 0.1, 400
-    laws = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
-    rejected = sum(same_law(rng.choice(5, 600, p=laws), rng.choice(5, 200, p=laws)) < alpha for _ in range(runs))
+    distributions = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
+    rejected = sum(
+        same_law(rng.choice(5, 600, p=distributions), rng.choice(5, 200, p=distributions)) < alpha for _ in range(runs)
+    )
     assert binom.sf(rejected - 1, runs, alpha) > 1e-6
-    assert same_law(rng.choice(5, 4000, p=laws), rng.choice(5, 4000, p=laws[::-1])) < 1e-9
+    assert same_law(rng.choice(5, 4000, p=distributions), rng.choice(5, 4000, p=distributions[::-1])) < 1e-9
     assert same_law(np.zeros(100, dtype=int), np.zeros(50, dtype=int)) == 1
 
 
-def test_row_keys_tell_rows_apart():
+def test_row_keys_are_unique_per_row():
     rows = np.stack(np.meshgrid(*[np.arange(-2, 9)] * 4), axis=-1).reshape(-1, 2, 2)
     assert len(np.unique(row_keys(rows))) == len(rows)
     assert row_keys(rows[:3]).tolist() == row_keys(rows)[:3].tolist()

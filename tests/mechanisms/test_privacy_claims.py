@@ -1,4 +1,4 @@
-"""Claims against brute force: every closed form beside the whole matrix of reports it stands for."""
+"""Claims against brute force: every closed form against the whole matrix of reports."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ from mechanisms.privacy import (
     printed_randomized_response_leakage,
 )
 
-# Certain, or far enough from certain that products of four stay above the least double.
+# Certain, or far enough from certain that products of four stay above the smallest double.
 shares = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(1e-6, 1 - 1e-6))
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 
@@ -48,7 +48,7 @@ def linked_value_matrix(sampling, blanks):
 
 
 def per_cell_matrix(yes, no, cells):
-    """Answers about every cell at once, for a device outside and in each cell: (cells + 1, outputs ** cells)."""
+    """Answers about all cells jointly, for a device outside and in each cell: (cells + 1, outputs ** cells)."""
     rows = []
     for truth in range(cells + 1):
         row = np.ones(1)
@@ -73,7 +73,7 @@ blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_siz
 
 
 @given(weights=blank_lists, sampling=st.floats(0.05, 0.95))
-def test_values_against_brute_force(weights, sampling):
+def test_multi_valued_claims_equal_brute_force(weights, sampling):
     blanks = np.array(weights) / sum(weights) * (1 - sampling)
     mechanism = SamplingPrivacy(cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:])
     check_claim(mechanism.claim(Report(1)), np.tile(mechanism.blanks / mechanism.blanks.sum(), (len(blanks), 1)))
@@ -82,7 +82,7 @@ def test_values_against_brute_force(weights, sampling):
 
 
 @given(cells=st.integers(1, 4), first=st.floats(0.05, 1.0), second=shares)
-def test_randomized_response_against_brute_force(cells, first, second):
+def test_randomized_response_claims_equal_brute_force(cells, first, second):
     mechanism = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
     p, q = mechanism.true_yes, mechanism.false_yes
     matrix = per_cell_matrix([(1 - first) * (1 - second), p], [1 - q, q], cells)
@@ -94,7 +94,7 @@ def test_randomized_response_against_brute_force(cells, first, second):
 
 
 @given(cells=st.integers(1, 4), sampling=st.floats(0.05, 0.95), share=shares)
-def test_binary_sampling_against_brute_force(cells, sampling, share):
+def test_binary_sampling_claims_equal_brute_force(cells, sampling, share):
     mechanism = BinarySamplingPrivacy(cells=cells, sampling=sampling, blank_zero=share * (1 - sampling))
     zero, one, _ = mechanism.faces
     assert mechanism.claim(Report(1)).epsilon == 0
@@ -109,8 +109,8 @@ def test_binary_sampling_against_brute_force(cells, sampling, share):
             )
 
 
-def test_randomized_response_leaks_more_than_is_printed():
-    """.8/.2: ln(p₁/p₀) = 3.04 as printed, 4.84 exactly, asked about every cell; a large π_2 undoes the other way."""
+def test_randomized_response_epsilon_exceeds_the_published_one():
+    """.8/.2: ln(p₁/p₀) = 3.04 as published, 4.84 exactly with one answer per cell; a large π_2 reverses the case."""
     mechanism = RandomizedResponse(cells=2, first_coin=0.8, second_coin=0.2)
     printed = printed_randomized_response_leakage(first_coin=0.8, second_coin=0.2)
     assert round(printed, 4) == 3.0445
@@ -124,14 +124,14 @@ def test_randomized_response_leaks_more_than_is_printed():
     assert RandomizedResponse(cells=2, first_coin=0.8, second_coin=0.0).claim(Report(1)).kind == "infinite"
 
 
-def test_round_two_with_no_blank_zero_is_infinite_for_a_device_outside():
+def test_round_two_without_blank_zero_is_infinite_for_outside():
     mechanism = SamplingPrivacy(cells=10, sampling=0.45, blank_zero=0.0)
     claim = mechanism.claim(Report(2))
     assert claim.kind == "infinite"
     assert claim.delta_kind == "exact"
     assert claim.epsilon == math.inf
     assert claim.delta(3.0) == claim.delta(math.inf) == 0.45
-    # As printed, and for devices that are all in some cell, it is k-ary randomized response.
+    # As published, and for devices that are all in some cell, it is k-ary randomized response.
     printed = printed_multi_value_leakage(sampling=0.45, blanks=mechanism.blanks[1:])
     assert printed == pytest.approx(math.log(0.505 / 0.055))
     assert printed == pytest.approx(matrix_epsilon(value_matrix(0.45, mechanism.blanks)[1:, 1:]))
@@ -139,7 +139,7 @@ def test_round_two_with_no_blank_zero_is_infinite_for_a_device_outside():
     assert printed_multi_value_leakage(sampling=0.45, blanks=[0.0, 0.1]) == math.inf
 
 
-def test_printed_binary_leakage_is_one_question():
+def test_published_binary_epsilon_is_for_one_query():
     mechanism = BinarySamplingPrivacy(cells=1, sampling=0.4, blank_zero=0.1)
     printed = printed_binary_leakage(sampling=0.4, blank_zero=0.1)
     assert printed == pytest.approx(max(math.log(0.5 / 0.1), math.log(0.9 / 0.5)))
@@ -157,14 +157,14 @@ def test_linked_reports_over_queries_are_exact(queries):
 
 
 @pytest.mark.parametrize("blank_zero", [0.0, 0.2])
-def test_linked_reports_over_two_queries_against_every_journey(blank_zero):
-    """All pairs of journeys through outside and two cells, of two queries: the maximum is 1 − (1 − π_s)²."""
+def test_linked_reports_over_two_queries_cover_every_trajectory(blank_zero):
+    """All pairs of trajectories through outside and two cells, of two queries: the maximum is 1 − (1 − π_s)²."""
     mechanism = SamplingPrivacy(cells=2, sampling=0.45, blank_zero=blank_zero)
     single = linked_value_matrix(0.45, mechanism.blanks)
-    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
+    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
     for e in (0.0, 0.5, 3.0):
         claimed = mechanism.claim(LinkedReports(queries=2)).delta(e)
-        assert matrix_delta(journeys, epsilon=e) == pytest.approx(claimed, abs=1e-12)
+        assert matrix_delta(trajectories, epsilon=e) == pytest.approx(claimed, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -197,14 +197,14 @@ def test_linked_reports_over_two_queries_against_every_journey(blank_zero):
         ),
     ],
 )
-def test_claims_over_queries_bound_every_journey(mechanism, view, single):
-    """Brute force over all pairs of journeys of two queries never exceeds the claim, which is not far above it."""
+def test_claims_over_queries_bound_every_trajectory(mechanism, view, single):
+    """Brute force over all pairs of trajectories of two queries never exceeds the claim, which is close to it."""
     truths = range(len(single))
-    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(truths, repeat=2)]
+    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(truths, repeat=2)]
     claim = mechanism.claim(view(2))
-    assert claim.epsilon == pytest.approx(matrix_epsilon(journeys), rel=1e-9)
+    assert claim.epsilon == pytest.approx(matrix_epsilon(trajectories), rel=1e-9)
     for e in (0.0, 0.3, 1.0, 2.0, 4.0):
-        exact = matrix_delta(journeys, epsilon=e)
+        exact = matrix_delta(trajectories, epsilon=e)
         assert claim.delta(e) >= exact - 1e-9
         assert claim.delta(e) <= 1.6 * exact + 0.02
         if claim.delta_kind == "exact":
@@ -212,7 +212,7 @@ def test_claims_over_queries_bound_every_journey(mechanism, view, single):
     assert claim.kind in {"exact", "bound", "infinite"}
 
 
-def test_no_privacy_tells_everything():
+def test_no_privacy_claims_delta_one():
     for view in (Report(1), LinkedReports(queries=3), ReleasedCounts(crowd=5), Shuffled(round=1, devices=10)):
         claim = NoPrivacy(cells=3).claim(view)
         assert claim.kind == "infinite"
@@ -228,7 +228,7 @@ def test_no_privacy_tells_everything():
         BinarySamplingPrivacy(cells=3, sampling=0.45),
     ],
 )
-def test_unknown_is_a_value_of_its_own(mechanism):
+def test_unknown_claims_are_distinct_from_infinite_ones(mechanism):
     unknown = [Report(mechanism.rounds + 1)]
     if mechanism.rounds == 1:
         unknown += [ReleasedDifferences(crowd=30), ReleasedDifferences(crowd=30, k=5)]
@@ -246,7 +246,7 @@ def test_unknown_is_a_value_of_its_own(mechanism):
         np.testing.assert_equal(again.delta(1.0), claim.delta(1.0))
 
 
-def test_claims_tell_one_story():
+def test_inconsistent_claims_are_refused():
     curve = ConstantDelta(0.1)
 
     with pytest.raises(ParameterError, match=r"^basis must state the reason"):
@@ -265,7 +265,7 @@ def test_claims_tell_one_story():
             claim.delta(bad)
 
 
-def test_views_are_named_as_in_the_claims_table():
+def test_view_names_are_those_of_the_claims_table():
     names = {
         Report(1): "report_round_1",
         Report(2, queries=9): "report_round_2",

@@ -25,7 +25,7 @@ from mechanisms.privacy import (
 
 
 def binomials(crowd, sampling):
-    """Bin(n, β) and Bin(n − 1, β) by counting which devices are sampled, 0…n."""
+    """Bin(n, β) and Bin(n − 1, β) by enumerating the sampled devices, 0…n."""
     rows = []
     for n in (crowd, crowd - 1):
         row = np.zeros(crowd + 1)
@@ -37,7 +37,7 @@ def binomials(crowd, sampling):
 
 
 @pytest.mark.parametrize("crowd", range(1, 13))
-def test_published_differences_against_enumeration(crowd):
+def test_released_differences_equal_enumeration(crowd):
     for sampling in (0.05, 0.2, 0.45, 0.5, 0.9, 1.0):
         present, absent = binomials(crowd, sampling)
         for epsilon in (0.0, 0.01, 0.1, 0.3, 0.5, -math.log1p(-0.45), 1.0, 2.0, 5.0, 20.0, math.inf):
@@ -46,8 +46,8 @@ def test_published_differences_against_enumeration(crowd):
             assert exact >= sampling**crowd * (1 - 1e-12)
 
 
-def test_published_differences_of_two_devices():
-    """n = 2, β = .45, ε = .1: .2025 one way and .2157 the other, the larger being the claim."""
+def test_released_differences_of_two_devices():
+    """n = 2, β = .45, ε = .1: .2025 in one direction and .2157 in the other, the larger being the claim."""
     present, absent = binomials(2, 0.45)
     assert round(hockey_stick(present, absent, epsilon=0.1), 4) == 0.2025
     assert round(hockey_stick(absent, present, epsilon=0.1), 4) == 0.2157
@@ -57,7 +57,7 @@ def test_published_differences_of_two_devices():
 
 
 @pytest.mark.parametrize("crowd", range(1, 13))
-def test_suppressed_differences_against_enumeration(crowd):
+def test_suppressed_differences_equal_enumeration(crowd):
     for sampling in (0.05, 0.2, 0.45, 0.9, 1.0):
         for k in (1, 2, 5, 12, 13):
             present, absent = (np.append(row[:k].sum(), row[k:]) for row in binomials(crowd, sampling))
@@ -81,8 +81,8 @@ def test_larger_crowds_hide_more():
 
 @pytest.mark.parametrize("crowd", [200, 5_000])
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 0.8])
-def test_published_differences_keep_their_digits_where_they_are_small(crowd, epsilon):
-    """Against the plain sum over outputs in extended logarithms."""
+def test_small_released_differences_are_accurate(crowd, epsilon):
+    """Against the direct sum over outputs in extended logarithms."""
     sampling = 0.3
     k = np.arange(crowd + 1)
     one, other = binom.logpmf(k, crowd, sampling), binom.logpmf(k, crowd - 1, sampling)
@@ -94,7 +94,7 @@ def test_published_differences_keep_their_digits_where_they_are_small(crowd, eps
     assert released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon) == pytest.approx(best, rel=1e-6)
 
 
-def test_published_differences_of_ten_million_devices():
+def test_released_differences_of_ten_million_devices():
     deltas = [released_differences_delta(crowd=10**7, sampling=0.45, epsilon=e) for e in (0.0, 1e-4, 1e-3, 1e-2, 1.0)]
     assert all(a > b for a, b in itertools.pairwise(deltas[:4]))
     assert deltas[-1] == 0.0
@@ -112,19 +112,19 @@ def test_published_differences_of_ten_million_devices():
         (2, 0.4, math.nan, "epsilon"),
     ],
 )
-def test_bad_published_differences_are_named(crowd, sampling, epsilon, field):
+def test_invalid_released_differences_are_refused(crowd, sampling, epsilon, field):
     with pytest.raises(ParameterError, match=rf"^{field} must"):
         released_differences_delta(crowd=crowd, sampling=sampling, epsilon=epsilon)
 
 
-def test_the_claim_about_published_differences():
+def test_claim_of_released_differences():
     mechanism = SamplingPrivacy(cells=5, sampling=0.45)
     claim = mechanism.claim(ReleasedDifferences(crowd=2))
     assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
     assert round(claim.delta(0.1), 4) == 0.2157
     present, absent = binomials(3, 0.45)
-    for journeys in ([(present, present), (absent, absent)], [(present, absent), (absent, present)]):
-        rows = [np.outer(a, b).ravel() for a, b in journeys]
+    for trajectories in ([(present, present), (absent, absent)], [(present, absent), (absent, present)]):
+        rows = [np.outer(a, b).ravel() for a, b in trajectories]
         for epsilon in (0.0, 0.3, 1.0, 3.0):
             for view in (ReleasedDifferences(crowd=3, queries=2),):
                 over_two = mechanism.claim(view)
@@ -153,8 +153,8 @@ def normal(weights):
 
 @given(weights=st.lists(distributions, min_size=4, max_size=4), x=st.floats(0, 6))
 @example(weights=[[0, 0.1, 0.1, 0.1], [0, 0, 0.01, 0.3], [0, 0.01, 0, 0.3], [0, 0, 0.1, 0.3]], x=1.0)  # as high near 0
-def test_dominating_pairs_are_the_maximum_of_what_they_dominate(weights, x):
-    """At every likelihood ratio, those below 1 included."""
+def test_dominating_pairs_equal_the_maximum_of_their_pairs(weights, x):
+    """At every likelihood ratio, including those below 1."""
     a, b, c, d = map(normal, weights)
     pairs = [(a, b), (b, a), (c, d)]
     p, q = dominating_pair(pairs)
@@ -173,7 +173,7 @@ def test_dominating_pair_of_binomials():
 
 
 @given(weights=distributions, other=distributions, epsilon=st.floats(0, 3))
-def test_hockey_stick_is_the_best_test(weights, other, epsilon):
+def test_hockey_stick_equals_the_best_test(weights, other, epsilon):
     """Over every set of outputs, P[S] − e^ε Q[S] is at most δ, and attains it."""
     p, q = normal(weights), normal(other)
     sets = [np.array(s, dtype=bool) for s in itertools.product((0, 1), repeat=4)]
@@ -181,7 +181,7 @@ def test_hockey_stick_is_the_best_test(weights, other, epsilon):
     assert hockey_stick(p, q, epsilon=epsilon) == pytest.approx(best, abs=1e-12)
 
 
-def test_hockey_stick_refuses_what_is_no_distribution():
+def test_hockey_stick_refuses_invalid_distributions():
     for bad in ([0.5, 0.4], [1.2, -0.2], [math.nan, 1.0], []):
         with pytest.raises(ParameterError, match=r"^p must"):
             hockey_stick(bad, [0.5, 0.5], epsilon=1)
@@ -194,8 +194,8 @@ def test_hockey_stick_refuses_what_is_no_distribution():
 
 
 @pytest.mark.parametrize("queries", [1, 2, 4])
-def test_composition_bounds_and_nearly_attains_the_product(queries):
-    """Both directions: the pair is lopsided, and the default of the accountant would take the smaller."""
+def test_composition_is_a_tight_bound_of_the_product(queries):
+    """Both directions: the pair is asymmetric, and the accountant's default would take the smaller one."""
     p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.2, 0.3, 0.4, 0.1])
     one, other = p, q
     for _ in range(queries - 1):
@@ -211,16 +211,16 @@ def test_composition_bounds_and_nearly_attains_the_product(queries):
     ("p", "q", "queries"),
     [([0, 1], [1, 0], 1), ([0, 1], [1, 0], 3), ([1e-200, 1], [1, 0], 2), ([0.9, 0.1], [0.0, 1.0], 40)],
 )
-def test_composition_of_what_tells_with_certainty(p, q, queries):
-    """The accountant raises on a pair whose losses are all infinite, or all but surely one of them."""
+def test_composition_of_fully_distinguishable_pairs(p, q, queries):
+    """The accountant raises on a pair whose losses are all infinite, or almost surely one of them."""
     for epsilon in (0.0, 1.0, 50.0, math.inf):
         assert composed_delta(p, q, queries=queries, epsilon=epsilon) == pytest.approx(1.0, abs=1e-12)
         assert composed_delta(p, p, queries=queries, epsilon=epsilon) == pytest.approx(0.0, abs=1e-12)
 
 
-def counts_law(mechanism, truth):
-    """Both rounds' whole count vectors of a few devices, by every throw of every die: {outcome: probability}."""
-    law = {(): 1.0}
+def counts_distribution(mechanism, truth):
+    """Both rounds' whole count vectors of a few devices, by enumerating all their draws: {outcome: probability}."""
+    distribution = {(): 1.0}
     single = {}
     if isinstance(mechanism, SamplingPrivacy):
         faces = [("S", mechanism.sampling), *enumerate(mechanism.blanks)]
@@ -234,24 +234,24 @@ def counts_law(mechanism, truth):
         ]
     for cell in set(truth):
         single[cell] = {}
-        for dice, p in throws:
+        for draws, p in throws:
             if isinstance(mechanism, SamplingPrivacy):
-                sent = [0 if dice[0] == "S" else dice[0], cell if dice[0] == "S" else dice[0]]
+                sent = [0 if draws[0] == "S" else draws[0], cell if draws[0] == "S" else draws[0]]
                 vector = np.concatenate([np.eye(mechanism.cells + 1, dtype=int)[value] for value in sent])
             else:
-                first = [int(face == 1) for face in dice]
-                second = [int(face == 1 or (face == "S" and v == cell)) for v, face in enumerate(dice, start=1)]
+                first = [int(face == 1) for face in draws]
+                second = [int(face == 1 or (face == "S" and v == cell)) for v, face in enumerate(draws, start=1)]
                 vector = np.array(first + second)
             key = tuple(vector.tolist())
             single[cell][key] = single[cell].get(key, 0.0) + p
-    law = {(0,) * len(key): 1.0}
+    distribution = {(0,) * len(key): 1.0}
     for cell in truth:
         summed = {}
-        for (a, p), (b, q) in itertools.product(law.items(), single[cell].items()):
+        for (a, p), (b, q) in itertools.product(distribution.items(), single[cell].items()):
             key = tuple(x + y for x, y in zip(a, b, strict=True))
             summed[key] = summed.get(key, 0.0) + p * q
-        law = summed
-    return law
+        distribution = summed
+    return distribution
 
 
 @pytest.mark.parametrize(
@@ -266,14 +266,16 @@ def counts_law(mechanism, truth):
     ids=repr,
 )
 @pytest.mark.parametrize("others", [(), (0,), (1, 0)])
-def test_published_counts_against_enumeration(mechanism, others):
-    """Exact where nobody else was asked, in the cell or outside; a bound where somebody was."""
+def test_released_counts_equal_enumeration(mechanism, others):
+    """Exact if no other device was asked, in the cell or outside; a bound otherwise."""
     for crowd in (1, 2, 3):
         cell = mechanism.cells
         rest = [cell] * (crowd - 1) + [o for o in others if o != cell]
-        present, absent = counts_law(mechanism, [cell, *rest]), counts_law(mechanism, [0, *rest])
+        present, absent = counts_distribution(mechanism, [cell, *rest]), counts_distribution(mechanism, [0, *rest])
         outcomes = sorted(present.keys() | absent.keys())
-        p, q = (np.array([law.get(outcome, 0.0) for outcome in outcomes]) for law in (present, absent))
+        p, q = (
+            np.array([distribution.get(outcome, 0.0) for outcome in outcomes]) for distribution in (present, absent)
+        )
         claim = mechanism.claim(ReleasedCounts(crowd=crowd))
         assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
         for epsilon in (0.0, 0.1, 0.5, 1.0, 3.0, math.inf):
@@ -283,8 +285,8 @@ def test_published_counts_against_enumeration(mechanism, others):
                 assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
 
 
-def test_published_counts_tell_more_than_their_differences():
-    """One cell of n = 5, β = .45, ε = .5, nobody outside: .145 with π_0 = .1, .45 with π_0 = 0, .064 by differences."""
+def test_released_counts_reveal_more_than_differences():
+    """One cell of n = 5, β = .45, ε = .5, none outside: .145 with π_0 = .1, .45 with π_0 = 0, .064 by differences."""
     for blank_zero, delta in ((0.1, 0.145), (0.0, 0.45)):
         mechanism = SamplingPrivacy(cells=1, sampling=0.45, blank_zero=blank_zero)
         assert round(mechanism.claim(ReleasedCounts(crowd=5)).delta(0.5), 3) == delta

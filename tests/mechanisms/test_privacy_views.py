@@ -34,36 +34,36 @@ EPSILONS = (0.0, 0.1, 0.5, 1.0, 3.0, 20.0, math.inf)
 
 
 def delta_of(one, other, epsilon):
-    """δ of two laws {outcome: probability}."""
+    """δ of two distributions {outcome: probability}."""
     outcomes = sorted(one.keys() | other.keys())
-    return pair_delta(*([law.get(o, 0.0) for o in outcomes] for law in (one, other)), epsilon=epsilon)
+    return pair_delta(*([distribution.get(o, 0.0) for o in outcomes] for distribution in (one, other)), epsilon=epsilon)
 
 
-def total(laws):
-    """The law of the sum of independent vectors, each {vector: probability}."""
-    law = {(0,) * len(next(iter(laws[0]))): 1.0}
-    for single in laws:
+def total(distributions):
+    """The distribution of the sum of independent vectors, each {vector: probability}."""
+    distribution = {(0,) * len(next(iter(distributions[0]))): 1.0}
+    for single in distributions:
         summed = {}
-        for (a, p), (b, q) in itertools.product(law.items(), single.items()):
+        for (a, p), (b, q) in itertools.product(distribution.items(), single.items()):
             key = tuple(x + y for x, y in zip(a, b, strict=True))
             summed[key] = summed.get(key, 0.0) + p * q
-        law = summed
-    return law
+        distribution = summed
+    return distribution
 
 
 @pytest.mark.parametrize("k", [None, 1, 3, 6])
-def test_two_cells_against_enumeration_of_who_is_sampled(k):
+def test_two_cells_equal_enumeration(k):
     for n, m, sampling in itertools.product((1, 2, 5), (1, 4), (0.05, 0.45, 0.9)):
         coins = [{(1, 0): sampling, (0, 0): 1 - sampling}, {(0, 1): sampling, (0, 0): 1 - sampling}]
         worlds = [total([coins[0]] * a + [coins[1]] * b) for a, b in ((n, m - 1), (n - 1, m))] if n + m > 2 else coins
         if k is not None:
             shown = []
             for world in worlds:
-                law = {}
+                distribution = {}
                 for outcome, p in world.items():
                     key = tuple(d if d >= k else -1 for d in outcome)
-                    law[key] = law.get(key, 0.0) + p
-                shown.append(law)
+                    distribution[key] = distribution.get(key, 0.0) + p
+                shown.append(distribution)
             worlds = shown
         for epsilon in EPSILONS:
             exact = delta_of(*worlds, epsilon)
@@ -77,18 +77,18 @@ def test_two_cells_at_the_edge_of_their_windows(n, m):
     sampling = 0.2
     a, b = np.arange(n + 1), np.arange(m + 1)
     one = (binom.pmf(a, n, sampling), binom.pmf(a, n - 1, sampling))
-    told = np.append(0.0, np.cumsum(binom.pmf(b, m - 1, sampling)))
+    cumulative = np.append(0.0, np.cumsum(binom.pmf(b, m - 1, sampling)))
     against = np.append(0.0, np.cumsum(binom.pmf(b, m, sampling)))
     for epsilon in (0.0, 0.01, 0.1, 0.5):
         up_to = np.clip(np.ceil(m - math.exp(epsilon) * m * (n - a) / n), 0, m + 1).astype(int)
-        whole = np.maximum(one[0] * told[up_to] - math.exp(epsilon) * one[1] * against[up_to], 0.0).sum()
+        whole = np.maximum(one[0] * cumulative[up_to] - math.exp(epsilon) * one[1] * against[up_to], 0.0).sum()
         claimed = moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=epsilon)
         assert claimed >= whole - 1e-12
         if n == m:
             assert claimed == pytest.approx(whole, abs=1e-12)
 
 
-def test_moving_between_cells_tells_more_than_leaving_and_less_than_doing_both():
+def test_move_between_cells_lies_between_leaving_once_and_twice():
     for n, epsilon in itertools.product((1, 5, 100, 10**5), (0.0, 0.1, 1.0)):
         leaving = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon)
         half = released_differences_delta(crowd=n, sampling=0.45, epsilon=epsilon / 2)
@@ -118,8 +118,8 @@ LARGE = {
 
 
 @pytest.mark.parametrize("view", LARGE.values(), ids=LARGE.keys())
-def test_any_crowd_and_any_epsilon_give_a_probability_that_falls(view):
-    """From nobody else to ten million, from ε = 0 to infinity: no NaN, no overflow, and never a rise."""
+def test_any_crowd_and_epsilon_give_a_decreasing_probability(view):
+    """From no other device to ten million, from ε = 0 to infinity: no NaN, no overflow, and never an increase."""
     epsilons = (0.0, 1e-6, 1e-3, 0.1, 0.59, 0.61, 2.0, 30.0, 300.0, 709.0, 1e6, math.inf)
     crowds = (1, 2, 19, 20, 21, 1_000, 10**5, 10**7)
     deltas = np.array([[view(n, e) for e in epsilons] for n in crowds])
@@ -134,8 +134,8 @@ def test_any_crowd_and_any_epsilon_give_a_probability_that_falls(view):
 
 
 @pytest.mark.parametrize("view", LARGE.values(), ids=LARGE.keys())
-def test_a_delta_is_found_in_milliseconds(view):
-    """A claims table asks for dozens; ten million devices included. The bound has room for a busy machine."""
+def test_delta_is_computed_in_milliseconds(view):
+    """A claims table needs dozens, including for ten million devices. The bound allows for a busy machine."""
     view(10, 0.1)
     for crowd, most in ((1_000, 0.02), (10**7, 0.25)):
         took = []
@@ -146,7 +146,7 @@ def test_a_delta_is_found_in_milliseconds(view):
         assert min(took) < most
 
 
-def test_windows_hold_all_but_what_they_say():
+def test_windows_hold_the_stated_mass():
     for n, p in itertools.product((0, 1, 30, 10**4, 10**7), (0.0, 1e-9, 1e-3, 0.45, 0.999, 1.0)):
         first, masses = window(n, p)
         last = first + len(masses) - 1
@@ -158,7 +158,7 @@ def test_windows_hold_all_but_what_they_say():
         released_counts_delta(crowd=2, sampling=0.4, seen=1.1, epsilon=1)
 
 
-def test_clones_against_the_plain_mixture():
+def test_clones_equal_the_plain_mixture():
     clones = ClonesDelta(devices=31, epsilon=1.2)
     towards = 1 / (1 + math.exp(-1.2))
     worlds = []
@@ -172,8 +172,8 @@ def test_clones_against_the_plain_mixture():
         assert clones(epsilon) == pytest.approx(pair_delta(*(w / w.sum() for w in worlds), epsilon=epsilon), abs=1e-12)
 
 
-def test_many_clones_in_runs_lose_hardly_anything():
-    """Of more numbers of clones than are summed one by one, the first of a run bounds the run."""
+def test_grouped_clones_are_nearly_tight():
+    """For more numbers of clones than are summed individually, the first of a group bounds the group."""
     clones = ClonesDelta(devices=10**7 + 1, epsilon=1.2)
     first, masses = window(10**7, math.exp(-1.2))
     assert len(masses) > 2 * LARGEST_SUM
@@ -190,8 +190,8 @@ SHUFFLED = [
 
 @pytest.mark.parametrize("mechanism", SHUFFLED, ids=repr)
 @pytest.mark.parametrize("devices", [1, 2, 3, 5])
-def test_shuffled_reports_against_enumeration(mechanism, devices):
-    """The histogram of all reports, whatever the others' truths: never more than the blanket, nor the clones."""
+def test_shuffled_reports_are_bounded_by_blanket_and_clones(mechanism, devices):
+    """The histogram of all reports, for any truths of the others: never more than the blanket or the clones bound."""
     values = range(mechanism.cells + 1)
     unit = np.eye(mechanism.cells + 1, dtype=int)
     single = [
@@ -216,11 +216,11 @@ def test_shuffled_reports_against_enumeration(mechanism, devices):
             assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-12)
 
 
-def test_shuffling_amplifies_and_says_what_it_cannot():
+def test_shuffling_amplifies_unless_output_reveals_the_truth():
     mechanism = SamplingPrivacy(cells=5, sampling=0.45)
     local = mechanism.claim(Report(2))
     claim = mechanism.claim(Shuffled(round=2, devices=10_000))
-    assert claim.epsilon == local.epsilon  # at δ = 0 nothing is gained
+    assert claim.epsilon == local.epsilon  # no amplification at δ = 0
     assert claim.delta(0.2) < 1e-9
     assert local.delta(0.2) > 0.4
     assert mechanism.claim(Shuffled(round=1, devices=9)).epsilon == 0.0
@@ -231,7 +231,7 @@ def test_shuffling_amplifies_and_says_what_it_cannot():
     two = mechanism.claim(Shuffled(round=2, devices=10_000, queries=2))
     assert two.epsilon == 2 * claim.epsilon
     assert two.delta(0.2) == pytest.approx(2 * claim.delta(0.1))
-    # A value no blank says: shuffling does not hide that it was said.
+    # A value that no blank has: shuffling does not hide that it was reported.
     shown = SamplingPrivacy(cells=5, sampling=0.45, blank_zero=0.0).claim(Shuffled(2, 10**6, queries=2))
     assert (shown.kind, shown.delta_kind) == ("infinite", "exact")
     assert shown.delta(9.0) == pytest.approx(1 - 0.55**2)
@@ -244,7 +244,7 @@ def test_shuffling_amplifies_and_says_what_it_cannot():
 @pytest.mark.parametrize(
     "mechanism", [SamplingPrivacy(cells=3, sampling=0.45), BinarySamplingPrivacy(cells=3, sampling=0.3)]
 )
-def test_shares_tell_nothing_short_of_all_of_them(mechanism):
+def test_incomplete_shares_reveal_nothing(mechanism):
     for queries in (1, 3):
         some = mechanism.claim(Shares(colluding=2, servers=3, queries=queries))
         assert (some.kind, some.epsilon, some.delta(0.0)) == ("exact", 0.0, 0.0)
@@ -259,7 +259,7 @@ def test_shares_tell_nothing_short_of_all_of_them(mechanism):
 @pytest.mark.parametrize(
     ("k", "sampling", "epsilon"), [(1, 0.3, 0.2), (2, 0.45, 0.0), (5, 0.1, 0.05), (7, 0.2, 0.3), (20, 0.4, 0.51)]
 )
-def test_the_worst_crowd_is_the_worst_of_all_crowds(k, sampling, epsilon):
+def test_worst_crowd_is_the_maximum_over_crowds(k, sampling, epsilon):
     crowds = range(1, 2_000)
     worst = max(released_differences_delta(crowd=n, sampling=sampling, epsilon=epsilon, k=k) for n in crowds)
     assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) == worst
@@ -268,7 +268,7 @@ def test_the_worst_crowd_is_the_worst_of_all_crowds(k, sampling, epsilon):
     assert "theorem 5" in claim.basis
 
 
-def test_the_worst_crowd_of_hardly_anybody_sampled_is_found_at_once():
+def test_worst_crowd_with_rare_sampling_is_fast():
     start = time.perf_counter()
     worst = worst_crowd_delta(k=20, sampling=1e-7, epsilon=1e-7)
     assert time.perf_counter() - start < 0.05
@@ -280,7 +280,7 @@ def test_the_worst_crowd_of_hardly_anybody_sampled_is_found_at_once():
     assert worst_crowd_delta(k=3, sampling=1.0, epsilon=1.0) == 1.0
 
 
-def test_theorem_5_bounds_the_worst_crowd_and_says_where_it_begins():
+def test_theorem_5_bounds_the_worst_crowd_from_its_minimum_epsilon():
     for k, sampling, epsilon in itertools.product((1, 5, 20), (0.01, 0.2, 0.45), (0.6, 1.0, 3.0)):
         named = strongly_safe_delta(k=k, sampling=sampling, epsilon=epsilon)
         assert worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) <= named * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""The Sampling Privacy paper's toys, and the first steps of Anonymized Local Privacy."""
+"""The Sampling Privacy paper's toys, and the first constructions of Anonymized Local Privacy."""
 
 import math
 
@@ -15,13 +15,13 @@ from mechanisms.privacy import LinkedReports, Report
 NAN = float("nan")
 
 
-def test_toy_one_answers_and_leaks_nothing_and_cannot_be_estimated():
-    """SP sec 3.2: one equation, two unknowns; nothing is told, so there is nothing to estimate from."""
+def test_toy_one_leaks_nothing_and_has_no_estimate():
+    """SP sec 3.2: one equation, two unknowns; the answers carry no information, so no estimate exists."""
     toy = SamplingAndNoise(cells=3, sampling=0.3)
     true_counts, rng = np.array([500, 200, 200, 100]), np.random.default_rng(51)
     counts = toy.sample_counts(true_counts, rng=rng)
     assert counts.shape == (1, 3, 3)
-    assert not counts[0, :, 0].any()  # 0 never
+    assert not counts[0, :, 0].any()  # the answer 0 never occurs
     for act in (
         lambda: toy.estimate(counts, counted=[1000], asked=[1000]),
         lambda: toy.std_error(true_counts),
@@ -37,8 +37,8 @@ def test_toy_one_answers_and_leaks_nothing_and_cannot_be_estimated():
     assert toy.sampling_no == 0.3
 
 
-def test_rates_that_differ_can_be_estimated_knowing_how_many_devices_there_are():
-    """ALP eq 2 as its text has it: (C − π_sNo·N)/(π_sYes − π_sNo), and a finite ε."""
+def test_different_rates_are_estimable_with_known_population():
+    """ALP eq 2 as in its text: (C − π_sNo·N)/(π_sYes − π_sNo), and a finite ε."""
     toy = SamplingAndNoise(cells=1, sampling=0.4, sampling_no=0.1)
     counts = np.array([[[0, 130, 870]]])
     estimate = toy.estimate(counts, counted=[1000], asked=[1000])
@@ -48,13 +48,13 @@ def test_rates_that_differ_can_be_estimated_knowing_how_many_devices_there_are()
     assert toy.claim(Report(1)).epsilon == pytest.approx(math.log(4))
 
 
-def test_saying_the_value_is_estimated_without_the_total_and_has_no_finite_epsilon():
-    """ALP eq 2 as printed: C(Yes)/π_sYes."""
+def test_value_answers_need_no_total_and_have_infinite_epsilon():
+    """ALP eq 2 as published: C(Yes)/π_sYes."""
     toy = SamplingAndNoise(cells=1, sampling=0.4, sampling_no=0.1, says="value")
     for silent in (500, 800):
         counts = np.array([[[90, 40, silent]]])
-        heard = [130 + silent]
-        assert toy.estimate(counts, counted=heard, asked=heard).count[0] == pytest.approx(100)
+        received = [130 + silent]
+        assert toy.estimate(counts, counted=received, asked=received).count[0] == pytest.approx(100)
     assert toy.std_error(np.array([10**9, 100]))[0] == pytest.approx(math.sqrt(100 * 0.6 / 0.4), rel=1e-6)
     claim = toy.claim(Report(1))
     assert claim.kind == "infinite"
@@ -70,7 +70,7 @@ def test_saying_the_value_is_estimated_without_the_total_and_has_no_finite_epsil
     inside=st.integers(0, 1000),
     outside=st.integers(0, 10**6),
 )
-def test_toy_two_is_what_the_paper_writes(sampling, first, second, inside, outside):
+def test_toy_two_equals_the_paper(sampling, first, second, inside, outside):
     """SP eqs 2-5: p = π_s(π_1 + (1 − π_1)π_2), q = π_s(1 − π_1)π_2, Ŷ = (C − qN)/(π_sπ_1)."""
     toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
     yes, no = toy.binary_query.in_round(1)
@@ -81,15 +81,15 @@ def test_toy_two_is_what_the_paper_writes(sampling, first, second, inside, outsi
     error = toy.std_error(np.array([outside, inside]))[0]
     assert error == pytest.approx(expected, rel=1e-6, abs=1e-6)
     devices = inside + outside
-    said = devices // 3
-    counts = np.array([[[0, said, devices - said]]])
+    yes_count = devices // 3
+    counts = np.array([[[0, yes_count, devices - yes_count]]])
     estimate = toy.estimate(counts, counted=[devices], asked=[devices]).count[0]
-    assert estimate == pytest.approx((said - q * devices) / (sampling * first), rel=1e-9, abs=1e-5)
+    assert estimate == pytest.approx((yes_count - q * devices) / (sampling * first), rel=1e-9, abs=1e-5)
 
 
 @settings(deadline=None)
 @given(first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95), cells=st.integers(1, 3))
-def test_toy_two_with_everybody_sampled_is_randomized_response(first, second, cells):
+def test_toy_two_with_full_sampling_is_randomized_response(first, second, cells):
     toy = SampledResponse(cells=cells, sampling=1.0, first_coin=first, second_coin=second)
     other = RandomizedResponse(cells=cells, first_coin=first, second_coin=second)
     true_counts = np.arange(cells + 1) * 7 + 20
@@ -100,8 +100,8 @@ def test_toy_two_with_everybody_sampled_is_randomized_response(first, second, ce
 
 @settings(deadline=None)
 @given(sampling=st.floats(0.05, 0.95), first=st.floats(0.05, 0.95), second=st.floats(0.05, 0.95))
-def test_sampling_with_one_rate_lowers_delta_and_not_epsilon(sampling, first, second):
-    """⊥ tells nothing, so a report is randomized response's with probability π_s: ε stays, δ is multiplied."""
+def test_equal_sampling_rates_lower_delta_but_not_epsilon(sampling, first, second):
+    """⊥ carries no information, so a report is randomized response's with probability π_s: ε stays, δ is multiplied."""
     toy = SampledResponse(cells=1, sampling=sampling, first_coin=first, second_coin=second)
     other = RandomizedResponse(cells=1, first_coin=first, second_coin=second)
     assert toy.claim(Report(1)).epsilon == pytest.approx(other.claim(Report(1)).epsilon, rel=1e-9)
@@ -110,7 +110,7 @@ def test_sampling_with_one_rate_lowers_delta_and_not_epsilon(sampling, first, se
         assert toy.claim(Report(1)).delta(epsilon) == pytest.approx(expected, abs=1e-12)
 
 
-def test_rates_of_their_own_make_silence_tell():
+def test_different_sampling_rates_make_abstention_informative():
     """ALP eqs 3-4: Ŷ = (C − π_sNo(1 − π_1)π_2·N)/(π_sYes(π_1 + (1 − π_1)π_2) − π_sNo(1 − π_1)π_2)."""
     toy = SampledResponse(cells=1, sampling=0.5, sampling_no=0.05, first_coin=0.6, second_coin=0.5)
     p, q = 0.5 * 0.8, 0.05 * 0.2
@@ -145,7 +145,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("kind", "change", "message"), BAD)
-def test_bad_parameters_name_field_rule_and_value(kind, change, message):
+def test_invalid_parameters_name_field_rule_and_value(kind, change, message):
     good = {"cells": 3, "sampling": 0.4}
     if kind is SampledResponse:
         good |= {"first_coin": 0.6, "second_coin": 0.3}

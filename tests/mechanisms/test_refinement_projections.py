@@ -1,4 +1,4 @@
-"""Clip, norm-sub, norm-mul and the simplex projection: what they promise, and when two of them are one."""
+"""Clip, norm-sub, norm-mul and the simplex projection: their properties, and when two of them coincide."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def close(counts, scale):
 
 
 def published_norm_sub(counts, total):
-    """The procedure its authors publish, step by step, to convergence."""
+    """The procedure that its authors publish, step by step, to convergence."""
     counts = np.array(counts, dtype=np.float64)
     for _ in range(10 * len(counts) + 10):
         if abs(counts.sum() - total) <= 1e-10 * (1 + total) and not (counts < 0).any():
@@ -54,7 +54,7 @@ def published_norm_sub(counts, total):
 
 @TO_TOTAL
 @given(counts=COUNTS, asked=ASKED, total=TOTALS)
-def test_what_comes_out_is_possible_has_the_total_and_keeps_the_order(refine, counts, asked, total):
+def test_projection_is_feasible_has_the_total_and_keeps_the_order(refine, counts, asked, total):
     before = estimate_of(counts)
     after = refine(before, asked=asked, total=total)
     wanted = total_of(counts, total, asked=asked)
@@ -68,7 +68,7 @@ def test_what_comes_out_is_possible_has_the_total_and_keeps_the_order(refine, co
     assert after.properties.non_negative
     assert after.properties.ordered
     assert after.properties.total == total
-    # Nothing that was known of the interval is lost, and nothing is made up about the standard error.
+    # The interval keeps all its information, and no standard error is stated.
     assert np.array_equal(after.lower, before.lower)
     assert np.array_equal(after.upper, before.upper)
     assert after.interval == "score, unrefined"
@@ -77,7 +77,7 @@ def test_what_comes_out_is_possible_has_the_total_and_keeps_the_order(refine, co
 
 @TO_TOTAL
 @given(counts=COUNTS, asked=ASKED, total=TOTALS)
-def test_a_second_time_changes_nothing(refine, counts, asked, total):
+def test_projection_is_idempotent(refine, counts, asked, total):
     once = refine(estimate_of(counts), asked=asked, total=total).count
     twice = refine(estimate_of(once), asked=asked, total=total).count
     if total == "asked" or once.any():
@@ -85,7 +85,7 @@ def test_a_second_time_changes_nothing(refine, counts, asked, total):
 
 
 @given(counts=COUNTS, total=st.floats(0, 2000))
-def test_the_projection_meets_the_conditions_of_karush_kuhn_and_tucker(counts, total):
+def test_projection_satisfies_the_karush_kuhn_tucker_conditions(counts, total):
     p = project_onto_simplex(counts, total)
     slack = 1e-9 * (1 + np.abs(counts).max() + total)
     assert p.sum() == pytest.approx(total, abs=slack)
@@ -93,7 +93,7 @@ def test_the_projection_meets_the_conditions_of_karush_kuhn_and_tucker(counts, t
     kept = p > slack
     if kept.any():
         multiplier = (counts - p)[kept]
-        assert np.ptp(multiplier) <= slack  # one τ for all that are kept
+        assert np.ptp(multiplier) <= slack  # one τ for all kept cells
         assert (counts[~kept] - multiplier.mean() <= 2 * slack).all()  # none of the others would be above 0
 
 
@@ -114,7 +114,7 @@ def test_the_projection_solves_the_quadratic_programme(seed):
     assert project_onto_simplex(counts, total) == pytest.approx(solved.x, abs=1e-3)
 
 
-def test_the_projection_of_many_cells_and_of_far_apart_scales():
+def test_projection_of_many_cells_and_of_different_scales():
     rng = np.random.default_rng(3)
     p = project_onto_simplex(rng.normal(0, 50, 200_000), 1_000.0)
     assert p.sum() == pytest.approx(1_000.0, abs=1e-6)
@@ -123,15 +123,15 @@ def test_the_projection_of_many_cells_and_of_far_apart_scales():
 
 
 @given(counts=COUNTS, asked=ASKED, total=TOTALS)
-def test_norm_sub_is_what_its_authors_publish(counts, asked, total):
+def test_norm_sub_equals_its_published_procedure(counts, asked, total):
     ours = norm_sub(estimate_of(counts), asked=asked, total=total).count
     wanted = total_of(counts, total, asked=asked)
-    # Their procedure stops before it starts if nothing is negative and the sum is right.
+    # Their procedure stops immediately if no count is negative and the sum is right.
     assert ours == close(published_norm_sub(counts, wanted), np.abs(counts).max() + asked)
 
 
 @given(counts=COUNTS, asked=ASKED, total=TOTALS)
-def test_norm_sub_is_the_projection_exactly_where_its_page_says(counts, asked, total):
+def test_norm_sub_equals_the_projection_under_its_condition(counts, asked, total):
     by_steps = norm_sub(estimate_of(counts), asked=asked, total=total).count
     projected = simplex(estimate_of(counts), asked=asked, total=total).count
     wanted, positive = total_of(counts, total, asked=asked), counts > 0
@@ -156,12 +156,12 @@ def test_norm_sub_and_the_projection_can_differ():
     assert norm_sub(before, asked=10).count.tolist() == simplex(before, asked=10).count.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_where_no_count_is_positive_the_total_is_spread():
+def test_total_is_spread_if_no_count_is_positive():
     for refine in (norm_sub, norm_mul):
         assert refine(estimate_of([0.0, -3.0]), asked=4, total="asked").count.tolist() == [2.0, 2.0]
 
 
-def test_norm_mul_takes_a_share_and_norm_sub_an_amount():
+def test_norm_mul_scales_and_norm_sub_subtracts():
     before = estimate_of([100.0, 50.0, -30.0])
     assert norm_mul(before, asked=1000).count == pytest.approx([80.0, 40.0, 0.0])
     assert norm_sub(before, asked=1000).count == pytest.approx([85.0, 35.0, 0.0])
@@ -169,7 +169,7 @@ def test_norm_mul_takes_a_share_and_norm_sub_an_amount():
 
 @st.composite
 def truths(draw, *, everyone_inside):
-    """Estimates of a possible truth, and how many were asked."""
+    """Estimates of a possible truth, and the number of devices asked."""
     truth = np.array(draw(st.lists(st.integers(0, 60), min_size=1, max_size=8)), dtype=np.float64)
     noise = draw(st.lists(st.floats(-80, 80), min_size=len(truth), max_size=len(truth)))
     outside = 0 if everyone_inside else draw(st.integers(0, 50))
@@ -177,7 +177,7 @@ def truths(draw, *, everyone_inside):
 
 
 @given(truths(everyone_inside=False))
-def test_clip_is_never_worse_in_any_cell(case):
+def test_clip_never_increases_the_error_of_a_cell(case):
     truth, counts, asked = case
     after = clip(estimate_of(counts, asked), asked=asked)
     assert (np.abs(after.count - truth) <= np.abs(counts - truth)).all()
@@ -188,7 +188,7 @@ def test_clip_is_never_worse_in_any_cell(case):
 
 
 @given(truths(everyone_inside=True))
-def test_the_projection_is_never_worse_over_all_cells_if_everyone_is_in_one(case):
+def test_projection_never_increases_total_error_without_outside(case):
     truth, counts, asked = case
     after = simplex(estimate_of(counts, asked), asked=asked, total="asked")
     before = ((counts - truth) ** 2).sum()
@@ -197,7 +197,7 @@ def test_the_projection_is_never_worse_over_all_cells_if_everyone_is_in_one(case
 
 
 @given(truths(everyone_inside=False))
-def test_with_the_estimated_total_that_holds_where_the_sum_is_not_too_low(case):
+def test_projection_to_estimated_total_not_too_low_is_never_worse(case):
     truth, counts, asked = case
     after = simplex(estimate_of(counts, asked), asked=asked)
     if truth.sum() <= total_of(counts, "estimated", asked=asked):
@@ -205,7 +205,7 @@ def test_with_the_estimated_total_that_holds_where_the_sum_is_not_too_low(case):
     assert after.properties.never_worse == "not promised"
 
 
-def test_and_need_not_where_it_is():
+def test_projection_to_a_too_low_total_may_be_worse():
     truth, counts = np.array([0.0, 10.0]), np.array([-1.0, 1.0])
     after = simplex(estimate_of(counts), asked=10)
     assert ((after.count - truth) ** 2).sum() > ((counts - truth) ** 2).sum()
@@ -226,7 +226,7 @@ def test_the_moments_of_a_clipped_normal():
 
 
 def test_bias_and_error_of_clipped_randomized_response():
-    """The exact law of its counts, its own clipped estimates, and the normal law beside them."""
+    """The exact distribution of its counts, its own clipped estimates, and the normal approximation."""
     asked, repeats = 400, 4_000
     truth = np.array([385, 0, 2, 5, 8])
     mechanism = RandomizedResponse(cells=4, first_coin=0.8, second_coin=0.2)
@@ -248,13 +248,13 @@ def test_bias_and_error_of_clipped_randomized_response():
         assert abs(error.mean() - exact.bias) < z_bound(8) * spread / np.sqrt(repeats)
         square = np.square(error)
         assert abs(square.mean() - exact.rmse**2) < z_bound(8) * square.std() / np.sqrt(repeats)
-        # σ is some 5 vehicles here and a step 1.25: the normal law is near.
+        # σ is about 5 vehicles here and a step 1.25: the normal approximation is close.
         assert normal.bias[cell] == pytest.approx(float(exact.bias), abs=0.15)
         assert normal.rmse[cell] == pytest.approx(float(exact.rmse), rel=0.05)
-    assert clipped[:, 0].mean() > 1.5  # an empty city block, on average above empty
+    assert clipped[:, 0].mean() > 1.5  # an empty city block, estimated above 0 on average
 
 
-def test_what_is_refused():
+def test_invalid_refinements_are_refused():
     before = estimate_of([1.0, 2.0])
     with pytest.raises(ParameterError, match=r'total must be "estimated" or "asked"'):
         simplex(before, asked=3, total="guessed")
@@ -273,7 +273,7 @@ def test_what_is_refused():
         clipped_law([1.0], [0.5], truth=1, asked=2)
 
 
-def test_a_refined_estimate_checks_itself():
+def test_refined_estimate_validates_its_fields():
     good = clip(estimate_of([1.0, -2.0]), asked=9)
     assert len(good) == 2
     assert "clip" in repr(good)

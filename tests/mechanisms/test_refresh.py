@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
-from mechanism_statistics import check_moments, check_same_law, estimate_counts
+from mechanism_statistics import check_moments, check_same_distribution, estimate_counts
 from numpy.random import default_rng
 
 from mechanisms.local import ParameterError, SamplingPrivacy
@@ -37,27 +37,27 @@ TRUE_COUNTS = np.array([60, 5, 20, 15])
 
 
 def step_of(mechanism):
-    """The most one device's two answers can move an estimate: one adds to round two, one takes from round one."""
+    """The largest effect of one device's answers on an estimate: one adds to round two, one subtracts from one."""
     return 2.0 / mechanism.sampling
 
 
-def pair_laws(mechanism):
-    """P[first, second | truth] by every face, redraw and new face: (truths, outputs, outputs)."""
+def pair_distributions(mechanism):
+    """P[first, second | truth] by every first draw, redraw and second draw: (truths, outputs, outputs)."""
     outputs = mechanism.cells + 1
     blanks = mechanism.blanks
     again = blanks / blanks.sum()
-    laws = np.zeros((outputs, outputs, outputs))
+    distributions = np.zeros((outputs, outputs, outputs))
     for truth in range(outputs):
-        laws[truth, 0, truth] += mechanism.sampling
+        distributions[truth, 0, truth] += mechanism.sampling
         for first, second in itertools.product(range(outputs), repeat=2):
-            laws[truth, first, second] += blanks[first] * mechanism.refresh * again[second]
+            distributions[truth, first, second] += blanks[first] * mechanism.refresh * again[second]
             if first == second:
-                laws[truth, first, second] += blanks[first] * (1 - mechanism.refresh)
-    return laws
+                distributions[truth, first, second] += blanks[first] * (1 - mechanism.refresh)
+    return distributions
 
 
-def test_without_refresh_nothing_changes():
-    """The same object in every respect, the same stream, and the generator left in the same state."""
+def test_refresh_zero_changes_nothing():
+    """The same object in every respect, the same stream, and an equal final state of the generator."""
     plain, named = SamplingPrivacy(cells=5, sampling=0.45), SamplingPrivacy(cells=5, sampling=0.45, refresh=0.0)
     assert plain == named
     assert hash(plain) == hash(named)
@@ -75,24 +75,26 @@ def test_without_refresh_nothing_changes():
 
 
 @every
-def test_the_law_of_a_pair_of_reports(mechanism):
-    """Every pair of reports of every truth, by chi-square against the enumerated law."""
-    laws, repeats = pair_laws(mechanism), 40_000
-    np.testing.assert_allclose(laws.sum(axis=(1, 2)), 1.0, rtol=1e-12)
+def test_distribution_of_a_pair_of_reports(mechanism):
+    """Every pair of reports of every truth, by chi-square against the enumerated distribution."""
+    distributions, repeats = pair_distributions(mechanism), 40_000
+    np.testing.assert_allclose(distributions.sum(axis=(1, 2)), 1.0, rtol=1e-12)
     rng = default_rng(2)
-    for truth, law in enumerate(laws):
+    for truth, distribution in enumerate(distributions):
         truths = np.full(repeats, truth, dtype=np.int32)
         coins = mechanism.toss(mechanism.enrol(repeats, rng=rng), rng=rng)
         first, second = (mechanism.answer(r, truths, coins) for r in (1, 2))
-        seen = np.zeros(law.shape)
+        seen = np.zeros(distribution.shape)
         np.add.at(seen, (first, second), 1)
-        assert not seen[law == 0.0].any()
-        scores = (seen - repeats * law)[law > 0] / np.sqrt(repeats * law * (1 - law))[law > 0]
+        assert not seen[distribution == 0.0].any()
+        scores = (seen - repeats * distribution)[distribution > 0] / np.sqrt(
+            repeats * distribution * (1 - distribution)
+        )[distribution > 0]
         assert np.abs(scores).max() < 6.5
 
 
 @every
-def test_coins_come_before_truth(mechanism):
+def test_coins_do_not_depend_on_truth(mechanism):
     rng = default_rng(3)
     truth = np.zeros(40, dtype=np.int32)
     coins = mechanism.toss(mechanism.enrol(40, rng=rng), rng=rng)
@@ -110,7 +112,7 @@ def test_coins_come_before_truth(mechanism):
 
 @every
 @pytest.mark.parametrize("source", ["reports", "counts"])
-def test_refreshed_estimates_are_unbiased_with_the_variance_of_theory(mechanism, source):
+def test_refreshed_estimates_are_unbiased_with_theoretical_variance(mechanism, source):
     rng = default_rng(4)
     true_counts = TRUE_COUNTS[: mechanism.cells + 1]
     truth, asked = truth_of(true_counts), [int(true_counts.sum())] * 2
@@ -129,7 +131,7 @@ def test_refreshed_estimates_are_unbiased_with_the_variance_of_theory(mechanism,
 
 @pytest.mark.fast_cases(1)
 @every
-def test_refreshed_reports_and_sample_counts_have_one_joint_law(mechanism):
+def test_refreshed_reports_and_counts_have_one_joint_distribution(mechanism):
     rng, repeats = default_rng(5), 20_000
     truth = np.array([0, 1, mechanism.cells], dtype=np.int32)
     devices = np.tile(truth, repeats)
@@ -137,21 +139,21 @@ def test_refreshed_reports_and_sample_counts_have_one_joint_law(mechanism):
     one = np.stack([mechanism.encode(mechanism.answer(r, devices, coins)) for r in (1, 2)], axis=1)
     counts = np.bincount(truth, minlength=mechanism.cells + 1)
     other = np.stack([mechanism.sample_counts(counts, rng=rng).ravel() for _ in range(repeats)])
-    check_same_law(one.reshape(repeats, 3, -1).sum(axis=1), other)
+    check_same_distribution(one.reshape(repeats, 3, -1).sum(axis=1), other)
 
 
 @pytest.mark.parametrize(
     ("counted", "asked"), [([80, 60], [100, 100]), ([110, 70], [140, 100]), ([100, 90], [100, 100])]
 )
-def test_refreshed_realised_rates_are_unbiased_with_the_exact_variance(counted, asked):
+def test_refreshed_estimates_under_loss_have_the_exact_variance(counted, asked):
     mechanism, rng = MECHANISMS["unequal blanks"], default_rng(6)
     truth = np.concatenate([truth_of(TRUE_COUNTS), np.zeros(max(asked) - 100, dtype=np.int32)])
     seen = []
     for _ in range(3000):
         masks = []
-        for heard, size in zip(counted, asked, strict=True):
+        for responses, size in zip(counted, asked, strict=True):
             mask = np.zeros(len(truth), dtype=bool)
-            mask[rng.permutation(size)[:heard]] = True
+            mask[rng.permutation(size)[:responses]] = True
             masks.append(mask)
         counts = run_query(mechanism, truth, rng=rng, where=masks)
         seen.append(counts)
@@ -161,16 +163,16 @@ def test_refreshed_realised_rates_are_unbiased_with_the_exact_variance(counted, 
     check_moments(estimates, TRUE_COUNTS[1:], theory, step=rate * step_of(mechanism))
 
 
-def test_the_weight_of_round_one_is_the_best_there_is():
-    """In a cell with nobody in it no other weight has less variance, with everyone heard and without."""
+def test_weight_of_round_one_is_optimal():
+    """In an empty cell no other weight has less variance, with and without loss."""
     blank, sampling, refresh = np.array([0.1, 0.02]), 0.45, 0.3
     kept = kept_share(blank, sampling=sampling, refresh=refresh)
     for counted, asked in (((500, 500), (500, 500)), ((300, 450), (500, 500)), ((400, 450), (600, 500))):
-        heard = ResponseCounts(asked, counted, 2)
-        best = control_weight(blank, sampling=sampling, refresh=refresh, received=heard)
+        responses = ResponseCounts(asked, counted, 2)
+        best = control_weight(blank, sampling=sampling, refresh=refresh, received=responses)
         errors = [
             difference_variance(
-                sampling=sampling, blank=blank, received=heard, kept=kept, weight=best + shift
+                sampling=sampling, blank=blank, received=responses, kept=kept, weight=best + shift
             ).std_error(np.zeros(2))
             for shift in (-0.05, 0.0, 0.05)
         ]
@@ -184,13 +186,13 @@ blank_lists = st.lists(st.sampled_from([0.0, 0.01, 0.2, 0.5, 1.0, 3.0]), min_siz
 
 
 @given(weights=blank_lists, sampling=st.floats(0.05, 0.95), refresh=st.sampled_from([0.01, 0.3, 0.9, 1.0]))
-def test_linked_reports_with_refresh_against_brute_force(weights, sampling, refresh):
-    """ε and δ(ε) of the whole matrix of pairs; the minimum runs over outside too."""
+def test_linked_reports_with_refresh_equal_brute_force(weights, sampling, refresh):
+    """ε and δ(ε) of the whole matrix of pairs; the minimum includes the outside device."""
     blanks = np.array(weights) / sum(weights) * (1 - sampling)
     mechanism = SamplingPrivacy(
         cells=len(blanks) - 1, sampling=sampling, blank_zero=blanks[0], blank=blanks[1:], refresh=refresh
     )
-    matrix = pair_laws(mechanism).reshape(len(blanks), -1)
+    matrix = pair_distributions(mechanism).reshape(len(blanks), -1)
     claim = mechanism.claim(LinkedReports())
     epsilon = matrix_epsilon(matrix)
     assert claim.kind == ("infinite" if math.isinf(epsilon) else "exact")
@@ -200,44 +202,44 @@ def test_linked_reports_with_refresh_against_brute_force(weights, sampling, refr
     both = mechanism.claim(Shares(colluding=3, servers=3))
     assert (both.kind, both.epsilon, both.delta(1.0)) == (claim.kind, claim.epsilon, claim.delta(1.0))
     for number in (1, 2):
-        single = pair_laws(mechanism).sum(axis=3 - number)
+        single = pair_distributions(mechanism).sum(axis=3 - number)
         assert mechanism.claim(Report(number)).delta(0.5) == pytest.approx(matrix_delta(single, epsilon=0.5), abs=1e-12)
 
 
-def test_linked_reports_with_refresh_over_two_queries_bound_every_journey():
+def test_refreshed_linked_reports_bound_every_trajectory():
     mechanism = SamplingPrivacy(cells=2, sampling=0.45, refresh=0.8)
-    single = pair_laws(mechanism).reshape(3, -1)
-    journeys = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
+    single = pair_distributions(mechanism).reshape(3, -1)
+    trajectories = [np.outer(single[a], single[b]).ravel() for a, b in itertools.product(range(3), repeat=2)]
     claim = mechanism.claim(LinkedReports(queries=2))
-    assert claim.epsilon == pytest.approx(matrix_epsilon(journeys))
+    assert claim.epsilon == pytest.approx(matrix_epsilon(trajectories))
     for e in (0.0, 0.5, 2.0, 4.0):
-        exact = matrix_delta(journeys, epsilon=e)
+        exact = matrix_delta(trajectories, epsilon=e)
         assert exact - 1e-9 <= claim.delta(e) <= 1.05 * exact + 0.01
 
 
-def released_law(mechanism, truths, view):
+def released_distribution(mechanism, truths, view):
     """Both rounds' whole vectors, or the differences over the cells, of a few devices: {outcome: probability}."""
     unit = np.eye(mechanism.cells + 1, dtype=int)
-    law = {None: 1.0}
+    distribution = {None: 1.0}
     for truth in truths:
         summed = {}
         for first, second in itertools.product(range(mechanism.cells + 1), repeat=2):
-            p = pair_laws(mechanism)[truth, first, second]
+            p = pair_distributions(mechanism)[truth, first, second]
             step = (
                 np.concatenate([unit[first], unit[second]])
                 if view is ReleasedCounts
                 else (unit[second] - unit[first])[1:]
             )
-            for outcome, q in law.items():
+            for outcome, q in distribution.items():
                 key = tuple((step if outcome is None else step + np.array(outcome)).tolist())
                 summed[key] = summed.get(key, 0.0) + p * q
-        law = summed
-    return law
+        distribution = summed
+    return distribution
 
 
 @pytest.mark.parametrize("view", [ReleasedCounts, ReleasedDifferences])
 @pytest.mark.parametrize("crowd", [1, 2, 3])
-def test_what_is_released_with_refresh_never_tells_more_than_claimed(view, crowd):
+def test_refreshed_releases_reveal_no_more_than_claimed(view, crowd):
     for mechanism in (
         SamplingPrivacy(cells=1, sampling=0.45, blank_zero=0.1, refresh=0.3),
         SamplingPrivacy(cells=2, sampling=0.3, blank=[0.1, 0.3], refresh=1.0),
@@ -247,9 +249,9 @@ def test_what_is_released_with_refresh_never_tells_more_than_claimed(view, crowd
         assert claim.delta_kind == "bound"
         for cell, others in itertools.product(range(1, mechanism.cells + 1), ([], [0], [mechanism.cells])):
             rest = [cell] * (crowd - 1) + others
-            present, absent = (released_law(mechanism, [truth, *rest], view) for truth in (cell, 0))
+            present, absent = (released_distribution(mechanism, [truth, *rest], view) for truth in (cell, 0))
             outcomes = sorted(present.keys() | absent.keys())
-            p, q = ([law.get(outcome, 0.0) for outcome in outcomes] for law in (present, absent))
+            p, q = ([distribution.get(outcome, 0.0) for outcome in outcomes] for distribution in (present, absent))
             for e in (0.0, 0.3, 1.0, 3.0, 6.0):
                 exact = pair_delta(p, q, epsilon=e)
                 assert exact <= claim.delta(e) + 1e-12
@@ -258,7 +260,7 @@ def test_what_is_released_with_refresh_never_tells_more_than_claimed(view, crowd
         assert claim.delta(0.5) <= mechanism.claim(LinkedReports()).delta(0.5) + 1e-12
 
 
-def test_releases_with_refresh_say_what_is_proved_and_what_is_not():
+def test_refreshed_releases_state_what_is_proved():
     mechanism = SamplingPrivacy(cells=4, sampling=0.45, refresh=0.3)
     linked = mechanism.claim(LinkedReports())
     finite = mechanism.claim(ReleasedDifferences(crowd=20))
@@ -284,16 +286,16 @@ def test_releases_with_refresh_say_what_is_proved_and_what_is_not():
 
 
 @pytest.mark.parametrize("refresh", [-0.1, 1.1, math.nan, "x", True])
-def test_bad_refresh_is_named(refresh):
+def test_invalid_refresh_is_refused(refresh):
     with pytest.raises(ParameterError, match=r"^refresh must be a"):
         SamplingPrivacy(cells=3, sampling=0.4, refresh=refresh)
 
 
 @every
-def test_nobody_asked_and_nobody_heard(mechanism):
-    nobody = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 0], asked=[0, 0])
-    assert not nobody.count.any()
-    assert not nobody.std_error.any()
+def test_no_device_asked_and_no_report_received(mechanism):
+    unasked = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 0], asked=[0, 0])
+    assert not unasked.count.any()
+    assert not unasked.std_error.any()
     unheard = mechanism.estimate(np.zeros((2, mechanism.cells + 1), dtype=int), counted=[0, 9], asked=[9, 9])
     assert np.isinf(unheard.std_error).all()
     assert not mechanism.sample_counts(np.zeros(mechanism.cells + 1, dtype=int), rng=default_rng(7)).any()

@@ -16,7 +16,7 @@ probabilities = st.floats(0.01, 0.99).filter(lambda p: abs(p - 0.5) > 0.01)
 
 @settings(deadline=None)
 @given(truthful=probabilities, cells=st.integers(1, 5), outside=st.integers(0, 10**8), inside=st.integers(0, 10**6))
-def test_the_variance_does_not_hang_on_the_truth(truthful, cells, outside, inside):
+def test_warner_variance_does_not_depend_on_the_truth(truthful, cells, outside, inside):
     """N·p(1 − p)/(2p − 1)² (Warner 1965)."""
     true_counts = np.full(cells + 1, inside)
     true_counts[0] = outside
@@ -28,7 +28,7 @@ def test_the_variance_does_not_hang_on_the_truth(truthful, cells, outside, insid
 
 @settings(deadline=None)
 @given(truthful=st.floats(0.51, 0.99), cells=st.integers(1, 3))
-def test_it_is_the_two_coin_form_with_a_fair_second_coin(truthful, cells):
+def test_warner_is_the_two_coin_form_with_a_fair_second_coin(truthful, cells):
     warner = Warner(cells=cells, truthful=truthful)
     coins = RandomizedResponse(cells=cells, first_coin=2 * truthful - 1, second_coin=0.5)
     true_counts = np.arange(cells + 1) * 10 + 50
@@ -46,13 +46,13 @@ def test_it_is_the_two_coin_form_with_a_fair_second_coin(truthful, cells):
 
 @settings(deadline=None)
 @given(truthful=probabilities)
-def test_epsilon_counts_both_answers_and_both_cells(truthful):
+def test_warner_epsilon_counts_both_answers_and_both_cells(truthful):
     one = abs(math.log(truthful / (1 - truthful)))
     assert Warner(cells=1, truthful=truthful).claim(Report(1)).epsilon == pytest.approx(one, rel=1e-12)
     assert Warner(cells=9, truthful=truthful).claim(Report(1)).epsilon == pytest.approx(2 * one, rel=1e-12)
 
 
-def test_always_the_truth_is_exact_and_tells_everything():
+def test_truthful_warner_is_exact_and_has_no_privacy():
     for truthful in (0.0, 1.0):
         warner = Warner(cells=2, truthful=truthful)
         true_counts = np.array([4, 3, 2])
@@ -65,7 +65,7 @@ def test_always_the_truth_is_exact_and_tells_everything():
         assert "is given only by a device in the cell" in claim.basis
 
 
-def test_views_it_has_not_are_unknown():
+def test_warner_views_it_lacks_are_unknown():
     warner = Warner(cells=2, truthful=0.7)
     for view in (Report(2), ReleasedDifferences(crowd=3), Shuffled(2, 100)):
         assert warner.claim(view).kind == "unknown"
@@ -81,6 +81,6 @@ def test_views_it_has_not_are_unknown():
         ({"truthful": 0.7, "cells": 0}, "cells must be at least 1"),
     ],
 )
-def test_bad_parameters_name_field_rule_and_value(parameters, message):
+def test_invalid_parameters_name_field_rule_and_value(parameters, message):
     with pytest.raises(ParameterError, match=rf"^{message}"):
         Warner(**{"cells": 3, **parameters})

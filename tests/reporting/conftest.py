@@ -1,4 +1,4 @@
-"""Synthetic runs, and a real browser to read their reports in."""
+"""Synthetic runs, and a real browser that opens their reports."""
 
 import html
 import os

@@ -1,4 +1,4 @@
-"""A run directory made without the simulator: consistent, of any size, from the laws the papers state."""
+"""A run directory made without the simulator: consistent, of any size, from the distributions in the papers."""
 
 import json
 from dataclasses import dataclass, field
@@ -148,7 +148,7 @@ class SyntheticRun:
         blank = (1 - SAMPLING) / (self.cells + 1)
         alone = float(np.log((blank + SAMPLING) / blank))
         second = [max(0.0, blank + SAMPLING - np.exp(epsilon) * blank) for epsilon in EPSILONS]
-        # Asked about every cell, a device that moves changes two bits.
+        # With one answer about every cell, a device that moves changes two bits.
         here = np.array([P_YES * (1 - P_NO), P_YES * P_NO, (1 - P_YES) * (1 - P_NO), (1 - P_YES) * P_NO])
         there = here[[3, 1, 2, 0]]
         yes_no = [float(np.maximum(here - np.exp(epsilon) * there, 0).sum()) for epsilon in EPSILONS]
@@ -231,7 +231,7 @@ def claim(
     basis: str,
     **parameters: Any,
 ) -> list[dict[str, Any]]:
-    """One view's rows: δ = 0, then each ε with its δ."""
+    """The rows of one view: δ = 0, then each ε with its δ."""
     keys = {"queries": 1, "crowd": None, "k": None, "colluding": None, "servers": None, **parameters}
     first = {
         "mechanism": mechanism,

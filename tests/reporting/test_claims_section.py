@@ -32,14 +32,14 @@ def test_rows_of_a_view_become_one_claim() -> None:
     assert found.deltas == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
 
 
-def test_the_always_row_is_found_in_any_order() -> None:
+def test_row_of_delta_zero_is_found_in_any_order() -> None:
     rows = claim("m", "report_round_1", 1.5, "exact", [0.4, 0.2, 0.0, 0.0], basis="")
     (found,) = gathered(rows[::-1])
     assert found.epsilon == 1.5
     assert found.deltas == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
 
 
-def test_nothing_is_learnt() -> None:
+def test_sentence_of_epsilon_zero() -> None:
     text = sentence(only("report_round_1", 0.0, "exact", [0.0] * 4))
     assert text == (
         "A server that receives only your first answer learns nothing about where you are: the observation is equally "
@@ -47,7 +47,7 @@ def test_nothing_is_learnt() -> None:
     )
 
 
-def test_finite_exact() -> None:
+def test_sentence_of_finite_exact_epsilon() -> None:
     text = sentence(only("report_round_2", math.log(3.2), "exact", [0.1]))
     assert text == (
         "A server that receives only your second answer can shift the odds between any two places you might be at most "
@@ -55,15 +55,15 @@ def test_finite_exact() -> None:
     )
 
 
-def test_finite_bound_says_that_the_truth_may_be_better() -> None:
+def test_sentence_of_finite_bound_says_that_truth_may_be_better() -> None:
     assert sentence(only("report_round_2", 1.0, "bound", [0.1])).endswith("(ε = 1); the truth may be better.")
 
 
-def test_a_huge_finite_epsilon_is_called_no_limit() -> None:
+def test_sentence_of_large_epsilon_says_hardly_a_limit() -> None:
     assert "hardly a limit" in sentence(only("report_round_2", 9.0, "exact", [0.1]))
 
 
-def test_linked_reports_of_sampling_privacy() -> None:
+def test_sentence_of_linked_reports_of_sampling_privacy() -> None:
     text = sentence(only("linked_reports", math.inf, "infinite", [0.45] * 4))
     assert text == (
         "Two servers that link your two answers learn your exact cell with probability 45 %; no ε changes "
@@ -71,12 +71,12 @@ def test_linked_reports_of_sampling_privacy() -> None:
     )
 
 
-def test_no_protection() -> None:
+def test_sentence_of_no_protection() -> None:
     text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4), rounds=1)
     assert text == "A server that receives your answer learns where you are, for certain. There is no protection here."
 
 
-def test_differences_of_a_crowd() -> None:
+def test_sentence_of_released_differences_of_a_crowd() -> None:
     crowd = sentence(only("released_differences", math.inf, "infinite", [0.02, 0.0027, 3.4e-4, 3.4e-4], crowd=10))
     assert crowd == (
         "Any reader of the published estimates, if 10 devices, including yours, are in your cell, can shift the odds "
@@ -87,7 +87,7 @@ def test_differences_of_a_crowd() -> None:
     assert "if you are alone in your cell, learns for certain that you were there with probability 45 %" in alone
 
 
-def test_unknown_is_not_infinite() -> None:
+def test_unknown_claim_is_not_infinite() -> None:
     (found,) = gathered([UNKNOWN])
     assert (found.epsilon, found.kind, found.deltas) == (None, "unknown", ())
     text = sentence(found)
@@ -95,7 +95,7 @@ def test_unknown_is_not_infinite() -> None:
     assert "certain" not in text
 
 
-def test_infinite_with_bounded_delta_says_at_most() -> None:
+def test_infinite_claim_with_bounded_delta_says_at_most() -> None:
     rows = claim("m", "linked_reports", math.inf, "infinite", [0.3] * 4, basis="")
     for row in rows[1:]:
         row["kind"] = "bound"
@@ -118,7 +118,7 @@ def test_infinite_with_bounded_delta_says_at_most() -> None:
         ("some_later_view", {}, 2, "Some later view"),
     ],
 )  # fmt: skip
-def test_every_observer_has_a_name(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
+def test_sentence_names_every_observer(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
     assert sentence(only(view, 1.0, "exact", [0.0], **parameters), rounds=rounds).startswith(subject)
 
 
@@ -140,7 +140,7 @@ def test_one_line() -> None:
     )
 
 
-def test_a_table_leaves_out_what_says_nothing_new() -> None:
+def test_table_omits_uninformative_claims() -> None:
     counts = [
         claim("m", "released_counts", math.inf, "infinite", [1.0] * 4, basis="", crowd=crowd) for crowd in (1, 10)
     ]

@@ -50,7 +50,7 @@ def test_chance(value: float, written: str) -> None:
     assert formatting.chance(value) == written
 
 
-def test_related_and_counted() -> None:
+def test_related_value_and_counted_noun() -> None:
     assert formatting.related("δ", "=", 0.45) == "δ = 0.45"
     assert formatting.related("δ", "=", 1e-99) == "δ < 10⁻³⁰"
     assert [formatting.counted(count, "cell") for count in (1, 84)] == ["1 cell", "84 cells"]
@@ -67,7 +67,7 @@ def test_clock_duration_size_and_list() -> None:
 
 
 @pytest.mark.parametrize("value", [None, pd.NA, np.nan, "word"])
-def test_real_of_what_is_no_number(value: object) -> None:
+def test_real_of_non_numbers_is_none(value: object) -> None:
     assert formatting.real(value) is None
 
 

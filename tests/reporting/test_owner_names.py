@@ -1,4 +1,4 @@
-"""What the report and the command call those who are counted."""
+"""Names of the counted owners in the report and the command."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _scenario(folder, words):
     return path
 
 
-def test_nobody_calls_a_patient_a_vehicle(tmp_path):
+def test_report_uses_the_given_names_of_owners(tmp_path):
     result = run(_scenario(tmp_path, 'called = ["patient", "patients"]'))
     result.save(tmp_path / "out")
     page = write_report(tmp_path / "out").read_text(encoding="utf-8")
@@ -58,7 +58,7 @@ def test_nobody_calls_a_patient_a_vehicle(tmp_path):
     assert not re.search("vehicle|driver", body)
 
 
-def test_without_words_they_are_vehicles(tmp_path):
+def test_default_owner_names_are_vehicles(tmp_path):
     result = run(_scenario(tmp_path, ""))
     assert result.facts["called"] == ["vehicle", "vehicles"]
     assert RunRecord.model_fields["called"].default == tuple(result.facts["called"]) == OwnerNames()
@@ -68,6 +68,6 @@ def test_without_words_they_are_vehicles(tmp_path):
 
 
 @pytest.mark.parametrize("words", ['["patient"]', '["", "patients"]', '"patients"', '["a", "b", "c"]', "[1, 2]"])
-def test_two_words_are_needed(tmp_path, words):
+def test_owner_names_need_two_words(tmp_path, words):
     with pytest.raises(ScenarioError, match=r"traffic\.called"):
         scenarios.load(_scenario(tmp_path, f"called = {words}"))

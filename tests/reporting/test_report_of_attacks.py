@@ -77,7 +77,7 @@ def lost(**other: Any) -> dict[str, Any]:
 
 
 def write(directory: Path, *, attacks: Any = FOUND, facts: dict[str, Any] | None = None, **made: Any) -> Path:
-    """Write a run whose attacks have every column, and whose `run.json` says more."""
+    """Write a run whose attacks have every column, with extra keys in `run.json`."""
     run = SyntheticRun(queries=2, **made).write(directory)
     pd.DataFrame(attacks).to_parquet(run / "attacks.parquet")
     told = json.loads((run / "run.json").read_text(encoding="utf-8"))
@@ -95,7 +95,7 @@ def figures(source: str, start: str) -> list[dict[str, Any]]:
     return [figure for name, figure in every.items() if name.startswith(start)]
 
 
-def test_a_plain_run_has_none_of_it(small: Path, tmp_path: Path) -> None:
+def test_run_without_attacks_has_no_attack_sections(small: Path, tmp_path: Path) -> None:
     plain = {**deployment("trusted"), "servers": 1}
     told = write(tmp_path / "run", attacks=pd.DataFrame(FOUND).iloc[:0], facts={"deployments": [plain], "loss": []})
     for directory in (small, told):
@@ -105,7 +105,7 @@ def test_a_plain_run_has_none_of_it(small: Path, tmp_path: Path) -> None:
             assert f'href="#{name}"' not in source
 
 
-def test_every_number_of_the_files_is_there(attacked: Path) -> None:
+def test_every_number_of_the_files_is_in_the_report(attacked: Path) -> None:
     source = build_report(attacked)
     page = Page(source)
     frame = pd.read_parquet(attacked / "attacks.parquet")
@@ -149,7 +149,7 @@ def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -
     assert crafted == pytest.approx([22e3, 220e3])
 
 
-def test_loss_is_drawn_paired_and_not(attacked: Path, tmp_path: Path) -> None:
+def test_loss_is_drawn_paired_and_unpaired(attacked: Path, tmp_path: Path) -> None:
     source = build_report(attacked)
     (drawn,) = figures(source, "loss")
     assert {trace["name"]: trace["y"][-1] for trace in drawn["data"][:3]} == {
@@ -170,7 +170,7 @@ def test_loss_is_drawn_paired_and_not(attacked: Path, tmp_path: Path) -> None:
     assert "here they are not" in text
 
 
-def test_constant_error_is_not_said_of_a_run_that_lost_reports(attacked: Path, small: Path) -> None:
+def test_constant_error_is_not_claimed_for_a_run_with_loss(attacked: Path, small: Path) -> None:
     text = Page(build_report(attacked)).text
     assert "Where every report arrives, Sampling Privacy’s error stays the same" in text
     assert "This run, which lost reports, measured" in text
@@ -179,7 +179,7 @@ def test_constant_error_is_not_said_of_a_run_that_lost_reports(attacked: Path, s
     assert "where every report arrives" not in Page(build_report(small)).text.lower()
 
 
-def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
+def test_deployment_matrix_is_in_plain_words(attacked: Path) -> None:
     text = Page(build_report(attacked)).text
     assert "Any 1 of the 3 servers Of a report nothing. nothing" in text
     assert "All 3 servers Every report. no ε δ = 0.45" in text
@@ -199,7 +199,7 @@ def test_the_matrix_is_in_plain_words(attacked: Path) -> None:
         ),
     ],
 )
-def test_deployments_are_called_what_they_are(record: dict[str, Any], words: str) -> None:
+def test_deployment_names(record: dict[str, Any], words: str) -> None:
     assert deployment_words(DeploymentRecord(campaign="rush", mechanisms=[], **record)) == words
 
 
@@ -214,7 +214,7 @@ def test_deployments_are_called_what_they_are(record: dict[str, Any], words: str
         (["server:1", "server:2"], "secret_shared", 4, "Any 2 of the 4 servers"),
     ],
 )
-def test_coalitions_are_called_by_who_is_in_them(coalition: list[str], kind: str, servers: int, words: str) -> None:
+def test_coalition_names(coalition: list[str], kind: str, servers: int, words: str) -> None:
     record = DeploymentRecord(campaign="rush", kind=kind, servers=servers, mechanisms=[])
     assert coalition_words(coalition, record) == words
 
@@ -223,17 +223,17 @@ def test_coalitions_are_called_by_who_is_in_them(coalition: list[str], kind: str
     ("colluding", "start"),
     [(1, "One of the 3 servers"), (2, "2 of the 3 servers"), (3, "All 3 servers that combine")],
 )
-def test_shares_are_claimed_in_words(colluding: int, start: str) -> None:
+def test_sentence_of_share_claims(colluding: int, start: str) -> None:
     constant = ((1.0, 0.45),)
     claim = ViewClaim(
         "sampling", "shares", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
     )
-    said = sentence(claim)
-    assert said.startswith(start)
-    assert ("learns your exact cell" if colluding == 1 else " learn your exact cell") in said
+    text_of_claim = sentence(claim)
+    assert text_of_claim.startswith(start)
+    assert ("learns your exact cell" if colluding == 1 else " learn your exact cell") in text_of_claim
 
 
-def test_a_browser_draws_it_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
+def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
     dom = browse(write_report(attacked))
     assert 'data-report="ready"' in dom
     for name in ("attack-gain-0", "attack-queries-0", "attack-poisoned-0", "loss-0"):
@@ -241,14 +241,14 @@ def test_a_browser_draws_it_without_errors(attacked: Path, browse: Callable[...,
         assert 'class="main-svg"' in dom[place : place + 3000], name
 
 
-def test_figures_are_described_and_heads_have_a_scope(attacked: Path) -> None:
+def test_figures_have_labels_and_headers_have_a_scope(attacked: Path) -> None:
     page = Page(build_report(attacked))
     drawn = [attributes for _, attributes in page.tags if "data-figure" in attributes]
     assert all(attributes["aria-label"] for attributes in drawn)
     assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
 
 
-def test_names_of_attacks_are_text(tmp_path: Path, browse: Callable[..., str]) -> None:
+def test_attack_names_are_escaped(tmp_path: Path, browse: Callable[..., str]) -> None:
     found = [row | {"name": HOSTILE, "campaign": HOSTILE} for row in FOUND]
     told = {"deployments": [deployment(campaign=HOSTILE)], "loss": [lost(campaign=HOSTILE)]}
     directory = write(tmp_path / "run", attacks=found, facts=told, campaigns=(HOSTILE,))
@@ -260,7 +260,7 @@ def test_names_of_attacks_are_text(tmp_path: Path, browse: Callable[..., str]) -
     assert "<title>1<" not in dom
 
 
-def test_the_terminal_says_what_came_of_it(attacked: Path) -> None:
+def test_terminal_summarises_the_attacks(attacked: Path) -> None:
     lines = attack_lines(pd.read_parquet(attacked / "attacks.parquet"))
     assert len(lines) == 4, "guesses of two kinds, and two numbers of a third"
     assert lines[0].startswith("shares: 2 of 4 had no significant gain; the best: 62 % right, 6 %")
@@ -270,8 +270,8 @@ def test_the_terminal_says_what_came_of_it(attacked: Path) -> None:
     assert all(line in stream.getvalue() for line in lines)
 
 
-def test_findings_without_colluders_or_campaigns_are_still_shown(tmp_path: Path) -> None:
-    """As another program might write them: only the columns that say what was found."""
+def test_attack_rows_without_colluders_or_campaigns_are_shown(tmp_path: Path) -> None:
+    """As another program might write them: only the columns with results."""
     found = pd.DataFrame(FOUND)[["name", "attack", "coalition", "mechanism", "prior", "success", "theory"]]
     text = Page(build_report(write(tmp_path / "run", attacks=found))).text
     assert "48.1 %" in text

@@ -1,4 +1,4 @@
-"""The report and the summary of released counts and of speeds: units, whose estimates, and what is claimed."""
+"""The report and the summary of released counts and speeds: units, names and claims."""
 
 import io
 
@@ -58,7 +58,7 @@ def mixed(tmp_path_factory):
     return result.save(folder / "run")
 
 
-def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
+def test_errors_have_their_own_units_and_names(mixed):
     page = build_report(mixed)
     assert "Error by mechanism, in vehicles a cell" in page
     assert "Error by mechanism, in m/s a cell" in page
@@ -70,7 +70,7 @@ def test_errors_are_in_their_own_units_and_under_their_own_names(mixed):
     assert "randomized publishes its own estimates, not through laplace" in page
 
 
-def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mixed):
+def test_claims_of_counts_name_places_and_those_of_speeds_speeds(mixed):
     page = build_report(mixed)
     counts = "Any reader of the published counts can shift the odds between any two places you might be at most 2.72"
     speeds = (
@@ -81,7 +81,7 @@ def test_who_learns_what_speaks_of_places_for_counts_and_of_speeds_for_speeds(mi
     assert speeds in page
 
 
-def test_the_summary_has_a_table_a_unit(mixed):
+def test_summary_has_one_table_per_unit(mixed):
     out = io.StringIO()
     print_summary(mixed, Console(file=out, width=160))
     text = out.getvalue()
@@ -91,7 +91,7 @@ def test_the_summary_has_a_table_a_unit(mixed):
     assert "Note: campaigns.noisy: randomized publishes its own estimates" in text
 
 
-def test_the_map_names_the_unit_of_the_campaign_shown(mixed, browse):
+def test_map_shows_the_unit_of_the_selected_campaign(mixed, browse):
     page = write_report(mixed)
     speeds = browse(page, "#campaign=mean&mechanism=trusted&query=1")
     assert 'data-campaign="mean"' in speeds

@@ -1,4 +1,4 @@
-"""The report's traffic section: one engine or two side by side, in words that follow from what was logged."""
+"""The report's traffic section: one engine or a comparison of two, in sentences that follow from the log."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from simulator.reporting.report import build_report, write_report
 
 
 def record(engine, *, on_road, waiting, arrived, mean_trip_s, stuck=0, notes=(), absent=0):
-    """Totals at four moments: as given at the end, and on the way there."""
+    """Totals at four times: the given final values, and shares of them before."""
     shares = (0.25, 0.5, 0.75, 1.0)
     series = {
         "on_road": [round(on_road * share) for share in shares],
@@ -79,72 +79,72 @@ def figure_of(page):
 
 def test_one_engine_has_a_plot_and_a_row(report_of):
     page = report_of(FLEET)
-    said = words(section(page))
-    assert "of 990 vehicles, at the end 200 were on the road, 0 were waiting to enter and 790 had arrived" in said
-    assert "100 s after their departure on average" in said
-    assert "beside" not in said
+    text = words(section(page))
+    assert "of 990 vehicles, at the end 200 were on the road, 0 were waiting to enter and 790 had arrived" in text
+    assert "100 s after their departure on average" in text
+    assert "beside" not in text
     assert [trace["name"] for trace in figure_of(page)["data"]] == ["on the road"]
     assert figure_of(page)["data"][0]["y"] == [50, 100, 150, 200]
     assert figure_of(page)["data"][0]["x"] == pytest.approx([100 / 60, 200 / 60, 5.0, 400 / 60])
 
 
-def test_two_engines_stand_side_by_side_with_what_sets_them_apart(report_of):
+def test_two_engines_are_compared_with_their_differences(report_of):
     page = report_of({**SUMO, "beside": [FLEET]})
-    said = words(section(page))
+    text = words(section(page))
     names = [trace["name"] for trace in figure_of(page)["data"]]
     assert names == ["SUMO, on the road", "SUMO, waiting to enter", "fleet engine, on the road"]
-    # Areas under straight lines from 0: half of the last value times 400 s, by vehicles departed.
+    # Areas under straight lines from 0: half of the last value times 400 s, divided by vehicles departed.
     spent, beside = 600 / 2 * 400 / 1000, 200 / 2 * 400 / 990
-    assert f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in that of the fleet" in said
-    assert f"{spent:.0f} s against {beside:.1f} s" in said
-    assert "Mean trips are of the vehicles that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in said
-    assert "The longest trips of SUMO have not ended" in said
-    assert "The fleet engine left out 10 of the vehicles (1 %)" in said
-    assert "stop at signals" in said
-    assert "The fleet engine: 10 not driven: buses" in said
-    assert "SUMO 9 drove" in said
-    assert "SUMO: SUMO" not in said
+    assert f"A vehicle spends {spent / beside:.2f} times as long in the traffic of SUMO as in that of the fleet" in text
+    assert f"{spent:.0f} s against {beside:.1f} s" in text
+    assert "Mean trips are of the vehicles that arrived: 40 % with SUMO, 79.8 % with the fleet engine." in text
+    assert "The longest trips of SUMO have not ended" in text
+    assert "The fleet engine left out 10 of the vehicles (1 %)" in text
+    assert "stop at signals" in text
+    assert "The fleet engine: 10 not driven: buses" in text
+    assert "SUMO 9 drove" in text
+    assert "SUMO: SUMO" not in text
     assert "a &lt;b&gt; note" in section(page), "what a file or SUMO says is no markup"
 
 
-def test_an_engine_beside_that_drove_more_is_told_of(report_of):
+def test_comparison_engine_with_more_vehicles_is_reported(report_of):
     more = record("fleet", on_road=300, waiting=0, arrived=790, mean_trip_s=100.0)
-    said = words(section(report_of({**SUMO, "beside": [more]})))
-    assert "The fleet engine drove 90 more vehicles than SUMO" in said
-    assert "left out" not in said
+    text = words(section(report_of({**SUMO, "beside": [more]})))
+    assert "The fleet engine drove 90 more vehicles than SUMO" in text
+    assert "left out" not in text
 
 
-def test_engines_that_agree_are_said_to(report_of):
+def test_agreeing_engines_are_reported_as_agreeing(report_of):
     near = {**FLEET, "engine": "agents", "notes": []}
-    said = words(section(report_of({**FLEET, "beside": [near]})))
-    assert "The two agree within 0 %" in said
-    assert "signals" not in said
-    assert "Mean trips are of" not in said
-    assert "left out" not in said
+    text = words(section(report_of({**FLEET, "beside": [near]})))
+    assert "The two agree within 0 %" in text
+    assert "signals" not in text
+    assert "Mean trips are of" not in text
+    assert "left out" not in text
 
 
-def test_what_is_not_known_is_not_made_up(report_of):
+def test_unknown_values_are_not_reported(report_of):
     unknown = record("fleet", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5)
-    said = words(section(report_of(unknown)))
-    assert "The fleet engine: of 45 vehicles" in said
-    assert "the location of 5 is unknown" in said
-    assert "on average" not in said
-    assert "–" in said
+    text = words(section(report_of(unknown)))
+    assert "The fleet engine: of 45 vehicles" in text
+    assert "the location of 5 is unknown" in text
+    assert "on average" not in text
+    assert "–" in text
 
 
-def test_a_recording_drives_nobody(report_of):
+def test_recording_is_described_without_driving(report_of):
     page = report_of(record("trace", on_road=30, waiting=0, arrived=10, mean_trip_s=None, absent=5, notes=["a gap"]))
-    said = words(section(page))
-    assert "Of 45 vehicles that were present at any time, 30 still were at the end" in said
-    assert "10 had left for good" in said
-    assert "the location of 5 is unknown" in said
-    assert "a gap" in said
-    assert "arrived" not in said
-    assert "waiting" not in said
+    text = words(section(page))
+    assert "Of 45 vehicles that were present at any time, 30 still were at the end" in text
+    assert "10 had left for good" in text
+    assert "the location of 5 is unknown" in text
+    assert "a gap" in text
+    assert "arrived" not in text
+    assert "waiting" not in text
     assert figure_of(page)["data"][0]["y"] == [8, 15, 22, 30]
 
 
-def test_who_stays_throughout_needs_no_plot(report_of):
+def test_constant_presence_needs_no_plot(report_of):
     still = record("static", on_road=85, waiting=0, arrived=0, mean_trip_s=None)
     for name in ("on_road", "departed"):
         still[name] = [85] * 4
@@ -153,20 +153,20 @@ def test_who_stays_throughout_needs_no_plot(report_of):
     assert "figure" not in section(page)
 
 
-def test_nobody_ever_departed(report_of):
+def test_run_without_departures(report_of):
     empty = record("fleet", on_road=0, waiting=0, arrived=0, mean_trip_s=None)
-    said = words(section(report_of({**empty, "beside": [{**empty, "engine": "agents"}]})))
-    assert "of 0 vehicles" in said
-    assert "nan" not in said.lower()
+    text = words(section(report_of({**empty, "beside": [{**empty, "engine": "agents"}]})))
+    assert "of 0 vehicles" in text
+    assert "nan" not in text.lower()
 
 
-def test_a_run_without_a_log_has_no_section(report_of):
+def test_run_without_log_has_no_traffic_section(report_of):
     page = report_of({})
     assert section(page) == ""
     assert 'href="#traffic"' not in page
 
 
-def test_every_real_run_has_the_section_and_a_browser_draws_it(tmp_path, browse):
+def test_browser_draws_the_traffic_section_of_a_run(tmp_path, browse):
     directory = run_scenario("tiny").save(tmp_path / "run")
     page = write_report(directory)
     assert 'href="#traffic"' in page.read_text(encoding="utf-8")

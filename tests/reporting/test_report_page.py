@@ -58,7 +58,7 @@ def shown(dom: str, attribute: str) -> str:
     return found[1]
 
 
-def test_numbers_are_those_of_the_files(small: Path) -> None:
+def test_report_numbers_equal_those_of_the_files(small: Path) -> None:
     page = Page(build_report(small))
     scores = pd.read_parquet(small / "scores.parquet")
     columns = ["rmse", "theory_rmse", "mae", "bias", "max_error", "coverage", "hot_cells_recall"]
@@ -71,7 +71,7 @@ def test_numbers_are_those_of_the_files(small: Path) -> None:
     assert set(pd.read_parquet(small / "claims.parquet")["delta"]) <= page.values()
 
 
-def test_verdict_and_price_are_said_in_words(small: Path) -> None:
+def test_result_and_claims_are_stated_in_words(small: Path) -> None:
     text = Page(build_report(small)).text
     rmse = pd.read_parquet(small / "scores.parquet").set_index("mechanism")["rmse"]
     assert f"Sampling Privacy’s estimates had an error of {number(rmse['sampling'])} vehicles" in text
@@ -108,7 +108,7 @@ def test_map_numbers_are_those_of_the_files(small: Path) -> None:
     assert len(campaign["truths"]) == 1, "mechanisms that answer about the same truth share it"
 
 
-def test_a_page_asks_no_network(small: Path) -> None:
+def test_report_uses_no_network(small: Path) -> None:
     source = build_report(small)
     outside_scripts = re.sub(r"<script>.*?</script>", "", source, flags=re.DOTALL)
     assert not re.search(r"https?://|url\(|@import", outside_scripts)
@@ -119,15 +119,15 @@ def test_a_page_asks_no_network(small: Path) -> None:
     assert "default-src 'none'" in source
 
 
-def test_a_page_is_small_and_quick(large: Path) -> None:
-    build_report(large)  # imports, once
+def test_report_is_small_and_fast_to_build(large: Path) -> None:
+    build_report(large)  # imports modules once
     begun = time.perf_counter()
     source = build_report(large)
     assert time.perf_counter() - begun < 1.5
     assert len(source.encode()) < 6_000_000
 
 
-def test_what_a_user_wrote_is_text(tmp_path: Path, browse: Browse) -> None:
+def test_user_text_is_escaped(tmp_path: Path, browse: Browse) -> None:
     run = SyntheticRun(
         columns=2, rows=2, queries=2, scenario=HOSTILE, description=HOSTILE, campaigns=(HOSTILE,), warnings=(HOSTILE,)
     )
@@ -151,7 +151,7 @@ def test_a_browser_draws_the_map_and_the_plots(large: Path, browse: Browse) -> N
     assert dom.count('class="main-svg"') >= 4, "one plot a mechanism, and the growth"
 
 
-def test_the_controls_change_what_is_shown(small: Path, browse: Browse) -> None:
+def test_controls_change_the_map(small: Path, browse: Browse) -> None:
     page = write_report(small)
     frame = pd.read_parquet(small / "estimates.parquet").groupby(["query", "mechanism"])[["truth", "estimate"]].sum()
     seen = set()
@@ -180,7 +180,7 @@ def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
     assert 'data-panel="truth"' not in dom
 
 
-def test_no_attacks_no_section_some_attacks_a_table(tmp_path: Path, small: Path) -> None:
+def test_attack_section_appears_only_with_attacks(tmp_path: Path, small: Path) -> None:
     assert 'id="attacks"' not in build_report(small)
     found = {"name": "pair", "attack": "link_reports", "coalition": "server:1+server:2", "mechanism": "sampling",
              "prior": 0.1, "success": 0.46, "theory": 0.45}  # fmt: skip
@@ -189,13 +189,13 @@ def test_no_attacks_no_section_some_attacks_a_table(tmp_path: Path, small: Path)
     assert "46 %" in source
 
 
-def test_missing_attacks_are_no_attacks(tmp_path: Path) -> None:
+def test_missing_attack_file_means_no_attacks(tmp_path: Path) -> None:
     directory = SyntheticRun().write(tmp_path / "run")
     (directory / "attacks.parquet").unlink()
     assert "Who can learn what" in build_report(directory)
 
 
-def test_a_long_run_shows_every_so_many_queries_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_run_shows_a_stated_selection_of_queries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = SyntheticRun(queries=20).write(tmp_path / "run")
     monkeypatch.setattr(map_section, "VALUE_LIMIT", 1000)
     source = build_report(directory)
@@ -204,7 +204,7 @@ def test_a_long_run_shows_every_so_many_queries_and_says_so(tmp_path: Path, monk
     assert f"Of rush’s 20 queries {len(campaign['queries'])}, evenly spaced, can be shown here" in source
 
 
-def test_cells_without_shapes_are_a_table(tmp_path: Path, browse: Browse) -> None:
+def test_cells_without_polygons_are_shown_as_a_table(tmp_path: Path, browse: Browse) -> None:
     directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
     import geopandas as gpd  # noqa: PLC0415
 
@@ -226,7 +226,7 @@ def test_a_report_is_accessible(small: Path) -> None:
     assert all(attributes.get("scope") for attributes in heads)
 
 
-def test_a_report_says_that_vehicles_are_conserved_or_not(tmp_path: Path, small: Path) -> None:
+def test_report_states_whether_vehicles_are_conserved(tmp_path: Path, small: Path) -> None:
     assert "At all 6 queries the numbers of vehicles add up." in Page(build_report(small)).text
     directory = SyntheticRun().write(tmp_path / "run")
     facts = json.loads((directory / "run.json").read_text())
@@ -235,7 +235,7 @@ def test_a_report_says_that_vehicles_are_conserved_or_not(tmp_path: Path, small:
     assert "At 1 of 6 queries the numbers of vehicles do not add up." in Page(build_report(directory)).text
 
 
-def test_write_report_leaves_one_whole_file(tmp_path: Path) -> None:
+def test_write_report_adds_exactly_one_file(tmp_path: Path) -> None:
     directory = SyntheticRun().write(tmp_path / "run")
     before = set(directory.iterdir())
     path = write_report(directory)
@@ -253,13 +253,15 @@ def test_a_directory_without_a_run_is_refused(tmp_path: Path) -> None:
         build_report(tmp_path)
 
 
-@pytest.mark.parametrize(("mean", "said"), [(1, "a cell with 1 vehicle in it"), (2, "a cell with 2 vehicles in it")])
-def test_a_cell_with_one_vehicle_has_no_vehicles_in_it(tmp_path: Path, mean: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("mean", "expected"), [(1, "a cell with 1 vehicle in it"), (2, "a cell with 2 vehicles in it")]
+)
+def test_noun_in_the_error_sentence_is_singular_for_one_vehicle(tmp_path: Path, mean: int, expected: str) -> None:
     run = SyntheticRun(queries=2, mean=mean).write(tmp_path / "run")
-    assert said in Page(build_report(run)).text
+    assert expected in Page(build_report(run)).text
 
 
-def test_the_scenario_shown_names_files_without_the_folders_of_the_machine(tmp_path: Path) -> None:
+def test_shown_scenario_hides_absolute_folders(tmp_path: Path) -> None:
     run = SyntheticRun().write(tmp_path / "run")
     (run / "scenario.toml").write_text('[roads]\npath = "/home/me/city.osm.pbf"\nnodes = "../../nodes.csv"\n')
     page = write_report(run).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Run directories of version 0.1.0 are read, and those of later formats refused."""
+"""Run directories of version 0.1.0 are read, and later formats refused."""
 
 import json
 import shutil
@@ -44,7 +44,7 @@ def test_a_run_of_version_0_1_0_is_reported(old, report):
     assert all(f"{value:.3g}" in page for value in mae)
 
 
-def test_a_run_of_version_0_1_0_has_every_column_that_is_written_now(old, tmp_path):
+def test_run_of_version_0_1_0_has_all_current_columns(old, tmp_path):
     run("tiny", out=tmp_path / "now")
     now, then = FinishedRun(tmp_path / "now"), FinishedRun(old)
     for name in ("estimates", "rounds", "scores", "claims", "attacks", "cells"):
@@ -55,20 +55,20 @@ def test_a_run_of_version_0_1_0_has_every_column_that_is_written_now(old, tmp_pa
 
 
 @pytest.mark.parametrize("number", [RUN_FORMAT + 1, 0, "2", None, 1.5])
-def test_another_format_is_refused_and_the_directory_left_as_it_is(old, report, number):
+def test_unsupported_format_is_refused_and_directory_unchanged(old, report, number):
     facts = json.loads((old / "run.json").read_text(encoding="utf-8"))
     (old / "run.json").write_text(json.dumps({**facts, "format": number, "version": "9.9"}), encoding="utf-8")
     before = sorted(old.iterdir())
-    code, said = report(old)
+    code, message = report(old)
     assert code == 2
-    assert f"format: must be a whole number from 1 to {RUN_FORMAT}" in said
-    assert f"got {number!r}, written by version 9.9" in said
+    assert f"format: must be a whole number from 1 to {RUN_FORMAT}" in message
+    assert f"got {number!r}, written by version 9.9" in message
     assert sorted(old.iterdir()) == before
 
 
 @pytest.mark.parametrize("content", [b"[]", b"3", b"{", b"\xff\xfe{}"])
-def test_a_run_json_that_is_no_record_is_refused(old, report, content):
+def test_invalid_run_json_is_refused(old, report, content):
     (old / "run.json").write_bytes(content)
-    code, said = report(old)
+    code, message = report(old)
     assert code == 2
-    assert "run.json: " in said
+    assert "run.json: " in message

@@ -43,7 +43,7 @@ def test_summary_fits_a_narrow_terminal(small: Path) -> None:
     assert max(len(line) for line in lines if not line.startswith("Re")) <= 72
 
 
-def test_summary_of_nothing(tmp_path: Path) -> None:
+def test_summary_of_an_empty_directory_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UnfinishedRunError):
         print_summary(tmp_path)
 
@@ -55,7 +55,7 @@ def run_phases(progress: Listener) -> None:
     progress.advance_to(1800)
 
 
-def test_progress_off_a_terminal_writes_a_line_a_phase() -> None:
+def test_progress_without_a_terminal_writes_one_line_per_phase() -> None:
     stream = io.StringIO()
     with Progress(Console(file=stream)) as progress:
         run_phases(progress)
@@ -73,7 +73,7 @@ def test_progress_on_a_terminal_draws_bars() -> None:
     assert text.rstrip().endswith("\x1b[?25h"), "the cursor is shown again"
 
 
-def test_progress_does_not_call_a_failed_phase_done() -> None:
+def test_progress_does_not_report_a_failed_phase_as_done() -> None:
     stream = io.StringIO()
 
     def fail() -> None:
@@ -86,6 +86,6 @@ def test_progress_does_not_call_a_failed_phase_done() -> None:
     assert stream.getvalue() == ""
 
 
-def test_no_progress_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_silent_progress_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     run_phases(Silent())
     assert capsys.readouterr() == ("", "")

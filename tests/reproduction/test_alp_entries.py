@@ -1,4 +1,4 @@
-"""ALP's entries: growth, its absence, the lemmas, and a loop detector's day."""
+"""ALP's entries: growing and constant errors, the lemmas, and a loop detector's day."""
 
 import gzip
 import math
@@ -40,13 +40,13 @@ def scaling():
 
 
 @pytest.mark.slow
-def test_theory_and_simulation_agree(cancelling, scaling):
+def test_simulation_agrees_with_theory(cancelling, scaling):
     for done in (cancelling, scaling):
         assert not [row.key for row in done.rows if "misses" in row.note]
         assert all(row.agrees for row in done.rows if "unbiased" in row.key)
 
 
-def test_cancelling_is_constant_and_the_first_attempt_is_not(cancelling):
+def test_cancelling_error_is_constant_and_first_attempt_error_grows(cancelling):
     found = {row.key: row for row in cancelling.rows}
     assert found["noise cancelled: σ at NO = 10⁷ over σ at NO = 10³"].computed == pytest.approx(1.0, abs=1e-12)
     assert found["first attempt: power of NO by which σ grows"].computed == pytest.approx(0.5, abs=0.001)
@@ -56,7 +56,7 @@ def test_cancelling_is_constant_and_the_first_attempt_is_not(cancelling):
 
 
 @pytest.mark.slow
-def test_growth_by_hand():
+def test_error_growth_equals_the_formulas():
     first = grow("first", AnonymizedFirstAttempt(cells=1, base=0.4, shift_yes=0.3, shift_no=0.1), seed=1)
     second = grow("second", AnonymizedCancelling(cells=1, shift=0.2), seed=1)
     for place, no in enumerate(NO_HOLDERS):
@@ -66,8 +66,8 @@ def test_growth_by_hand():
     assert first.at(10**5) == first.theory[2]
 
 
-def test_deniability_bought_back_the_growth(scaling):
-    """220 and 2,180 at 10³ and 10⁵ No-holders; the same counts allow 85 and 769."""
+def test_deniable_answers_have_growing_error(scaling):
+    """220 and 2,180 at 10³ and 10⁵ No-holders; the best estimator of the same counts has 85 and 769."""
     found = {row.key: row for row in scaling.rows}
     assert [round(found[f"σ solved backwards, NO = {no:,}"].computed) for no in (10**3, 10**5)] == [220, 2180]
     assert [round(best_errors()[no]) for no in (10**3, 10**5)] == [85, 769]
@@ -79,7 +79,7 @@ def test_deniability_bought_back_the_growth(scaling):
     assert not found["answers that No-holders alone can give"].agrees
 
 
-def test_lemmas():
+def test_lemma_entries():
     found = {row.key: row for row in reproduce("alp-lemmas").rows}
     assert found["π = 1: σ(“Yes”) − σ(⊥)"].agrees
     sigma = math.sqrt(100 * 0.4 * 0.6 + 9_900 * 0.2 * 0.8)
@@ -91,8 +91,8 @@ def test_lemmas():
     assert found["lemma 7 at π = 1: σ that is found"].computed == 0.0
 
 
-def test_the_best_three_answers_are_warners_two():
-    """Nobody says ⊥, and a Yes-holder lies as often as a No-holder."""
+def test_best_three_answer_mechanism_is_warners_two_answer_one():
+    """⊥ has probability 0, and Yes-holders answer falsely as often as No-holders."""
     race = list(compared_mechanisms(0.07).values())
     yes, no = race[1].binary_query.in_round(1)
     assert yes[2] == no[2] == 0.0
@@ -113,7 +113,7 @@ def folder(tmp_path, monkeypatch):
         *flows(2, 2072),  # 50,004 a day: the nearest
         *flows(2, 2072)[:3],  # three hours twice, as in the data
         *flows(3, 2071.8, kind="OR"),  # nearer, but a ramp
-        *flows(4, 2200, hours=23),  # an hour short
+        *flows(4, 2200, hours=23),  # an hour is missing
         "5,ML,0.0,,1",
     ]
     path = tmp_path / PEMS
@@ -123,7 +123,7 @@ def folder(tmp_path, monkeypatch):
     return path
 
 
-def test_the_station_nearest_to_50000_is_read(folder):
+def test_station_nearest_to_50000_vehicles_is_chosen(folder):
     station = read_station()
     assert station.number == 2
     assert station.day == 50_004
@@ -132,7 +132,7 @@ def test_the_station_nearest_to_50000_is_read(folder):
 
 
 @pytest.mark.slow
-def test_accuracy_says_what_grows(folder):
+def test_accuracy_entry_states_which_errors_grow(folder):
     assert folder.is_file()
     done = reproduce("alp-accuracy")
     assert not [row.key for row in done.rows if "misses" in row.note]
@@ -156,7 +156,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_file_that_is_not_what_it_should_be_is_named(folder, case):
+def test_invalid_input_file_is_named_in_the_skip_reason(folder, case):
     folder.write_bytes(BROKEN[case](folder.read_bytes()))
     done = reproduce("alp-accuracy")
     assert done.rows == ()

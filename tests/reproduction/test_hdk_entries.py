@@ -1,4 +1,4 @@
-"""The entries of HDK: each runs, its rows agree where they should, and those that do not are the ones we know."""
+"""The entries of HDK: each runs, and its rows agree except for the known differences."""
 
 import json
 import math
@@ -21,13 +21,13 @@ from simulator.reproduction.entry import ENTRIES as EVERY_ENTRY
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "HDK"]
 NAMES = [*(f"hdk-fig{figure}" for figure in range(1, 14)), "hdk-table1"]
-# What the paper has and is not so.
+# Values of the paper that are not reproduced.
 WRONG = {
     "hdk-fig5": {"there is an ε>0 below which the noise ratio R reaches 1", "ε needed at a sampling rate of 0.0001"}
 }
 
 
-def test_every_figure_and_the_table_have_an_entry():
+def test_every_figure_and_table_has_an_entry():
     assert [entry.name for entry in ENTRIES] == NAMES
 
 
@@ -50,7 +50,7 @@ def test_entry(entry):
 
 
 @pytest.mark.parametrize("name", ["hdk-fig10", "hdk-fig12"])
-def test_same_seed_same_rows(name):
+def test_equal_seeds_give_equal_rows(name):
     entry = ENTRIES[NAMES.index(name)]
     first, again, other = (entry.reproduce(seed=seed) for seed in (4, 4, 5))
     assert first.rows == again.rows
@@ -66,14 +66,14 @@ def test_printed_ratios_are_in_the_entry():
         assert row.computed == pytest.approx(number, rel=0.35)
 
 
-def test_mean_square_error_is_what_simulation_finds():
+def test_mean_square_error_equals_simulation():
     population, epsilons, at = seeded_lognormal(), (0.3, 1.0), RATES.index(0.01)
     theory = mean_square_errors(population, 1, epsilons=epsilons, delta=FITTED_DELTA, samples=400)[:, at]
     rng, repeats = np.random.default_rng(2), 4000
     ranks = sampled_ranks(100, repeats, rng=rng)
     for row, epsilon in enumerate(epsilons):
         found = sensitivities(population, ranks, epsilon=epsilon, delta=FITTED_DELTA)
-        medians = population.ordered[ranks[:, 49]]  # the lower of the two middle ones of 100
+        medians = population.ordered[ranks[:, 49]]  # the lower median of 100
         published = medians + rng.laplace(0.0, 2.0 * found.sampled / found.sample_epsilon)
         squares = (published - population.median) ** 2
         error = squares.std() / math.sqrt(repeats) + theory[row] * 0.05
@@ -81,7 +81,7 @@ def test_mean_square_error_is_what_simulation_finds():
 
 
 def test_noise_ratio_of_means_is_below_one_everywhere():
-    """Figure 5 cannot be: by 80 digits, by calculus, and where plain doubles say otherwise."""
+    """Figure 5 is impossible: by 80 digits, by calculus, and where double precision rounds to the contrary."""
     for share in (1e-4, 0.01, 0.5, 0.99):
         for epsilon in (1e-18, 1e-9, 1e-3, 1.0, 20.0):
             short = noise_levels.noise_shortfall(epsilon, share)
@@ -92,7 +92,7 @@ def test_noise_ratio_of_means_is_below_one_everywhere():
     assert (rounded >= 1.0).any()
 
 
-def test_noise_reach_is_the_quantile():
+def test_noise_reach_is_the_95_percent_quantile():
     assert noise_reach(np.array([2.0])) == pytest.approx(2.0 * math.log(20.0))
     scales = np.array([0.5, 3.0, 3.0])
     assert np.mean(np.exp(-noise_reach(scales) / scales)) == pytest.approx(0.05)
@@ -103,7 +103,7 @@ def test_holds_note_states_a_lower_bound():
     assert "3 of 4" in holds_note([True, True, False, True])
 
 
-def test_samples_are_ascending_and_without_replacement():
+def test_sampled_ranks_are_ascending_without_replacement():
     ranks = sampled_ranks(50, 30, rng=np.random.default_rng(1))
     assert (np.diff(ranks, axis=1) > 0).all()
     assert 0 <= ranks.min() <= ranks.max() < N

@@ -1,4 +1,4 @@
-"""The populations of HDK: R's stream against numbers R is known to print, and the laws the numbers come from."""
+"""The populations of HDK: R's stream against known R output, and the distributions of the draws."""
 
 import numpy as np
 import pytest
@@ -15,29 +15,29 @@ from simulator.reproduction.amplification.populations import (
 )
 
 
-def test_numbers_that_r_prints_after_set_seed_123():
+def test_r_stream_equals_r_output_for_seed_123():
     assert np.round(RStream(123).uniform(3), 7).tolist() == [0.2875775, 0.7883051, 0.4089769]
     assert np.round(RStream(123).normal(3), 8).tolist() == [-0.56047565, -0.23017749, 1.55870831]
 
 
-def test_numbers_that_r_prints_after_set_seed_42():
+def test_r_stream_equals_r_output_for_seed_42():
     assert np.round(RStream(42).uniform(3), 7).tolist() == [0.9148060, 0.9370754, 0.2861395]
 
 
-def test_the_stream_goes_on_where_a_draw_ended():
-    """A beta variate takes as many uniforms as it takes; what follows starts right after them."""
+def test_r_stream_continues_after_a_partial_draw():
+    """A beta variate uses a random number of uniforms; the next draw starts right after them."""
     whole = RStream(5).beta(40, 2.0, 10.0)
     stream = RStream(5)
     parts = np.concatenate([stream.beta(7, 2.0, 10.0), stream.beta(32, 2.0, 10.0), stream.beta(1, 2.0, 10.0)])
     np.testing.assert_array_equal(parts, whole)
 
 
-def test_laws():
+def test_r_stream_distributions():
     assert kstest(RStream(1).beta(4000, 2.0, 10.0), beta(2, 10).cdf).pvalue > 1e-4
     assert kstest(RStream(1).normal(4000), norm.cdf).pvalue > 1e-4
 
 
-def test_the_papers_own_population():
+def test_population_of_the_paper():
     population = printed_mixture()
     assert len(population.ordered) == N
     assert population.bounds == (0.0, 1.0)
@@ -45,7 +45,7 @@ def test_the_papers_own_population():
     assert population.ordered[N // 2 + 1] > 0.6
 
 
-def test_drawn_populations_are_of_the_same_laws():
+def test_random_populations_have_the_distributions_of_the_seeded_ones():
     rng = np.random.default_rng(2)
     for drawn, seeded in ((lognormal(rng), seeded_lognormal()), (mixture(rng), printed_mixture())):
         assert (np.diff(drawn.ordered) >= 0).all()

@@ -1,4 +1,4 @@
-"""The table of all mechanisms: its rows follow from plans and simulations, its findings from its rows."""
+"""The comparison of all mechanisms: its rows follow from plans and simulations, its findings from its rows."""
 
 import math
 
@@ -34,21 +34,21 @@ def new_results():
     return Results(paper.entry[0], paper.shared)
 
 
-def test_a_simulation_is_where_theory_has_it(comparison):
+def test_simulated_error_contains_the_theoretical_one(comparison):
     assert len(comparison.ranking) > 8
     for one in comparison.ranking:
         assert one.agrees, one
         assert one.low < one.plan.std_error < one.high
 
 
-def test_an_error_that_theory_does_not_have_is_seen(comparison):
-    """Theory by a third too small would be found out, but where almost no device is ever sampled."""
+def test_wrong_theoretical_error_is_detected(comparison):
+    """A theoretical error too small by a third would be detected, except where almost no device is sampled."""
     found_out = [one.simulated > one.high / 1.5 for one in comparison.ranking if one.low > 0.0]
     assert len(found_out) > 8
     assert all(found_out)
 
 
-def test_the_winner_is_the_least_error_of_the_planners_plans(comparison):
+def test_winner_has_the_least_error_of_all_plans(comparison):
     results = new_results()
     add_rows(results, comparison)
     rows = {row.key: row for row in results.rows}
@@ -63,7 +63,7 @@ def test_the_winner_is_the_least_error_of_the_planners_plans(comparison):
         assert row.note
 
 
-def test_truths_hold_so_many_vehicles():
+def test_truths_have_the_stated_occupancy_and_population():
     for view in VIEWS:
         listed = settings(view)
         assert len(set(listed)) == len(listed) == 7
@@ -85,7 +85,7 @@ def exchanged(comparison, scale):
     return Comparison(comparison.setting, entered)
 
 
-def test_the_answer_follows_from_the_errors(comparison):
+def test_conclusion_follows_from_the_errors(comparison):
     view = comparison.setting.view
     assert f"1 of 1 for {VIEWS[view]}" in answer({view: [exchanged(comparison, 1e-6)]})
     assert "has the least error in 1 of 1 settings" in answer({view: [exchanged(comparison, 1e-6)]})
@@ -93,7 +93,7 @@ def test_the_answer_follows_from_the_errors(comparison):
 
 
 @pytest.mark.slow
-def test_whole_views_say_what_wins_and_are_drawn():
+def test_findings_of_a_view_name_the_winners():
     rng = np.random.default_rng(1)
     comparisons = [compare_in(setting, rng=rng) for setting in settings("linked_reports")]
     sentences = list(findings("linked_reports", comparisons))
@@ -102,7 +102,7 @@ def test_whole_views_say_what_wins_and_are_drawn():
     ratios = [c.error_of(*FORMS) / c.ranking[0].plan.std_error for c in comparisons]
     assert f"{min(ratios):.3g}" in sentences[1]
     assert f"{max(ratios):.3g}" in sentences[1]
-    # The error of the sampled device's own answer does not grow; that of every finite ε does.
+    # The error of the sampled device's own answer does not grow; that of every mechanism of finite ε does.
     constant, growing = sentences[-1].split(" stays")
     assert "sampling_privacy" in constant
     assert "oue" in growing

@@ -1,4 +1,4 @@
-"""LQS's attacks, working: success as theory says at several seeds, above what is allowed where it must be."""
+"""LQS's attacks: success equals theory at several seeds, and exceeds the allowed success where it must."""
 
 import math
 
@@ -20,7 +20,7 @@ from simulator.reproduction.safe_sampling.noncomposition import (
 
 NAMES = ("lqs-noncomposition", "lqs-recoding", "lqs-theorem6")
 
-# Statements of the paper that are found not to be true.
+# Statements of the paper that are found to be false.
 UNTRUE = {
     "section 2.2: s(T) itself, from both outputs",
     "section 2.6: A1 alone, on an all-male database",
@@ -31,7 +31,7 @@ UNTRUE = {
 
 
 def rows_of(name, *functions, seed):
-    """The rows that some functions of an entry add."""
+    """The rows that the given functions add to an entry."""
     paper = read_paper("safe_sampling")
     (declared,) = (entry for entry in paper.entry if entry.name == name)
     results = Results(declared, paper.shared)
@@ -56,7 +56,7 @@ def test_attack_entries_run(name):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_composing_succeeds_as_theory_says_whatever_the_seed(seed):
+def test_composition_attack_succeeds_as_theory_predicts(seed):
     rows = rows_of("lqs-noncomposition", parity, majority, seed=seed)
     assert disagreeing(rows) <= UNTRUE
     assert len(disagreeing(rows)) == 2
@@ -64,7 +64,7 @@ def test_composing_succeeds_as_theory_says_whatever_the_seed(seed):
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_rich_are_found_whatever_the_seed(seed):
+def test_recoding_attack_finds_the_rich_at_every_seed(seed):
     assert not disagreeing(rows_of("lqs-recoding", net_worths, seed=seed))
 
 
@@ -75,16 +75,16 @@ def test_findings_are_the_same_at_every_seed():
     assert len(untrue[0]) == 3
 
 
-def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
-    """The window's sums against every count, on a small copy of the algorithm."""
-    import simulator.reproduction.safe_sampling.noncomposition as banded  # noqa: PLC0415 - its constants are made small
+def test_repaired_counterexample_is_private(monkeypatch):
+    """The sums over the band against every count, on a small copy of the algorithm."""
+    import simulator.reproduction.safe_sampling.noncomposition as banded  # noqa: PLC0415 - its constants are reduced
 
     monkeypatch.setattr(banded, "ENOUGH", 12)
     monkeypatch.setattr(banded, "BAND", 3)
     epsilon = 0.1
 
     def true_share(n, there):
-        """Pr[A1 = true] of n tuples, t among them or not."""
+        """Pr[A1 = true] of n tuples, with or without t."""
         total = 0.0
         for size in range(n + 1):
             others = n - there
@@ -98,12 +98,12 @@ def test_repaired_counterexample_is_private_by_its_whole_law(monkeypatch):
     for n in (13, 20, 27, 40):
         target = binary_delta(true_share(n, 1), true_share(n - 1, 0), epsilon)
         assert delta_of_target(n, epsilon) == pytest.approx(target, abs=1e-12)
-        # n − 1 besides t or without it, and one more.
+        # n − 1 tuples besides t, with or without it; then one more.
         other = max(binary_delta(true_share(n + t, t), true_share(n - 1 + t, t), epsilon) for t in (0, 1))
         assert delta_of_other(n, epsilon) == pytest.approx(other, abs=1e-12)
 
 
-def test_misreading_a_band_by_simulation():
+def test_misread_probability_equals_simulation():
     rng = np.random.default_rng(9)
     noise = rng.laplace(scale=4.0, size=200_000) / 64
     place = rng.random(200_000)

@@ -1,4 +1,4 @@
-"""LQS's tables and figures: every printed digit, every conclusion, and the ones that are not true."""
+"""LQS's tables and figures: every printed digit, every conclusion, and the false ones."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from simulator.reproduction.monte_carlo import Rate, allowed_success
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "LQS"]
 BY_NAME = {entry.name: entry for entry in ENTRIES}
-# What the paper says and is not so; everything else agrees.
+# False statements of the paper; everything else agrees.
 UNTRUE = {
     "lqs-fig4": {f"epsilon={e}: powers of ten between the four" for e in ("0.6", "1", "1.5", "2", "2.5")},
     "lqs-fig5": {"k=1: least delta over epsilon", "k=1, epsilon=2: exact delta"},
@@ -16,14 +16,14 @@ UNTRUE = {
 CALM = ("lqs-table1", "lqs-table2", "lqs-fig1", "lqs-fig2", "lqs-fig3", "lqs-fig4", "lqs-fig5", "lqs-fig6")
 
 
-def test_every_table_and_figure_has_its_entry():
+def test_every_lqs_table_and_figure_has_an_entry():
     attacked = ("lqs-noncomposition", "lqs-recoding", "lqs-theorem6")
     assert [entry.name for entry in ENTRIES] == [*CALM, *attacked]
     assert {entry.paper for entry in ENTRIES} == {"LQS"}
 
 
 @pytest.mark.parametrize("name", CALM)
-def test_entries_that_draw_nothing(name):
+def test_entries_without_simulation_do_not_depend_on_the_seed(name):
     done = BY_NAME[name].reproduce(seed=1)
     assert {row.key for row in done.rows if row.agrees is False} == UNTRUE.get(name, set())
     assert all(row.note for row in done.rows if row.agrees is not True)
@@ -35,7 +35,7 @@ def test_entries_that_draw_nothing(name):
     assert BY_NAME[name].to_dict(done)["rows"]
 
 
-def test_table_2_is_theirs_to_every_printed_digit():
+def test_table_2_agrees_in_every_printed_digit():
     rows = BY_NAME["lqs-table2"].reproduce(seed=0).rows
     printed = [row for row in rows if isinstance(row.published, float)]
     assert len(printed) == 18
@@ -60,11 +60,11 @@ def test_table_2_is_theirs_to_every_printed_digit():
     ],
     ids=str,
 )
-def test_digits(computed, printed, same):
+def test_same_digits(computed, printed, same):
     assert same_digits(computed, printed) is same
 
 
-def test_what_a_pair_allows():
+def test_allowed_success_of_a_claim():
     assert allowed_success(0.0, 0.0) == 0.5
     assert allowed_success(0.0, 0.2) == 0.6
     assert allowed_success(50.0, 0.0) == pytest.approx(1.0)

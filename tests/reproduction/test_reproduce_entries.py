@@ -1,4 +1,4 @@
-"""How a value, a verdict and a sum of verdicts are written."""
+"""How a value, a verdict and a tally of verdicts are written."""
 
 import math
 
@@ -27,18 +27,18 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("value", "text"), SHOWN, ids=[str(value) for value, _ in SHOWN])
-def test_shown(value, text):
+def test_shown_value(value, text):
     assert shown(value) == text
 
 
 @given(st.floats(-1e300, 1e300, allow_subnormal=False))
-def test_what_is_shown_is_the_value_to_three_digits(value):
+def test_shown_value_has_three_digits(value):
     plain = shown(value).replace(",", "").replace("−", "-").replace(" × 10", "e")
     plain = plain.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
     assert float(plain) == pytest.approx(value, rel=6e-3)
 
 
-def test_verdicts_and_their_sum():
+def test_verdicts_and_their_tally():
     rows = [Row("a", 1, 1, True), Row("b", 1, 2, False, "why"), Row("c", None, 2, None, "new")]
     assert [row.verdict for row in rows] == ["agrees", "differs", "not published"]
     assert Reproduction(rows=rows).tally() == "1 of 2 published values agree; 1 more has none to agree with"
@@ -48,7 +48,7 @@ def test_verdicts_and_their_sum():
     assert Reproduction(skipped="no data").tally() == "skipped"
 
 
-def test_every_entry_of_the_catalogue_has_a_name_of_its_own():
+def test_catalogue_entries_have_unique_names():
     names = [entry.name for entry in ENTRIES]
     assert len(set(names)) == len(names)
     assert {"sp-sec1-sigma", "sp-fig2", "sp-fig3", "sp-fig4", "sp-fig5", "sp-fig6", "sp-fig7"} <= set(names)

@@ -1,4 +1,4 @@
-"""The page of reproduced entries: what it says, that it loads nothing, and that a browser draws it."""
+"""The page of reproduced entries: its content, no network access, and its figures in a browser."""
 
 import json
 import math
@@ -83,7 +83,7 @@ def test_every_value_note_and_finding_is_on_the_page():
     assert {"index", "sp-one", "alp-two"} <= set(ids)
 
 
-def test_the_head_counts_what_papers_published():
+def test_page_head_counts_values_published_in_papers():
     own = Entry("rivals", "crowdveil", "Our own", done)
     page = Words(build_page([(entry(), done()), (own, done())], seed=1))
     assert "Of 2 published values and conclusions 1 agree" in page.text
@@ -91,13 +91,13 @@ def test_the_head_counts_what_papers_published():
     assert "Of 0" not in Words(build_page([(own, done())], seed=1)).text
 
 
-def test_one_entry_needs_no_index():
+def test_page_of_one_entry_has_no_index():
     page = Words(build_page([(entry(), done())], seed=1))
     assert "Index" not in page.text
     assert [attributes.get("id") for tag, attributes in page.tags if tag == "section"] == ["sp-one"]
 
 
-def test_the_page_asks_no_network_and_is_accessible():
+def test_page_uses_no_network_and_is_accessible():
     source = build_page([(entry(), done())], seed=1)
     page = Words(source)
     assert "default-src 'none'" in source
@@ -108,7 +108,7 @@ def test_the_page_asks_no_network_and_is_accessible():
     assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
 
 
-def test_published_curves_are_hollow_and_ours_filled():
+def test_published_curves_are_hollow_and_computed_ones_filled():
     bars, lines = (plot(drawing) for drawing in done().drawings)
     published, ours = bars["data"]
     assert published["marker"]["symbol"].endswith("-open")
@@ -126,26 +126,26 @@ def test_published_curves_are_hollow_and_ours_filled():
     assert ticks["1.5"] == 1.5  # the values span less than a decade: 0.5 to 4
 
 
-def test_what_an_entry_says_is_text(tmp_path):
+def test_entry_text_is_escaped(tmp_path):
     hostile = Entry("sp-one", "SP", HOSTILE, done)
     reproduction = done(title=HOSTILE, note=HOSTILE)
     path = write_page([(hostile, reproduction)], tmp_path / "page.html", seed=1)
     assert "<img src=x" not in path.read_text()
     dom, _ = open_page(path, tmp_path / "profile")
     assert "<title>stolen" not in dom
-    assert 'onerror="document' in dom  # shown as it was written
+    assert 'onerror="document' in dom  # shown literally
 
 
-def test_a_browser_draws_every_figure_and_has_nothing_to_complain_of(tmp_path):
+def test_browser_draws_every_figure_without_console_messages(tmp_path):
     path = write_page([(entry(), done()), (entry("alp-two"), done())], tmp_path / "below" / "page.html", seed=1)
-    dom, said = open_page(path, tmp_path / "profile")
-    assert said == []
+    dom, console_lines = open_page(path, tmp_path / "profile")
+    assert console_lines == []
     assert 'data-report="ready"' in dom
     assert dom.count('class="main-svg"') >= 4
     assert len(re.findall(r'class="plot js-plotly-plot"', dom)) == 4
 
 
-def test_the_page_is_written_whole_and_the_same_each_time(tmp_path):
+def test_page_is_reproducible_and_written_atomically(tmp_path):
     path = write_page([(entry(), done())], tmp_path / "page.html", seed=1)
     first = path.read_bytes()
     assert write_page([(entry(), done())], path, seed=1).read_bytes() == first

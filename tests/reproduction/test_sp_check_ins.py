@@ -1,4 +1,4 @@
-"""SP Fig 2 on check-ins made up for a test, on the real ones where they are, and on files that are none."""
+"""SP Fig 2 on synthetic check-ins, on the real ones if available, and on invalid files."""
 
 import gzip
 import os
@@ -18,7 +18,7 @@ VISITS = {7: 400, 3: 300, 9: 200, 5: 200, 8: 100, 1: 50}
 
 
 def lines():
-    """Every place visited by people 0, 1, … in turn, but place 7 by four people only."""
+    """Each place is visited by people 0, 1, … in turn; place 7 by four people only."""
     out = []
     for place, visits in VISITS.items():
         for i in range(visits):
@@ -46,7 +46,7 @@ def test_the_busiest_places_are_read(folder):
     assert folder.is_file()
 
 
-def test_the_ratios_by_hand(folder):
+def test_ratios_equal_the_formulas(folder):
     assert folder.is_file()
     found = {row.key: row for row in ENTRY.reproduce(seed=1).rows}
     busiest, least = (np.rint(visits * MILLION / 1250) for visits in (400, 200))
@@ -70,7 +70,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_file_that_is_not_what_it_should_be_is_named(folder, case):
+def test_invalid_check_in_file_is_named_in_the_skip_reason(folder, case):
     folder.write_bytes(BROKEN[case](folder.read_bytes()))
     done = ENTRY.reproduce(seed=1)
     assert done.rows == ()
@@ -80,7 +80,7 @@ def test_a_file_that_is_not_what_it_should_be_is_named(folder, case):
     assert str(folder.parents[1]) not in page
 
 
-def test_no_data_is_a_reason_to_skip(tmp_path, monkeypatch):
+def test_missing_data_is_a_skip_reason(tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     assert f"no file {GOWALLA} under CROWDVEIL_DATA = {tmp_path}" in ENTRY.reproduce(seed=1).skipped
     monkeypatch.delenv("CROWDVEIL_DATA")

@@ -1,4 +1,4 @@
-"""SP's figures: the numbers that make the findings, each got another way."""
+"""SP's figures: the numbers behind the findings, each computed independently."""
 
 import math
 import os
@@ -42,7 +42,7 @@ def rows(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_DATA)
-def test_no_seed_changes_a_verdict(name):
+def test_verdicts_do_not_depend_on_the_seed(name):
     first, other = (reproduce(name, seed) for seed in (11, 12))
     assert [(row.key, row.agrees) for row in first.rows] == [(row.key, row.agrees) for row in other.rows]
     for done in (first, other):
@@ -50,7 +50,7 @@ def test_no_seed_changes_a_verdict(name):
     assert first.skipped is None
 
 
-def test_fig6_to_every_digit():
+def test_fig6_agrees_in_every_digit():
     found = rows("sp-fig6")
     printed = [row for key, row in found.items() if key[0].isdigit()]
     assert len(printed) == 33
@@ -59,7 +59,7 @@ def test_fig6_to_every_digit():
     assert not found["randomized response's bars with 2 σ too, group 7"].agrees
 
 
-def test_fig6_bars_by_hand():
+def test_fig6_bars_equal_the_formulas():
     """Y = 25 of N = 10,000: σ² = Y·.55/.45, and (Y·.84·.16 + (N − Y)·.04·.96)/.64."""
     bars = bars_of(RECURRENCES[TUMOUR_SIZE], SCALED)
     assert bars.sampling()[6] == math.floor(25 + 2 * math.sqrt(25 * 0.55 / 0.45)) == 36
@@ -68,7 +68,7 @@ def test_fig6_bars_by_hand():
 
 @pytest.mark.parametrize("devices", [PATIENTS, SCALED, 10**6])
 @pytest.mark.parametrize("sampling", [0.25, 0.45])
-def test_the_crossover_is_where_the_errors_meet(devices, sampling):
+def test_crossover_is_where_the_errors_are_equal(devices, sampling):
     at = crossover(devices, sampling)
     for people, better in ((math.floor(at) - 1, "sampling"), (math.ceil(at) + 1, "response")):
         truth = with_outside([people], devices)
@@ -77,7 +77,7 @@ def test_the_crossover_is_where_the_errors_meet(devices, sampling):
 
 
 def test_at_286_randomized_response_wins_in_the_largest_groups():
-    """The bars drawn hide it: 2 σ beside 2.576 σ."""
+    """The drawn bars hide this: 2 σ beside 2.576 σ."""
     for attribute, groups in ((TUMOUR_SIZE, [6, 7]), (AGE, [4, 5, 6])):
         bars = bars_of(RECURRENCES[attribute], PATIENTS)
         assert [
@@ -89,8 +89,8 @@ def test_at_286_randomized_response_wins_in_the_largest_groups():
 
 
 @given(st.integers(0, 60), st.floats(0.0, 40.0))
-def test_coverage_of_a_bar_by_counting(truth, bound):
-    """Each of the 2^Y outcomes by its weight, against the sum of the binomial's."""
+def test_sampling_coverage_equals_enumeration(truth, bound):
+    """Each of the 2^Y outcomes by its probability, against the sum of the binomial's."""
     chance = sum(
         math.comb(truth, d) * 0.45**d * 0.55 ** (truth - d)
         for d in range(truth + 1)
@@ -99,7 +99,7 @@ def test_coverage_of_a_bar_by_counting(truth, bound):
     assert sampling_coverage(truth, bound) == pytest.approx(chance, abs=1e-9)
 
 
-def test_coverage_of_randomized_response_is_that_of_its_z():
+def test_randomized_response_coverage_is_that_of_its_z():
     """Near-normal at N = 10,000: 2.576 σ covers 99 %, 1.96 σ 95 %."""
     error = float(randomized_response(1).std_error(with_outside([25], SCALED))[0])
     assert response_coverage(25, SCALED, 2.576 * error) == pytest.approx(0.99, abs=0.003)
@@ -124,7 +124,7 @@ def test_fig3_numbers():
     assert found["Sampling Privacy, eleven cells, π_0 = 0, round two: exact"].computed == math.inf
 
 
-def test_fig3_formulas_pass_four_only_where_there_is_no_die():
+def test_fig3_ratio_four_needs_one_coin_for_both():
     note = rows("sp-fig3")["times lower, at the most: one coin for both, any valid categorical draw"].note
     at = 0.791
     assert f"{at:.3f}" in note
@@ -143,7 +143,7 @@ def test_sec1_numbers():
 
 
 @pytest.mark.slow
-def test_constant_error_is_claimed_and_found():
+def test_constant_error_claim_is_reproduced():
     found = rows("sp-fig7")
     assert found["Sampling Privacy: σ at 10,000 asked over σ at 286, group 4"].computed == pytest.approx(1.0, abs=1e-12)
     grown = math.sqrt((27 * 0.1344 + 9973 * 0.0384) / (27 * 0.1344 + 259 * 0.0384))
@@ -151,7 +151,7 @@ def test_constant_error_is_claimed_and_found():
 
 
 @pytest.mark.skipif(not MEASURED.is_file(), reason="the breast cancer data set is not under CROWDVEIL_DATA")
-def test_marginals_are_the_data_sets():
+def test_marginals_equal_the_data_set():
     table = pd.read_csv(MEASURED)
     assert len(table) == PATIENTS
     again = table[table["event"] == "recurrence-events"]
@@ -161,7 +161,7 @@ def test_marginals_are_the_data_sets():
         assert set(table[column].value_counts().index) <= set(SHARED.printed[attribute])
 
 
-def test_marginals_add_up():
+def test_marginals_add_up_to_85():
     for attribute, recurrences in RECURRENCES.items():
         assert sum(recurrences) == 85
         assert len(SHARED.printed[attribute]) == len(recurrences)

@@ -38,12 +38,12 @@ def node_line(node, lon, lat):
 
 def way_lines(way, nodes, tags):
     refs = "".join(f'<nd ref="{node}"/>' for node in nodes)
-    said = "".join(f'<tag k="{quoted(key)}" v="{quoted(value)}"/>' for key, value in tags.items())
-    return f'<way id="{way}" version="1">{refs}{said}</way>'
+    tag_lines = "".join(f'<tag k="{quoted(key)}" v="{quoted(value)}"/>' for key, value in tags.items())
+    return f'<way id="{way}" version="1">{refs}{tag_lines}</way>'
 
 
 def xml(nodes=None, ways=None, more=()):
-    """Line 1 is the declaration, line 2 the root, the nodes follow one a line, then the ways."""
+    """Line 1 is the declaration, line 2 the root; the nodes follow one per line, then the ways."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<osm version="0.6" generator="by hand">']
     lines += [node_line(node, *place) for node, place in (NODES if nodes is None else nodes).items()]
     lines += [way_lines(way, *rest) for way, rest in (WAYS if ways is None else ways).items()]

@@ -58,7 +58,7 @@ def write_gmns_text(folder, nodes=GMNS_NODES, links=GMNS_LINKS, **others):
 
 
 def same_network(one, other):
-    """Assert that two networks are one: nodes in order, links with keys, attributes, geometry, coordinate system."""
+    """Assert that two networks are equal: node order, link keys, attributes, geometry, coordinate system."""
     assert list(one.graph.nodes(data=True)) == list(other.graph.nodes(data=True))
     edges = [{(a, b, key): data for a, b, key, data in net.graph.edges(keys=True, data=True)} for net in (one, other)]
     assert edges[0].keys() == edges[1].keys()
@@ -87,7 +87,7 @@ _keys = st.one_of(
 
 @st.composite
 def graphs(draw):
-    """A strongly connected road graph: a ring of all nodes, and more links, parallel ones too."""
+    """A strongly connected road graph: a ring of all nodes, and further links, including parallel ones."""
     keys = draw(_keys)
     north = {"EPSG:32618": 4.5e6, "EPSG:2154": 6.6e6, "+proj=tmerc +lat_0=5 +lon_0=3": 0.0}
     crs = draw(st.sampled_from(sorted(north)))

@@ -1,4 +1,4 @@
-"""What stands in for speeds, lanes and capacities that a file does not give."""
+"""Defaults for speeds, lanes and capacities that a file does not give."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.roads import class_defaults as module
 from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults, filled_in_words
 
 
-def test_a_class_may_be_written_in_many_ways():
+def test_class_names_are_normalised():
     wanted = CLASS_DEFAULTS["motorway_link"]
     assert wanted.speed_mps == pytest.approx(80 / 3.6)
     assert (wanted.lanes, wanted.capacity_vph) == (1, 1500)
@@ -21,12 +21,12 @@ def test_a_class_may_be_written_in_many_ways():
 
 
 @pytest.mark.parametrize("road_class", [None, "", "boulevard", "highway"])
-def test_an_unknown_class_has_none(road_class):
+def test_unknown_class_has_no_defaults(road_class):
     assert class_defaults(road_class) is None
 
 
-def test_the_documented_table_is_the_one_in_use():
-    """Of the rows of the module's table, each class has just these numbers."""
+def test_docstring_table_equals_the_defaults():
+    """In the rows of the module's table, each class has exactly these numbers."""
     rows = re.findall(r"^(\w.*?)\s{2,}(\d+)\s+(\d)\s+([\d,]+)$", module.__doc__, flags=re.MULTILINE)
     documented = {}
     for names, kph, lanes, capacity in rows:
@@ -40,23 +40,23 @@ def test_the_documented_table_is_the_one_in_use():
     assert used == documented
 
 
-def test_more_important_roads_are_not_slower_or_narrower():
+def test_more_important_roads_have_no_lower_defaults():
     order = ["motorway", "trunk", "primary", "secondary", "tertiary", "residential", "living_street"]
     for more, less in itertools.pairwise(order):
         for name in ("speed_mps", "lanes", "capacity_vph"):
             assert getattr(CLASS_DEFAULTS[more], name) >= getattr(CLASS_DEFAULTS[less], name)
 
 
-def test_what_was_filled_in_is_counted_by_class_and_value():
+def test_defaults_used_are_counted_by_class_and_value():
     filled = [("residential", "1")] * 1200 + [("motorway", "2")] + [(None, "1")] * 2
-    said = filled_in_words("lanes", filled, links=1500)
-    assert said == (
+    message = filled_in_words("lanes", filled, links=1500)
+    assert message == (
         "lanes taken by class of road in 1,203 of 1,500 links: residential 1 (1,200), no class 1 (2), motorway 2 (1)"
     )
     assert filled_in_words("lanes", [], links=1500) is None
 
 
-def test_the_page_of_docs_has_the_same_table():
+def test_documented_table_equals_the_defaults():
     page = (Path(__file__).parents[2] / "docs" / "roads.md").read_text(encoding="utf-8")
     section = page.split("## Defaults by class of road")[1].split("\n## ")[0]
     documented = {

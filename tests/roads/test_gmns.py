@@ -1,4 +1,4 @@
-"""GMNS folders: what becomes of their tables."""
+"""How the tables of GMNS folders become a road network."""
 
 import gzip
 
@@ -21,7 +21,7 @@ def notes_of(folder, **more):
     return "\n".join(read_gmns(folder, **more)[1].notes())
 
 
-def test_numbers_and_zones(folder):
+def test_gmns_attributes_and_zones(folder):
     network, report = read_gmns(folder)
     data = network.graph.edges[1, 2, 0]
     assert (data["length_m"], data["lanes"], data["capacity_vph"], data["class"]) == (830, 2, 1500, "primary")
@@ -32,7 +32,7 @@ def test_numbers_and_zones(folder):
     assert report.link_rows == 4
 
 
-def test_an_undirected_link_is_a_road_each_way_with_defaults_of_its_class(folder):
+def test_undirected_link_becomes_two_links_with_class_defaults(folder):
     network, report = read_gmns(folder)
     there, back = network.graph.edges[2, 3, 0], network.graph.edges[3, 2, 0]
     assert there["length_m"] == back["length_m"] == 1115
@@ -43,13 +43,13 @@ def test_an_undirected_link_is_a_road_each_way_with_defaults_of_its_class(folder
     assert "speed_mps taken by class of road in 1 of 3 links: residential" in notes
 
 
-def test_only_links_for_the_modes_asked_for(folder):
+def test_only_links_of_the_given_modes_are_read(folder):
     assert "dropped row 4: allowed_uses names none of auto, a, all, car, c" in notes_of(folder)
     walkers, _ = read_gmns(folder, modes=("WALK",))
     assert set(walkers.graph.edges) == {(1, 3, 0), (3, 1, 0), (2, 3, 0), (3, 2, 0)}
 
 
-def test_units_of_arguments_and_of_the_config_table(tmp_path):
+def test_units_from_arguments_and_config_table(tmp_path):
     config = "long_length,speed,crs\nmile,mph,4326\n"
     said = write_gmns_text(tmp_path / "said", config=config)
     asked = write_gmns_text(tmp_path / "asked")
@@ -72,7 +72,7 @@ def test_units_of_arguments_and_of_the_config_table(tmp_path):
         ("speed\n", "config.csv: it holds no rows"),
     ],
 )
-def test_config_tables_that_cannot_be(tmp_path, config, said):
+def test_invalid_config_tables_are_refused(tmp_path, config, said):
     with pytest.raises(InputError) as caught:
         read_gmns(write_gmns_text(tmp_path / "g", config=config))
     assert said in str(caught.value)
@@ -94,7 +94,7 @@ BACK = "LINESTRING (-71.09 42.36, -71.095 42.365, -71.1 42.36)"
     ],
 )
 @pytest.mark.parametrize("where", ["link", "table"])
-def test_shapes_run_from_the_first_node_to_the_last(tmp_path, wkt, flag, where):
+def test_geometry_runs_from_first_to_last_node(tmp_path, wkt, flag, where):
     head, *rows = GMNS_LINKS.splitlines()
     columns = "geometry,dir_flag" if where == "link" else "geometry_id,dir_flag"
     values = [f'"{wkt}",{flag}' if where == "link" else f"9,{flag}", ",1", ",1", ",1"]
@@ -109,7 +109,7 @@ def test_shapes_run_from_the_first_node_to_the_last(tmp_path, wkt, flag, where):
     assert "geometry" not in network.graph.edges[3, 1, 0]
 
 
-def test_the_way_back_of_an_undirected_link_is_drawn_backwards(tmp_path):
+def test_reverse_link_has_reversed_geometry(tmp_path):
     table = gmns_links((",1,830,", ",0,830,")).replace("\na,", '\n"a",', 1)
     rows = [
         f"{row},{value}"
@@ -120,7 +120,7 @@ def test_the_way_back_of_an_undirected_link_is_drawn_backwards(tmp_path):
     assert back.coords[:] == there.coords[::-1]
 
 
-def test_lengths_that_are_not_given(tmp_path):
+def test_missing_lengths_come_from_geometry_or_distance(tmp_path):
     rows = [
         f"{row},{value}"
         for row, value in zip(
@@ -139,14 +139,14 @@ def test_lengths_that_are_not_given(tmp_path):
     assert "taken as the straight distance between its nodes in 1 of 4 links" in notes
 
 
-def test_two_nodes_at_one_place_are_1_m_apart(tmp_path):
+def test_two_nodes_at_one_position_are_1_m_apart(tmp_path):
     nodes = GMNS_NODES.replace("2,-71.09,42.36", "2,-71.10,42.36")
     network, report = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=gmns_links((",830,", ",,"))))
     assert network.graph.edges[1, 2, 0]["length_m"] == 1
     assert any("taken as 1 m" in note for note in report.notes())
 
 
-def test_parallel_links_loops_and_what_cannot_be_reached(tmp_path):
+def test_parallel_links_loops_and_unreachable_nodes(tmp_path):
     add = "e,1,2,1,900,,,36,1,\nf,2,2,1,10,,,36,1,\ng,3,4,1,900,,,36,1,\n"
     network, report = read_gmns(
         write_gmns_text(tmp_path / "g", nodes=GMNS_NODES + "4,-71.08,42.37,9\n", links=GMNS_LINKS + add)
@@ -159,7 +159,7 @@ def test_parallel_links_loops_and_what_cannot_be_reached(tmp_path):
     assert "dropped row 6: it leads from a node to itself" in notes
 
 
-def test_parquet_gzip_names_cut_by_a_shapefile_and_a_byte_order_mark(folder, tmp_path):
+def test_parquet_gzip_truncated_names_and_byte_order_mark(folder, tmp_path):
     usual, _ = read_gmns(folder)
     (tmp_path / "p").mkdir()
     (tmp_path / "c").mkdir()
@@ -176,7 +176,7 @@ def test_parquet_gzip_names_cut_by_a_shapefile_and_a_byte_order_mark(folder, tmp
         assert list(network.graph.edges(data=True)) == list(usual.graph.edges(data=True))
 
 
-def test_text_identifiers_keep_their_zeros(tmp_path):
+def test_text_identifiers_keep_leading_zeros(tmp_path):
     nodes = GMNS_NODES.replace("\n1,", "\n01,").replace(",7\n", ",07\n")
     table = gmns_links((",1,2,1", ",01,2,1"), (",3,1,true", ",3,01,true"), (",1,3,1", ",01,3,1"))
     network, _ = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=table))
@@ -184,7 +184,7 @@ def test_text_identifiers_keep_their_zeros(tmp_path):
     assert network.graph.nodes["01"]["zone"] == "07"
 
 
-def test_doubts_about_capacity_and_shape(tmp_path):
+def test_implausible_capacity_and_shape_give_warnings(tmp_path):
     table = gmns_links((",1500,", ",15000,"))
     rows = [
         f"{row},{value}"

@@ -1,4 +1,4 @@
-"""GMNS folders that cannot be right: an error that names file, rows and rule, whatever the bytes."""
+"""Invalid GMNS folders: an InputError that names file, rows and rule, for any content."""
 
 import contextlib
 import gzip
@@ -21,7 +21,7 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
 
 
 @pytest.mark.parametrize(
-    ("tables", "said"),
+    ("tables", "message"),
     [
         pytest.param(
             {"nodes": None}, "must hold a table of nodes: one of node.csv, node.csv.gz, node.parquet", id="no nodes"
@@ -125,13 +125,13 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
         ),
     ],
 )
-def test_tables_that_cannot_be(tmp_path, tables, said):
+def test_invalid_gmns_tables_are_refused(tmp_path, tables, message):
     with pytest.raises(InputError) as caught:
         read_gmns(write_gmns_text(tmp_path / "g", **tables))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
+def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
     side = 8
     nodes = [
         (f"{row}-{column}", -71.1 + column * 0.01, 42.3 + row * 0.01) for row in range(side) for column in range(side)
@@ -158,7 +158,7 @@ def test_two_files_of_one_table(folder):
         read_gmns(folder)
 
 
-def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
+def test_truncated_gzip_and_missing_folder_are_refused(folder, tmp_path):
     (folder / "link.csv").unlink()
     (folder / "link.csv.gz").write_bytes(gzip.compress(GMNS_LINKS.encode())[:-15])
     with pytest.raises(InputError, match=r"link\.csv\.gz: cannot be read: it is incomplete"):
@@ -168,7 +168,7 @@ def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argument", "said"),
+    ("argument", "message"),
     [
         ({"length_m": 0.0}, "length_m must be a finite number above 0"),
         ({"default_lanes": 0}, "default_lanes must be a whole number"),
@@ -179,14 +179,14 @@ def test_a_gzip_that_is_cut_and_a_folder_that_is_not_there(folder, tmp_path):
         ({"project_to": 4326}, "project_to: crs must be projected"),
     ],
 )
-def test_arguments_that_cannot_be(folder, argument, said):
-    with pytest.raises(InputError, match=said):
+def test_invalid_arguments_are_refused(folder, argument, message):
+    with pytest.raises(InputError, match=message):
         read_gmns(folder, **argument)
 
 
 @given(data=st.data())
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_tables_raise_only_our_error(data, tmp_path):
+def test_damaged_tables_raise_only_input_errors(data, tmp_path):
     geometry = f'geometry_id,geometry\n9,"{GMNS_LINE}"\n'
     shaped = GMNS_LINKS.replace(",allowed_uses", ",geometry_id").replace(",auto\n", ",9\n", 1)
     config = "long_length,speed,crs\nmile,mph,4326\n"

@@ -1,4 +1,4 @@
-"""The GMNS samples of Lima and Cambridge, read by us and by pandas: the same nodes, links and lengths."""
+"""The GMNS samples of Lima and Cambridge, read by this reader and by pandas: equal nodes, links and lengths."""
 
 import os
 from pathlib import Path
@@ -39,7 +39,7 @@ def test_lima():
     assert (lon, lat) == pytest.approx((-84.1, 40.74), abs=0.05)
 
 
-def test_lima_is_drawn_from_node_to_node():
+def test_lima_geometries_start_at_their_nodes():
     network, report = read_gmns(ROOT / "Lima", **LIMA)
     starts = np.array([shapely.get_point(data["geometry"], 0).coords[0] for *_, data in network.graph.edges(data=True)])
     nodes = np.array([(network.graph.nodes[a]["x"], network.graph.nodes[a]["y"]) for a, _ in network.graph.edges()])
@@ -57,14 +57,16 @@ def test_cambridge_by_car():
     assert set(network.links.lanes.tolist()) <= set(cars["lanes"].astype(int))
 
 
-def test_cambridge_lengths_and_capacities_are_doubted():
-    doubts = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].doubts
+def test_cambridge_lengths_and_capacities_give_warnings():
+    found_warnings = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].doubts
     mercator = "check the unit; lengths measured in Web Mercator are too long by such a factor"
-    assert any(f"0.739 times as long as its stated length: {mercator}" in doubt for doubt in doubts)
-    assert any("capacity is above 3,000 vehicles/h per lane in 1,885 of 1,885 links" in doubt for doubt in doubts)
+    assert any(f"0.739 times as long as its stated length: {mercator}" in warning for warning in found_warnings)
+    assert any(
+        "capacity is above 3,000 vehicles/h per lane in 1,885 of 1,885 links" in warning for warning in found_warnings
+    )
 
 
-def test_cambridge_swapped(tmp_path):
+def test_cambridge_with_swapped_coordinates_is_refused(tmp_path):
     folder = ROOT / "Cambridge_Multimodal_Network"
     nodes = pd.read_csv(folder / "node.csv")
     nodes = nodes.rename(columns={"x_coord": "y_coord", "y_coord": "x_coord"})
@@ -74,5 +76,5 @@ def test_cambridge_swapped(tmp_path):
         read_gmns(tmp_path)
 
 
-def test_lima_just_north_of_its_zone_is_not_doubted():
+def test_lima_just_north_of_its_zone_gives_no_warning():
     assert read_gmns(ROOT / "Lima", **LIMA)[1].doubts == ()

@@ -36,7 +36,7 @@ def test_two_streets_and_three_avenues():
         assert data["class"] == ("street" if start[0] == end[0] else "avenue")
 
 
-def test_array_types_are_what_kernels_expect():
+def test_array_dtypes_of_links():
     links = build_grid(rows=2, columns=2, **STREET).links
     kinds = {name: getattr(links, name).dtype.name for name in links.__dataclass_fields__}
     whole = dict.fromkeys(("from_node", "to_node", "lanes", "first_out"), "int32")
@@ -50,7 +50,7 @@ def test_one_row_of_two_columns_is_a_highway():
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(2, 2), (2, 5), (4, 3)])
-def test_one_way_avenues_alternate_and_lead_back(rows, columns):
+def test_one_way_avenues_alternate_and_keep_strong_connectivity(rows, columns):
     roads = build_grid(rows=rows, columns=columns, one_way=True, **STREET)
     assert nx.is_strongly_connected(roads.graph)
     for (row, column), (to_row, to_column) in roads.graph.edges():
@@ -60,7 +60,7 @@ def test_one_way_avenues_alternate_and_lead_back(rows, columns):
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 5), (5, 1)])
-def test_one_way_needs_a_way_back(rows, columns):
+def test_one_way_needs_two_rows_and_columns(rows, columns):
     with pytest.raises(InputError, match="one_way needs rows and columns of 2 or more"):
         build_grid(rows=rows, columns=columns, one_way=True, **STREET)
 
@@ -74,7 +74,7 @@ def test_the_anchor_is_the_south_west_corner():
     assert lon[1] - lon[0] == pytest.approx(100 / 73_350, rel=1e-3)
 
 
-def test_every_argument_out_of_range_is_named_at_once():
+def test_all_arguments_out_of_range_are_reported_together():
     with pytest.raises(InputError) as caught:
         build_grid(
             rows=0,

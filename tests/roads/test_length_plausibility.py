@@ -1,4 +1,4 @@
-"""Lengths of a table of edges held against the places of its nodes."""
+"""Lengths in an edge table compared with the positions of its nodes."""
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ def read(folder, nodes, edges):
     return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=COLUMNS)
 
 
-def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
+def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
     side = 6
     places = [
         (row * side + column, 10 + column * 0.01, 60 + row * 0.01) for row in range(side) for column in range(side)
@@ -30,12 +30,12 @@ def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
     ways = [*east, *north]
     edges = pd.DataFrame(ways + [(b, a, m) for a, b, m in ways], columns=["src", "dst", "len"])
     assert read(tmp_path, nodes, edges)[1].notes() == []
-    said = r"n\.csv: rows 0|n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"
-    with pytest.raises(InputError, match=said):
+    message = r"n\.csv: rows 0|n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"
+    with pytest.raises(InputError, match=message):
         read(tmp_path, nodes.rename(columns={"lon": "lat", "lat": "lon"}), edges)
 
 
-def test_lengths_that_places_do_not_bear_out_are_doubted(tmp_path):
+def test_lengths_unlike_the_straight_distance_give_a_warning(tmp_path):
     nodes = pd.DataFrame({"id": [1, 2], "lon": [10.0, 10.1], "lat": [60.0, 60.0]})
     edges = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "len": [5.6, 5.6]})
     assert "the straight distance between a link's nodes" in read(tmp_path, nodes, edges)[1].notes()[0]
@@ -75,35 +75,35 @@ FEET = 1 / 0.3048
 
 
 @pytest.mark.parametrize(
-    ("lengths", "doubted"), [(1, False), (1.5, False), (FEET, True), (1 / FEET, True), (1 / 1.609344, True)]
+    ("lengths", "warned"), [(1, False), (1.5, False), (FEET, True), (1 / FEET, True), (1 / 1.609344, True)]
 )
-def test_lengths_in_a_wrong_unit_are_doubted(lengths, doubted, tmp_path):
+def test_lengths_in_a_wrong_unit_give_a_warning(lengths, warned, tmp_path):
     notes = read_grid(tmp_path, lengths=lengths)
     assert [note for note in notes if "the straight distance between a link's nodes" in note] == notes
-    assert bool(notes) == doubted
+    assert bool(notes) == warned
 
 
-def test_lengths_are_doubted_up_to_their_bounds():
+def test_length_warning_bounds():
     straight = np.full(30, 100.0)
-    for times, doubted in ((0.89, True), (0.91, False), (1, False), (2.49, False), (2.51, True)):
-        assert bool(length_doubts(straight * times, straight, file="f")) == doubted
+    for times, warned in ((0.89, True), (0.91, False), (1, False), (2.49, False), (2.51, True)):
+        assert bool(length_doubts(straight * times, straight, file="f")) == warned
 
 
-def test_long_lengths_on_a_schematic_map_are_not_doubted():
+def test_long_lengths_on_a_schematic_map_give_no_warning():
     straight = np.exp(np.random.default_rng(3).normal(5, 0.6, size=200))
     length = np.full(200, np.median(straight) * 4)
     assert length_doubts(length, straight, file="f") == []
     assert length_doubts(straight * 4, straight, file="f") != []
 
 
-def test_places_outside_the_area_of_their_system_are_doubted(tmp_path):
+def test_positions_outside_the_area_of_use_give_a_warning(tmp_path):
     assert read_grid(tmp_path) == []
     notes = read_grid(tmp_path, places=FEET)
     assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in notes[0]
     assert "the straight distance between a link's nodes" in notes[1]
 
 
-def test_new_york_in_feet_of_the_state_plane_is_doubted_in_metres_of_utm(tmp_path):
+def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):
     nodes, edges = street_grid()
     to_feet = Transformer.from_crs("EPSG:32618", "EPSG:2263", always_xy=True)
     nodes["x"], nodes["y"] = to_feet.transform(nodes["x"].to_numpy(), nodes["y"].to_numpy())
@@ -119,7 +119,7 @@ def test_new_york_in_feet_of_the_state_plane_is_doubted_in_metres_of_utm(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("crs", "lon", "lat", "doubted"),
+    ("crs", "lon", "lat", "warned"),
     [
         ("EPSG:3735", -84.11, 40.76, False),  # Lima, Ohio, lies 0.4 degrees north of the zone's area
         ("EPSG:3735", -84.11, 41.7, True),
@@ -127,7 +127,7 @@ def test_new_york_in_feet_of_the_state_plane_is_doubted_in_metres_of_utm(tmp_pat
         ("EPSG:25832", 13.4, 52.5, True),
     ],
 )
-def test_a_system_may_be_used_just_beyond_its_area(crs, lon, lat, doubted):
+def test_crs_may_be_used_slightly_outside_its_area(crs, lon, lat, warned):
     projection = Projection(CRS(crs), CRS(crs))
     xy = np.array([Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(lon, lat)])
-    assert bool(projection.doubts(xy, file="f")) == doubted
+    assert bool(projection.doubts(xy, file="f")) == warned

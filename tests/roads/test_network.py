@@ -1,4 +1,4 @@
-"""The graph schema, its compilation, and where vehicles are."""
+"""The graph schema, its compilation, and vehicle positions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def pair(**data):
     return graph_of({"a": (0, 0), "b": (10, 0)}, [("a", "b", data), ("b", "a", {})])
 
 
-def test_compilation_sorts_links_and_leaves_the_callers_graph_alone():
+def test_compilation_sorts_links_and_keeps_the_given_graph():
     graph = graph_of(
         {"z": (0, 0), "a": (10, 0)},
         [("a", "z", {"length_m": 3.0}), ("z", "a", {"length_m": 1.0}), ("z", "a", {"length_m": 2.0})],
@@ -71,13 +71,13 @@ def test_parallel_edges_ascend_by_key_numbers_before_text():
         ({"geometry": NOWHERE}, "geometry must have finite coordinates"),
     ],
 )
-def test_an_edge_out_of_range_is_named(data, message):
+def test_edge_attribute_out_of_range_is_refused(data, message):
     with pytest.raises(InputError, match=message) as caught:
         RoadNetwork.from_graph(pair(**data))
     assert len(caught.value.faults) == 1
 
 
-def test_all_faults_are_reported_at_once():
+def test_all_faults_of_a_graph_are_reported_together():
     graph = pair()
     del graph["a"]["b"][0]["speed_mps"]
     graph.nodes["a"]["x"] = math.nan
@@ -105,14 +105,14 @@ def test_a_crs_must_be_projected_in_metres(crs, message):
         RoadNetwork.from_graph(graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})], crs=crs))
 
 
-def test_what_is_no_road_graph_is_refused():
+def test_invalid_road_graph_is_refused():
     with pytest.raises(InputError, match=r"must be a networkx\.MultiDiGraph, got DiGraph"):
         RoadNetwork.from_graph(nx.DiGraph())
     with pytest.raises(InputError, match="is empty: it has no edge"):
         RoadNetwork.from_graph(nx.MultiDiGraph(crs="EPSG:32618"))
 
 
-def test_links_refuse_arrays_that_do_not_fit():
+def test_links_refuse_arrays_of_wrong_shape():
     links = build_grid(rows=1, columns=2, spacing_x_m=1, spacing_y_m=1, speed_mps=1, lanes=1).links
     columns = {name: getattr(links, name) for name in links.__dataclass_fields__}
     with pytest.raises(ValueError, match=r"lanes must have the shape of from_node, \(2,\), got \(1,\)"):
@@ -124,7 +124,7 @@ def test_links_refuse_arrays_that_do_not_fit():
 
 
 def test_locate_on_straight_and_bent_links():
-    """Link 0 bends: 30 m east, then 10 m north; link 1 goes straight back; link 2 has a point twice."""
+    """Link 0 bends: 30 m east, then 10 m north; link 1 goes straight back; link 2 repeats a point."""
     graph = graph_of(
         {0: (0, 0), 1: (30, 10)},
         [
@@ -142,7 +142,7 @@ def test_locate_on_straight_and_bent_links():
     assert roads.bounds == (0.0, 0.0, 30.0, 10.0)
 
 
-def test_geometries_may_end_apart_from_nodes_and_widen_the_bounds():
+def test_geometries_may_end_off_the_nodes_and_extend_the_bounds():
     graph = graph_of(
         {0: (0, 0), 1: (10, 0)},
         [
@@ -169,7 +169,7 @@ def test_locate_agrees_with_shapely(points, fraction):
     np.testing.assert_allclose(roads.locate([0], [fraction])[0], (expected.x, expected.y), atol=1e-9)
 
 
-def test_locate_takes_one_fraction_for_all_and_no_vehicles():
+def test_locate_broadcasts_the_fraction_and_accepts_no_vehicles():
     roads = build_grid(rows=1, columns=2, spacing_x_m=10, spacing_y_m=1, speed_mps=1, lanes=1)
     np.testing.assert_array_equal(roads.locate([0, 1], 0.25), [(2.5, 0.0), (7.5, 0.0)])
     assert roads.locate([], []).shape == (0, 2)
@@ -185,13 +185,13 @@ def test_locate_takes_one_fraction_for_all_and_no_vehicles():
         ([0], [math.nan], "fraction must be 0 … 1, got nan"),
     ],
 )
-def test_locate_refuses_what_is_not_on_a_link(link, fraction, message):
+def test_locate_refuses_positions_off_the_links(link, fraction, message):
     roads = build_grid(rows=1, columns=2, spacing_x_m=10, spacing_y_m=1, speed_mps=1, lanes=1)
     with pytest.raises(ValueError, match=message):
         roads.locate(link, fraction)
 
 
-def test_the_largest_strong_component_and_what_it_loses():
+def test_largest_strong_component_and_its_loss():
     """A triangle a b c, a pair d e, and a dead end f."""
     nodes = {name: (place, 0) for place, name in enumerate("fedcba")}
     ring = [("a", "b", {}), ("b", "c", {}), ("c", "a", {})]
@@ -203,7 +203,7 @@ def test_the_largest_strong_component_and_what_it_loses():
     assert graph.number_of_nodes() == 6
 
 
-def test_of_two_components_as_large_the_first_is_kept():
+def test_first_of_two_equal_components_is_kept():
     graph = graph_of(
         dict.fromkeys("cdab", (0, 0)),
         [("a", "b", {}), ("b", "a", {}), ("c", "d", {}), ("d", "c", {})],
@@ -211,7 +211,7 @@ def test_of_two_components_as_large_the_first_is_kept():
     assert list(largest_strong_component(graph)[0]) == ["c", "d"]
 
 
-def test_roads_that_lead_nowhere_back_are_an_empty_network():
+def test_roads_without_a_cycle_are_an_empty_network():
     graph = graph_of({0: (0, 0), 1: (1, 0)}, [(0, 1, {})])
     with pytest.raises(InputError, match="no two nodes are connected in both directions"):
         largest_strong_component(graph)

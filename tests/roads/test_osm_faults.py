@@ -37,12 +37,12 @@ def faults_of(path, **more):
 
 
 def town(**changed):
-    """The town, some of its nodes at another place; node 1 stands in line 3."""
+    """The town with some nodes moved; node 1 is in line 3."""
     return xml(nodes=NODES | {int(node.removeprefix("n")): place for node, place in changed.items()})
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("", "it is empty", id="empty"),
         pytest.param("PK\x03\x04", "line 1: not well-formed XML", id="zip"),
@@ -97,14 +97,14 @@ def town(**changed):
         pytest.param(xml(ways={11: WAYS[11]}), "no two nodes are connected in both directions", id="no way back"),
     ],
 )
-def test_xml_is_refused_by_line(write, text, said):
+def test_invalid_xml_is_refused_by_line(write, text, message):
     path = write(text)
     fault = faults_of(path)[0]
-    assert said in fault
+    assert message in fault
     assert fault.startswith(str(path))
 
 
-def test_many_faults_are_told_at_once_but_not_without_end(write):
+def test_many_faults_are_reported_up_to_a_limit(write):
     faults = faults_of(write(town(n1=(24.9, 99.0), n2=(999.0, 60.0))))
     assert ["line 3" in faults[0], "line 4" in faults[1], len(faults)] == [True, True, 2]
     crowd = dict.fromkeys(range(1000), (24.9, 99.0))
@@ -113,14 +113,14 @@ def test_many_faults_are_told_at_once_but_not_without_end(write):
     assert "reading stopped here" in faults[-1]
 
 
-def test_a_pole_has_no_utm_zone_but_may_name_a_crs(write):
+def test_pole_has_no_utm_zone_but_accepts_a_crs(write):
     polar = {node: (lon, lat + 26) for node, (lon, lat) in NODES.items()}
     assert "no UTM zone about longitude" in faults_of(write(xml(nodes=polar)))[0]
     roads, _ = read_osm(write(xml(nodes=polar)), crs="EPSG:5041")
     assert len(roads.links) == 8
 
 
-def test_files_that_are_not_what_their_name_says(write, tmp_path):
+def test_files_that_contradict_their_suffix_are_refused(write, tmp_path):
     assert "the name must end in one of .osm, .osm.bz2" in faults_of(write(xml(), "town.xml"))[0]
     assert "no such file" in faults_of(tmp_path / "none.osm")[0]
     assert "no such file" in faults_of(tmp_path / "none.osm.pbf")[0]
@@ -134,14 +134,14 @@ def test_files_that_are_not_what_their_name_says(write, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2"])
-def test_a_bomb_is_refused_before_it_fills_memory(write, kind):
+def test_decompression_bomb_is_refused_before_it_fills_memory(write, kind):
     endless = b"<osm>" + b" " * (40 * 2**20)
     packed = gzip.compress(endless) if kind == "gz" else bz2.compress(endless)
     assert "must have a tag in every" in faults_of(write(packed, f"bomb.osm.{kind}"))[0]
 
 
 def blob(kind, content, *, header_bytes=None, size=None, raw_size=None):
-    """One blob of a PBF file; sizes may be made to lie."""
+    """One blob of a PBF file; its stated sizes may be wrong."""
     packed = zlib.compress(content)
     body = b"\x10" + number(len(content) if raw_size is None else raw_size) + b"\x1a" + number(len(packed)) + packed
     header = b"\x0a" + number(len(kind)) + kind + b"\x18" + number(len(body) if size is None else size)
@@ -157,7 +157,7 @@ def number(value):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         pytest.param(b"", "the file is empty", id="empty"),
         pytest.param(b"\x00\x00", "a header must have at most 65,536 bytes, but it states 0", id="two bytes"),
@@ -183,14 +183,14 @@ def number(value):
         pytest.param(struct.pack(">I", 2) + b"\x18\x00", "its header lacks a type or a size", id="no type"),
     ],
 )
-def test_pbf_is_refused_by_blob(write, content, said):
+def test_invalid_pbf_is_refused_by_blob(write, content, message):
     path = write(content, "town.osm.pbf")
     fault = faults_of(path)[0]
-    assert said in fault
+    assert message in fault
     assert fault.startswith(str(path))
 
 
-def test_pbf_without_a_street(tmp_path):
+def test_pbf_without_streets_is_refused(tmp_path):
     path = write_pbf(tmp_path / "feet.osm.pbf", ways={14: WAYS[14]})
     assert "the road network is empty: it holds no street" in faults_of(path)[0]
 
@@ -208,7 +208,7 @@ ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         pytest.param("", "it is empty", id="empty"),
         pytest.param("<gexf/>", "line 1: the file must begin with <graphml>, got <gexf>", id="gexf"),
@@ -224,16 +224,16 @@ ONE = '<node id="1"><data key="x">{}</data><data key="y">{}</data></node>'
         pytest.param(graphml(ONE.format("east", 60)), "OSMnx cannot read it as its GraphML", id="text"),
     ],
 )
-def test_graphml_is_refused(write, text, said):
+def test_invalid_graphml_is_refused(write, text, message):
     path = write(text, "town.graphml")
     fault = faults_of(path)[0]
-    assert said in fault
+    assert message in fault
     assert fault.startswith(str(path))
 
 
 @st.composite
 def damaged(draw, whole):
-    """A file with up to four wounds."""
+    """A file damaged in up to four places."""
     content = bytearray(whole)
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(content) - 1))
@@ -253,14 +253,14 @@ def network_or_fault(path):
     try:
         roads, report = read_osm(path)
     except InputError as error:
-        assert error.faults  # noqa: PT017 - either a network or the room's error
+        assert error.faults  # noqa: PT017 - either a network or an InputError
     else:
         assert len(roads.links) == report.links > 0
 
 
 @given(content=damaged(xml().encode()))
 @settings(max_examples=150, deadline=None)
-def test_no_damage_to_xml_gets_past_the_rooms_error(content, tmp_path_factory):
+def test_damaged_osm_xml_raises_only_input_errors(content, tmp_path_factory):
     path = tmp_path_factory.mktemp("xml") / "town.osm"
     path.write_bytes(content)
     network_or_fault(path)
@@ -277,7 +277,7 @@ def whole_files(tmp_path_factory):
 
 @given(data=st.data())
 @settings(max_examples=100, deadline=None)
-def test_no_damage_to_pbf_gets_past_the_rooms_error(data, whole_files, tmp_path_factory):
+def test_damaged_pbf_raises_only_input_errors(data, whole_files, tmp_path_factory):
     path = Path(tmp_path_factory.mktemp("pbf"), "town.osm.pbf")
     path.write_bytes(data.draw(damaged(whole_files[0])))
     network_or_fault(path)
@@ -285,8 +285,8 @@ def test_no_damage_to_pbf_gets_past_the_rooms_error(data, whole_files, tmp_path_
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_no_damage_to_what_pbf_packs_gets_past_the_rooms_error(data, tmp_path_factory):
-    """Packed anew, so that sizes and checksums are right."""
+def test_damaged_pbf_content_raises_only_input_errors(data, tmp_path_factory):
+    """Compressed again, so that sizes and checksums are correct."""
     content = data.draw(damaged(b"\x0a\x05\x0a\x00\x0a\x01a\x12\x08\x12\x06\x0a\x00\x42\x00\x4a\x00" * 2))
     header = blob(b"OSMHeader", b"\x22\x0eOsmSchema-V0.6\x22\x0aDenseNodes")
     path = Path(tmp_path_factory.mktemp("pbf"), "town.osm.pbf")
@@ -296,7 +296,7 @@ def test_no_damage_to_what_pbf_packs_gets_past_the_rooms_error(data, tmp_path_fa
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_no_damage_to_graphml_gets_past_the_rooms_error(data, whole_files, tmp_path_factory):
+def test_damaged_graphml_raises_only_input_errors(data, whole_files, tmp_path_factory):
     path = Path(tmp_path_factory.mktemp("graphml"), "town.graphml")
     path.write_bytes(data.draw(damaged(whole_files[1])))
     network_or_fault(path)

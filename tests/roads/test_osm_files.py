@@ -19,7 +19,7 @@ pytest.importorskip("pyrosm", reason="OpenStreetMap is read by osmnx and pyrosm"
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a town in the format that a name's suffix says."""
+    """Write a town in the format given by the suffix."""
 
     def _write(name="town.osm", **town):
         path = tmp_path / name
@@ -71,7 +71,7 @@ def test_a_town_in_every_format(write, name):
     np.testing.assert_allclose(lon_lat, [NODES[node] for node in roads.node_names], atol=1e-7)
 
 
-def test_a_street_bends_where_the_map_says(write):
+def test_street_geometry_follows_the_map(write):
     roads, _ = read_osm(write())
     link = edge(roads, 1, 2)["link"]
     halfway = roads.to_wgs84(roads.locate([link], 0.5))
@@ -81,8 +81,8 @@ def test_a_street_bends_where_the_map_says(write):
 
 
 @pytest.mark.parametrize("simplify", [True, False])
-def test_a_graph_that_osmnx_saved_is_the_same_town(write, tmp_path, simplify):
-    """OSMnx keeps every way: what is no street is left out on reading."""
+def test_graph_saved_by_osmnx_is_the_same_town(write, tmp_path, simplify):
+    """OSMnx keeps every way: reading drops those that are no streets."""
     graph = ox.graph_from_xml(write(), simplify=simplify, retain_all=True)
     if simplify:
         graph.remove_edges_from([e for e in graph.edges(keys=True) if graph.edges[e]["osmid"] in (14, 16)])
@@ -97,7 +97,7 @@ def test_a_graph_that_osmnx_saved_is_the_same_town(write, tmp_path, simplify):
         np.testing.assert_allclose(np.sort(theirs.links.capacity_vph), np.sort(ours.links.capacity_vph))
 
 
-def test_a_projected_graph_stays_in_its_system(write, tmp_path):
+def test_projected_graph_keeps_its_crs(write, tmp_path):
     graph = ox.project_graph(ox.graph_from_xml(write(), simplify=False), to_crs="EPSG:3067")
     ox.save_graphml(graph, tmp_path / "town.graphml")
     roads, _ = read_osm(tmp_path / "town.graphml")
@@ -118,8 +118,8 @@ def test_a_crs_may_be_chosen_but_must_be_in_metres(write):
         read_osm(write(), crs="EPSG:4326")
 
 
-def test_a_loop_is_cut_in_two_and_both_directions_at_the_same_place(write):
-    """A cul-de-sac: from 6 around over 20, 21, 22 and back to 6."""
+def test_loop_is_split_in_two_at_one_node_for_both_directions(write):
+    """A cul-de-sac: from 6 through 20, 21, 22 and back to 6."""
     nodes = NODES | {20: (24.956, 60.175), 21: (24.957, 60.176), 22: (24.956, 60.177)}
     ways = WAYS | {20: ((6, 20, 21, 22, 6), {"highway": "residential"})}
     roads, report = read_osm(write(nodes=nodes, ways=ways))
@@ -139,16 +139,16 @@ def test_a_ring_road_without_junctions_is_kept(write):
     assert sorted(roads.graph.edges()) == [(1, 2), (2, 3), (3, 4), (4, 1)]
 
 
-def test_a_way_is_cut_where_a_node_is_missing(write):
+def test_way_is_split_where_a_node_is_missing(write):
     ways = WAYS | {30: ((2, 999, 3, 6), {"highway": "tertiary"})}
     roads, report = read_osm(write(ways=ways))
     assert "streets refer to 1 node that the file does not contain, and are cut there" in "\n".join(report.notes())
-    assert roads.graph.number_of_edges(3, 6) == 2  # that stretch is there twice, in two ways
+    assert roads.graph.number_of_edges(3, 6) == 2  # this stretch occurs in two ways
     assert roads.graph.number_of_edges(2, 3) == 1
 
 
-def test_nodes_at_the_same_place_are_one(write):
-    """Zero metres between 2 and 20 and between 20 and 21: without them 2-3 would be nothing but a gap."""
+def test_nodes_at_one_position_are_merged(write):
+    """Zero metres between 2 and 20 and between 20 and 21: without them 2-3 would be a gap."""
     nodes = NODES | {20: NODES[2], 21: NODES[2]}
     ways = WAYS | {11: ((2, 20, 21, 3), {"highway": "residential", "oneway": "yes"})}
     roads, report = read_osm(write(nodes=nodes, ways=ways))
@@ -158,7 +158,7 @@ def test_nodes_at_the_same_place_are_one(write):
     assert "merged 2 nodes with the neighbour along a way at the same place" in "\n".join(report.notes())
 
 
-def test_what_cannot_come_back_is_left_out_and_counted(write):
+def test_streets_without_return_path_are_dropped_and_counted(write):
     nodes = NODES | {40: (24.96, 60.18)}
     ways = WAYS | {40: ((6, 40), {"highway": "residential", "oneway": "yes"})}
     roads, report = read_osm(write(nodes=nodes, ways=ways))
@@ -175,7 +175,7 @@ def test_deleted_elements_and_reversible_ways(write):
     assert "1 way whose direction changes with the hour taken as open in both directions" in "\n".join(report.notes())
 
 
-def test_neither_settings_nor_network_are_touched(write, monkeypatch):
+def test_reading_changes_no_settings_and_uses_no_network(write, monkeypatch):
     def refuse(*_args, **_more):
         raise AssertionError("reading a file went to the network")
 
@@ -186,7 +186,7 @@ def test_neither_settings_nor_network_are_touched(write, monkeypatch):
     assert {name: repr(value) for name, value in vars(ox.settings).items()} == before
 
 
-def test_a_pbf_whose_ways_carry_usual_tags_only(tmp_path):
+def test_pbf_with_only_usual_tags(tmp_path):
     """pyrosm then has no column of other tags."""
     path = write_pbf(
         tmp_path / "plain.osm.pbf",

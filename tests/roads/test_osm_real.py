@@ -1,4 +1,4 @@
-"""Real extracts of OpenStreetMap, read by us and by OSMnx and pyrosm themselves."""
+"""Real extracts of OpenStreetMap, compared with OSMnx and pyrosm."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def bundled():
 
 
 def strong_and_simple(graph):
-    """The largest strongly connected part, joined by OSMnx, nothing but lengths on its edges."""
+    """The largest strongly connected part, merged by OSMnx, with only lengths on its edges."""
     plain = nx.MultiDiGraph(crs="epsg:4326")
     plain.add_nodes_from((node, {"x": data["x"], "y": data["y"]}) for node, data in graph.nodes(data=True))
     plain.add_edges_from((start, end, {"length": data["length"]}) for start, end, data in graph.edges(data=True))
@@ -42,7 +42,7 @@ def strong_and_simple(graph):
 
 
 def assert_same(roads, report, theirs):
-    """Nodes and links agree but for loops, which we cut in two; lengths to the millimetre a stretch is rounded to."""
+    """Nodes and links agree except for loops, which are split in two; lengths to the millimetre of rounding."""
     loops = nx.number_of_selfloops(theirs)
     cut = f"cut {counted(loops, 'link')} from a junction to itself in two"
     assert [note.endswith(cut) for note in report.notes() if "from a junction to itself" in note] == [True] * bool(
@@ -56,7 +56,7 @@ def assert_same(roads, report, theirs):
     assert roads.total_length_m == pytest.approx(total, rel=1e-6)
 
 
-def test_west_oakland_is_what_osmnx_makes_of_its_streets():
+def test_west_oakland_equals_the_network_of_osmnx():
     path = real("West-Oakland.osm.bz2")
     theirs = ox.graph_from_xml(path, simplify=False, retain_all=True)
     no_street = [
@@ -76,7 +76,7 @@ def test_west_oakland_is_what_osmnx_makes_of_its_streets():
 
 
 @pytest.mark.parametrize("which", ["Helsinki.osm.pbf", "bundled"])
-def test_a_pbf_is_what_pyrosm_makes_of_its_streets(which):
+def test_pbf_equals_the_network_of_pyrosm(which):
     path = bundled() if which == "bundled" else real(which)
     osm = pyrosm.OSM(str(path))
     nodes, edges = osm.get_network(network_type="driving", nodes=True)
@@ -88,11 +88,11 @@ def test_a_pbf_is_what_pyrosm_makes_of_its_streets(which):
     assert {data["class"] for *_, data in roads.graph.edges(data=True)} <= kinds & STREETS
 
 
-def test_speeds_and_lanes_of_helsinki_are_its_tags():
+def test_helsinki_speeds_and_lanes_equal_its_tags():
     """Nearly all of its streets have a limit of 30 or 40 km/h."""
     roads, report = read_osm(real("Helsinki.osm.pbf"))
     tagged = [data for *_, data in roads.graph.edges(data=True) if data["class"] == "secondary"]
     assert {round(data["speed_mps"] * 3.6) for data in tagged} <= set(range(30, 41))
     assert 1 <= roads.links.lanes.min() <= roads.links.lanes.max() <= 4
-    said = "\n".join(report.notes())
-    assert f"capacity_vph taken by class of road in {len(roads.links)} of {len(roads.links)} links" in said
+    text = "\n".join(report.notes())
+    assert f"capacity_vph taken by class of road in {len(roads.links)} of {len(roads.links)} links" in text

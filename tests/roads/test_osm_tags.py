@@ -1,4 +1,4 @@
-"""What OpenStreetMap's tags say of a way."""
+"""Interpretation of OpenStreetMap tags of a way."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ STREET = {"highway": "residential"}
         (STREET | {"bicycle": "no"}, True),
     ],
 )
-def test_streets_are_what_the_public_may_drive(tags, is_open):
+def test_streets_are_ways_open_to_cars(tags, is_open):
     assert open_to_cars(tags) is is_open
 
 
@@ -70,7 +70,7 @@ def test_directions(tags, leads):
 
 
 @pytest.mark.parametrize(
-    ("said", "kph"),
+    ("written", "kph"),
     [
         ("50", 50),
         ("50 km/h", 50),
@@ -97,11 +97,11 @@ def test_directions(tags, leads):
         ("", None),
     ],
 )
-def test_speed_limits(said, kph):
-    assert speed_kph(STREET | {"maxspeed": said}, along=True) == (None if kph is None else pytest.approx(kph))
+def test_speed_limits(written, kph):
+    assert speed_kph(STREET | {"maxspeed": written}, along=True) == (None if kph is None else pytest.approx(kph))
 
 
-def test_a_direction_may_have_its_own_limit():
+def test_direction_may_have_its_own_speed_limit():
     tags = STREET | {"maxspeed": "80", "maxspeed:backward": "60"}
     assert (speed_kph(tags, along=True), speed_kph(tags, along=False)) == (80, 60)
     assert speed_kph(STREET | {"maxspeed": "signals", "speed_kph": "41.5"}, along=True) == 41.5
@@ -129,7 +129,7 @@ def test_a_direction_may_have_its_own_limit():
         ({"lanes": "2", "lanes:forward": "3"}, 3, 1),
     ],
 )
-def test_lanes_of_a_two_way_street_are_shared_out(tags, along, against):
+def test_lanes_of_a_two_way_street_are_divided(tags, along, against):
     tags = STREET | tags
     assert (lanes(tags, along=True), lanes(tags, along=False)) == (along, against)
 
@@ -140,7 +140,7 @@ def test_lanes_of_a_two_way_street_are_shared_out(tags, along, against):
     ),
     st.booleans(),
 )
-def test_no_tag_is_too_odd_to_be_read(tags, along):
+def test_any_tag_value_can_be_read(tags, along):
     street = Street.from_tags(tags, way="1", length_m=10.0, along=along, capacity_vph=1800.0)
     assert 0 < street.speed_mps <= 330 / 3.6 + 1e-9
     assert 1 <= street.lanes <= 20
@@ -148,7 +148,7 @@ def test_no_tag_is_too_odd_to_be_read(tags, along):
     assert any(directions(tags))
 
 
-def test_a_link_takes_as_long_as_its_stretches_and_is_as_wide_as_the_narrowest():
+def test_merged_link_keeps_travel_time_and_least_lanes():
     def stretch(length_m, **tags):
         return Street.from_tags(tags, way="7", length_m=length_m, along=True, capacity_vph=1800.0)
 
@@ -167,6 +167,6 @@ def test_a_link_takes_as_long_as_its_stretches_and_is_as_wide_as_the_narrowest()
     }
 
 
-def test_a_street_of_an_unknown_class_has_the_callers_capacity():
+def test_street_of_unknown_class_has_the_given_capacity():
     street = Street.from_tags({}, way="1", length_m=1.0, along=True, capacity_vph=1234.0)
     assert (street.capacity_vph, street.lanes, street.speed_mps) == (1234.0, 1, pytest.approx(45 / 3.6))

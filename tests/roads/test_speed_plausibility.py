@@ -1,4 +1,4 @@
-"""Speeds that no road vehicle drives are doubted, whatever file they come from; those of real networks are not."""
+"""Implausible vehicle speeds give a warning for every file format; those of real networks do not."""
 
 import os
 from pathlib import Path
@@ -49,7 +49,7 @@ def tables(folder, mps):
 
 def tntp(folder, mps):
     rows = ((1, 2, 1800, LENGTH_M, LENGTH_M / mps), (2, 1, 1800, LENGTH_M, LENGTH_M / mps))
-    # Connectors without length and time, as published networks have them, take a default and tell nothing of units.
+    # Connectors without length and time, as in published networks, take a default and carry no information on units.
     rows += tuple((a, b, 1800, 0, 0) for a, b in ((2, 3), (3, 2)))
     (folder / "net").write_text(tntp_network(zones=0, nodes=3, first=1, rows=rows))
     (folder / "node").write_text(tntp_nodes(((1, -75, 40), (2, -75, 40.0045), (3, -75, 40.2))))
@@ -100,7 +100,7 @@ READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_every_reader_doubts_speeds_that_are_too_high_or_too_low(reader, tmp_path):
+def test_every_reader_warns_of_implausible_speeds(reader, tmp_path):
     said = {mps: doubts_of(reader(tmp_path, mps)) for mps in (36.0, 50.0, 13.9 / 3.6)}
     assert said[36.0] == []
     (fast,), (slow,) = said[50.0], said[13.9 / 3.6]
@@ -108,13 +108,13 @@ def test_every_reader_doubts_speeds_that_are_too_high_or_too_low(reader, tmp_pat
     assert "half of the length of links has a free-flow speed of 13.9 km/h or less, slower than a bicycle" in slow
 
 
-@pytest.mark.parametrize(("fast", "doubted"), [(0, False), (99, False), (101, True), (1000, True)])
-def test_a_tenth_of_the_length_decides_and_not_of_the_links(fast, doubted):
-    """Of 1,000 m of links, `fast` are above 140 km/h, in one link or in many; the others are of a city's."""
+@pytest.mark.parametrize(("fast", "warned"), [(0, False), (99, False), (101, True), (1000, True)])
+def test_speed_warning_depends_on_length_and_not_on_link_number(fast, warned):
+    """Of 1,000 m of links, `fast` metres are above 140 km/h, in one link or in many; the others have city speeds."""
     for pieces in (1, 50):
         length = np.append(np.full(pieces, fast / pieces), np.full(3, (1000 - fast) / 3))
         speed = np.append(np.full(pieces, 40.0), np.full(3, 14.0))
-        assert bool(speed_doubts(speed, length, file="f")) == doubted
+        assert bool(speed_doubts(speed, length, file="f")) == warned
         unknown = np.append(speed, np.full(40, np.nan)), np.append(length, np.full(40, 1e6))
         assert speed_doubts(*unknown, file="f") == speed_doubts(speed, length, file="f")
 
@@ -145,7 +145,7 @@ REAL = {
     reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
 )
 @pytest.mark.parametrize("name", REAL)
-def test_published_networks_are_doubted_in_wrong_units_only(name):
+def test_published_networks_give_warnings_only_in_wrong_units(name):
     network, nodes, crs, right, wrong = REAL[name]
     files = {"network": DATA / "tntp" / name / network, "nodes": DATA / "tntp" / name / nodes, "crs": crs}
 
@@ -161,7 +161,7 @@ def test_published_networks_are_doubted_in_wrong_units_only(name):
     not (DATA / "tntp").is_dir(),
     reason="CROWDVEIL_DATA names no folder with tntp: real data is not part of the project",
 )
-def test_berlin_in_metres_and_seconds_is_doubted():
+def test_berlin_in_metres_and_seconds_gives_a_warning():
     folder = DATA / "tntp" / "Berlin-Mitte-Center"
     files = {"network": folder / "berlin-mitte-center_net.tntp", "nodes": folder / "berlin-mitte-center_node.tntp"}
     (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0)[1].doubts if "km/h" in d]

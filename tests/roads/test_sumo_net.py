@@ -112,8 +112,8 @@ def test_another_vehicle_class_uses_other_lanes(write):
     assert not any("which have no lane" in note for note in report.notes())
 
 
-def test_what_the_engines_do_not_have_is_said(write):
-    """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; BC leads to where no car comes back from."""
+def test_unsupported_features_are_noted(write):
+    """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; no car returns from the end of BC."""
     _, report = read_sumo_net(write(net()))
     notes = "\n".join(report.notes())
     assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
@@ -122,20 +122,20 @@ def test_what_the_engines_do_not_have_is_said(write):
     assert "1 of 3 links, 0.1 km" in notes
 
 
-def test_the_strong_part_is_kept_on_demand(write):
+def test_strong_component_is_kept_on_request(write):
     roads, report = read_sumo_net(write(net()), keep="strong")
     assert sorted(links_by_sumo_edge(roads)) == ["AB", "BA"]
     assert "kept the 2 nodes and 2 links" in report.notes()[-1]
 
 
-def test_a_road_that_leads_nowhere_back_is_kept_unless_the_strong_part_is_wanted(write):
+def test_roads_without_return_path_are_kept_by_default(write):
     path = write(net(edge("AB", "A", "B"), *JUNCTIONS))
     roads, report = read_sumo_net(path)
     assert len(roads.links) == report.loss.links == 1
     assert "no two nodes are connected in both directions" in faults_of(path, keep="strong")[0]
 
 
-def test_without_a_projection_the_anchor_places_it(write):
+def test_network_without_projection_is_placed_at_the_anchor(write):
     path = write(net(*EDGES, *JUNCTIONS, location=NOWHERE))
     roads, report = read_sumo_net(path, anchor=(11.3, 44.5))
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy[:1]), [[11.3, 44.5]], atol=1e-9)
@@ -145,15 +145,15 @@ def test_without_a_projection_the_anchor_places_it(write):
     np.testing.assert_allclose(nowhere.to_wgs84(nowhere.node_xy[:1]), [[0.0, 0.0]], atol=1e-9)
 
 
-def test_a_frame_refuses_what_is_no_projection_in_metres():
-    for projection, said in (
+def test_net_frame_refuses_projections_not_in_metres():
+    for projection, message in (
         ("+proj=longlat +datum=WGS84", "must be projected, in metres"),
         ("+proj=utm +zone=99", "not a coordinate system pyproj knows: '+proj=utm +zone=99'"),
         ("rubbish", "not a coordinate system pyproj knows: 'rubbish'"),
     ):
         with pytest.raises(InputError, match="projParameter of location") as caught:
             NetFrame.from_location({"projParameter": projection, "netOffset": "0,0"})
-        assert said in caught.value.faults[0]
+        assert message in caught.value.faults[0]
     for offset in ("0", "a,b", "0,inf", ""):
         with pytest.raises(InputError, match="netOffset of location must be two numbers"):
             NetFrame.from_location({"projParameter": UTM, "netOffset": offset})
@@ -161,7 +161,7 @@ def test_a_frame_refuses_what_is_no_projection_in_metres():
         NetFrame.from_location({"projParameter": "!"}, anchor=(0.0, 90.0))
 
 
-def test_parallel_edges_stay_and_loops_go(write):
+def test_parallel_edges_are_kept_and_loops_dropped(write):
     path = write(net(*EDGES, edge("AB2", "A", "B"), edge("AA", "A", "A"), *JUNCTIONS))
     roads, report = read_sumo_net(path)
     assert roads.graph.number_of_edges("A", "B") == 2
@@ -169,7 +169,7 @@ def test_parallel_edges_stay_and_loops_go(write):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is empty"),
         ("no xml", "line 1: not well-formed XML"),
@@ -205,17 +205,17 @@ def test_parallel_edges_stay_and_loops_go(write):
         ('<!DOCTYPE net SYSTEM "file:///etc/passwd"><net/>', "must not declare a document type"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_refused_by_line(write, text, said):
+def test_unusable_net_file_is_refused_by_line(write, text, message):
     path = write(text)
-    if said is None:
+    if message is None:
         read_sumo_net(path)
         return
     faults = faults_of(path)
-    assert said in faults[0]
+    assert message in faults[0]
     assert str(path) in faults[0]
 
 
-def test_a_packed_file_is_refused_where_it_is_cut_plain_or_no_file(write, tmp_path):
+def test_truncated_uncompressed_or_missing_file_is_refused(write, tmp_path):
     whole = gzip.compress(net().encode())
     assert "cannot be read" in faults_of(write(whole[:-30], "cut.net.xml").rename(tmp_path / "cut.net.xml.gz"))[0]
     assert "cannot be read" in faults_of(write(net(), "plain.net.xml").rename(tmp_path / "plain.net.xml.gz"))[0]
@@ -223,19 +223,19 @@ def test_a_packed_file_is_refused_where_it_is_cut_plain_or_no_file(write, tmp_pa
     assert "cannot be read" in faults_of(tmp_path)[0]
 
 
-def test_a_bomb_is_refused_before_it_fills_memory(write):
+def test_decompression_bomb_is_refused_before_it_fills_memory(write):
     endless = b'<net version="1.20">' + b" " * (40 * 2**20)
     assert "must have a tag in every" in faults_of(write(endless, "bomb.net.xml.gz"))[0]
 
 
-def test_the_caller_is_told_everything_at_once(write):
+def test_invalid_arguments_are_reported_together(write):
     faults = faults_of(write(net()), vehicle_class="hovercraft", capacity_vph=0, keep="most")
     assert [fault.split()[0] for fault in faults] == ["vehicle_class", "capacity_vph", "keep"]
 
 
 @given(data=st.data())
 @settings(max_examples=150, deadline=None)
-def test_no_mutation_of_a_file_gets_past_the_rooms_error(data, tmp_path_factory):
+def test_damaged_net_raises_only_input_errors(data, tmp_path_factory):
     content = bytearray(net().encode())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))
@@ -255,7 +255,7 @@ def test_no_mutation_of_a_file_gets_past_the_rooms_error(data, tmp_path_factory)
     try:
         roads, report = read_sumo_net(path)
     except InputError as error:
-        assert error.faults  # noqa: PT017 - either a network or the room's error
+        assert error.faults  # noqa: PT017 - either a network or an InputError
     else:
         assert len(roads.links) == report.links > 0
 
@@ -269,20 +269,22 @@ def chain(length, *, cut=0.0):
 
 
 @pytest.mark.parametrize(
-    ("length", "cut", "doubted"),
+    ("length", "cut", "warned"),
     [(100, 0, False), (100, 15, False), (70, 15, False), (10_000, 0, True), (328, 15, True), (30.48, 0, True)],
 )
-def test_lengths_that_shapes_do_not_bear_out_are_doubted(write, length, cut, doubted):
-    doubts = read_sumo_net(write(chain(length, cut=cut)))[1].doubts
-    assert [said for said in doubts if "the shape of a link is, in the median" in said] == list(doubts)
-    assert bool(doubts) == doubted
+def test_lengths_unlike_their_shapes_give_a_warning(write, length, cut, warned):
+    found_warnings = read_sumo_net(write(chain(length, cut=cut)))[1].doubts
+    assert [message for message in found_warnings if "the shape of a link is, in the median" in message] == list(
+        found_warnings
+    )
+    assert bool(found_warnings) == warned
 
 
 REAL = ["acosta/acosta_buslanes", "pasubio/pasubio_buslanes", "cologne8/cologne8"]
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_real_networks_are_as_sumolib_has_them(name):
+def test_real_networks_equal_sumolib(name):
     path = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo", f"{name}.net.xml.gz")
     if not path.is_file():
         pytest.skip(f"set CROWDVEIL_DATA to a folder with sumo/{name}.net.xml.gz to read it")

@@ -62,7 +62,7 @@ def faults_of(write, node_table, edge_table, **more):
     return caught.value.faults
 
 
-def test_a_ring_of_three(write):
+def test_ring_of_three_nodes(write):
     roads, report = read(write, nodes(), edges())
     assert roads.node_names == [1, 2, 3]
     np.testing.assert_array_equal(roads.links.length_m, [100.0, 200.0, 300.0])
@@ -81,27 +81,27 @@ def test_a_ring_of_three(write):
         ([179.99, -179.99, -179.98], [-16.8, -16.81, -16.82], 32701),
     ],
 )
-def test_places_are_projected_to_their_utm_zone(write, lon, lat, epsg):
-    """The last stands across the meridian of 180 degrees; its middle is just east of it."""
+def test_positions_are_projected_to_their_utm_zone(write, lon, lat, epsg):
+    """The last case crosses the meridian of 180 degrees; its middle is just east of it."""
     roads, _ = read(write, nodes(lon=lon, lat=lat), edges())
     assert roads.crs.to_epsg() == epsg
     across = roads.node_xy[1] - roads.node_xy[0]
     assert np.hypot(*across) < 3_000
 
 
-def test_a_pole_has_no_utm_zone_but_may_name_a_crs(write):
+def test_pole_has_no_utm_zone_but_accepts_a_crs(write):
     table = nodes(lat=[86.0, 86.001, 86.002])
     assert "no UTM zone about longitude -73.9890, latitude 86.0010; set crs" in faults_of(write, table, edges())[0]
     roads, _ = read(write, table, edges(), crs="EPSG:32661")
     assert roads.crs.to_epsg() == 32661
 
 
-def test_metres_need_a_crs(write):
+def test_planar_coordinates_need_a_crs(write):
     table = pd.DataFrame({"id": [1, 2, 3], "x": [0.0, 30.0, 0.0], "y": [0.0, 0.0, 40.0]})
     columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst"}
     files = {"nodes": write("n.csv", table), "edges": write("e.csv", edges())}
     roads, _ = read_tables(**files, columns=columns, crs="EPSG:32618")
-    np.testing.assert_array_equal(roads.links.length_m, [30.0, 50.0, 40.0])  # straight: none is mapped
+    np.testing.assert_array_equal(roads.links.length_m, [30.0, 50.0, 40.0])  # straight lines: no geometry is given
     with pytest.raises(InputError, match="crs is missing"):
         read_tables(**files, columns=columns)
     with pytest.raises(InputError, match="crs must be projected, in metres"):
@@ -133,14 +133,14 @@ def test_unusable_rows_are_dropped_by_number_and_reason(write):
     np.testing.assert_array_equal(roads.links.length_m, [100.0, 200.0, 300.0, 60.0])
 
 
-def test_of_many_dropped_rows_twenty_are_listed(write):
+def test_at_most_twenty_dropped_rows_are_listed(write):
     _, report = read(write, nodes(), edges(*[(1, 1, 5.0)] * 31))
     (dropped,) = report.dropped
     assert (dropped.rows, dropped.total) == (tuple(range(4, 24)), 31)
     assert "22, 23 … (31 in all): it leads from a node to itself" in report.notes()[0]
 
 
-def test_ends_at_one_place_have_no_straight_distance(write):
+def test_edge_between_nodes_at_one_position_is_dropped_without_length(write):
     table = nodes(lon=[-73.99, -73.98, -73.98], lat=[40.75, 40.76, 40.76])
     columns = {name: column for name, column in COLUMNS.items() if name != "length_m"}
     files = {"nodes": write("n.csv", table), "edges": write("e.csv", edges((2, 1, 0.0)))}
@@ -150,7 +150,7 @@ def test_ends_at_one_place_have_no_straight_distance(write):
     assert (report.loss.nodes, report.nodes) == (1, 2)
 
 
-def test_a_speed_is_the_same_in_every_unit(write):
+def test_equal_speeds_in_every_unit_give_equal_times(write):
     """36 km/h, 10 m/s and 22.369… mph are one speed."""
     times = []
     for name, value in (("speed_mps", 10.0), ("speed_kph", 36.0), ("speed_mph", 36 / 1.609344)):
@@ -159,7 +159,7 @@ def test_a_speed_is_the_same_in_every_unit(write):
     np.testing.assert_allclose(times, [[10.0, 20.0, 30.0]] * 3, rtol=1e-12)
 
 
-def test_each_row_takes_its_first_speed_above_zero(write):
+def test_each_row_uses_its_first_positive_speed(write):
     table = edges((1, 3, 50.0), (2, 1, 50.0))
     table["mps"] = [20.0, np.nan, 0.0, np.nan, np.nan]
     table["mph"] = [10.0, 25.0, np.nan, np.inf, np.nan]
@@ -170,7 +170,7 @@ def test_each_row_takes_its_first_speed_above_zero(write):
     assert report.notes()[len(report.doubts) :] == [f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
 
 
-def test_lanes_and_capacity_that_cannot_be_used_are_defaults_and_counted(write):
+def test_unusable_lanes_and_capacity_get_counted_defaults(write):
     table = edges((1, 3, 50.0), (2, 1, 50.0), kind=["a", None, "b", "c", "d"])
     table["lanes"] = ["2", "['2', '3']", "", "1.5", "3.0"]
     table["cap"] = [900.0, -1.0, 0.0, np.nan, 1200.0]
@@ -202,7 +202,7 @@ def test_csv_gzip_and_parquet_agree(write):
             np.testing.assert_allclose(getattr(other.links, name), getattr(first.links, name), rtol=1e-15)
 
 
-def test_parquet_may_keep_an_index_and_lists(tmp_path):
+def test_parquet_index_and_list_columns_are_read(tmp_path):
     edge_table = edges(lanes=[[2], [2, 3], [1]])
     edge_table.to_parquet(tmp_path / "edges.parquet")
     nodes().set_index("id").to_parquet(tmp_path / "nodes.parquet")
@@ -219,7 +219,7 @@ def test_parquet_may_keep_an_index_and_lists(tmp_path):
     ("node_type", "edge_type"),
     [("int64", "float64"), ("float64", "str"), ("str", "int64"), ("Int64", "object")],
 )
-def test_identifiers_meet_whatever_their_type(write, node_type, edge_type):
+def test_identifiers_match_across_column_types(write, node_type, edge_type):
     large = 12_699_200_001
     table = nodes(id=[1, 2, large]).astype({"id": node_type})
     ring = edges().replace({"src": {3: large}, "dst": {3: large}}).astype({"src": edge_type, "dst": edge_type})
@@ -228,7 +228,7 @@ def test_identifiers_meet_whatever_their_type(write, node_type, edge_type):
     assert report.dropped == ()
 
 
-def test_identifiers_are_written_one_way():
+def test_identifiers_have_one_text_form():
     values = [
         7,
         7.0,
@@ -259,13 +259,13 @@ def test_identifiers_are_written_one_way():
     assert node_keys(["0", "07"]) == ["0", "07"]
 
 
-def test_leading_zeros_tell_nodes_apart(write):
+def test_leading_zeros_distinguish_nodes(write):
     table = "id,lon,lat\n7,-73.99,40.75\n07,-73.98,40.76\n"
     roads, _ = read(write, table, "src,dst,len\n7,07,5\n07,7,6\n")
     assert roads.node_names == ["7", "07"]
 
 
-def test_nodes_that_cannot_be_are_all_named(write):
+def test_all_invalid_nodes_are_reported(write):
     table = nodes(id=[1, 1, None], lon=[-73.99, np.nan, 181.0], lat=["x", 40.76, -91.0])
     faults = faults_of(write, table, edges())
     file = str(Path(faults[0].split(":", maxsplit=1)[0]))
@@ -342,14 +342,14 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
         (None, None, "absent.csv: no such file"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(write, tmp_path, name, content, message):
+def test_unreadable_file_is_refused_with_the_reason(write, tmp_path, name, content, message):
     path = write(name, content) if name else tmp_path / "absent.csv"
     with pytest.raises(InputError, match=message) as caught:
         read_tables(nodes=write("nodes.csv", nodes()), edges=path, columns=COLUMNS)
     assert all(fault.startswith(str(path)) for fault in caught.value.faults)
 
 
-def test_faults_of_both_files_come_together(tmp_path):
+def test_faults_of_both_files_are_reported_together(tmp_path):
     with pytest.raises(InputError) as caught:
         read_tables(nodes=tmp_path / "n.csv", edges=tmp_path / "e.csv", columns=COLUMNS)
     assert [fault.split(": ")[1] for fault in caught.value.faults] == ["no such file"] * 2
@@ -367,14 +367,14 @@ def test_the_strong_component_and_its_loss_are_reported(write):
     assert report.notes() == [expected]
 
 
-def test_an_empty_network_says_why(write):
+def test_empty_network_is_refused_with_the_reason(write):
     (fault,) = faults_of(write, nodes(), edges().assign(len=0.0))
     assert "the road network is empty: no edge can be used (rows 1, 2, 3: length_m is not" in fault
     (fault,) = faults_of(write, nodes(), edges().iloc[:2])
     assert "no two nodes are connected in both directions" in fault
 
 
-def test_manhattan():
+def test_manhattan_drive_graph():
     """The real drive graph: 8 self-loops; `maxspeed` is in mph where it is known."""
     folder = Path(os.environ.get("CROWDVEIL_DATA", "")) / "osm_drive_graphs"
     if "CROWDVEIL_DATA" not in os.environ or not (folder / "manhattan_nodes.csv.gz").exists():

@@ -23,7 +23,7 @@ ROWS = [(1, 2, 4494.65, 6.0), (1, 3, 8119.0, 4.25)]
         pytest.param("<END OF METADATA>\nA B Vol Capacity Time\n1 2 4494.65 9 6\n1 3 8119 9 4.25\n", id="more columns"),
     ],
 )
-def test_styles(text, tmp_path):
+def test_flow_file_styles(text, tmp_path):
     (tmp_path / "flow.tntp").write_text(text, encoding="utf-8")
     flows = read_flows(tmp_path / "flow.tntp")
     assert list(flows.itertuples(index=False, name=None)) == ROWS
@@ -36,7 +36,7 @@ def test_styles(text, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "it is empty"),
         ("From To Volume Cost\n", "it holds no flow"),
@@ -52,8 +52,8 @@ def test_styles(text, tmp_path):
         ("<NUMBER OF LINKS> 5\n1 2 3 4\n", "line 2: must have the form <NAME> value"),
     ],
 )
-def test_files_that_are_none(text, said, tmp_path):
+def test_invalid_flow_files_are_refused(text, message, tmp_path):
     (tmp_path / "flow.tntp").write_text(text, encoding="utf-8")
     with pytest.raises(InputError) as caught:
         read_flows(tmp_path / "flow.tntp")
-    assert f"flow.tntp: {said}" in str(caught.value)
+    assert f"flow.tntp: {message}" in str(caught.value)

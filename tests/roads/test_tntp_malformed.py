@@ -1,4 +1,4 @@
-"""TNTP files that cannot be right: an error that names file, line and rule, whatever the bytes."""
+"""Invalid TNTP files: an InputError that names file, line and rule, for any content."""
 
 import contextlib
 import gzip
@@ -17,7 +17,7 @@ UNITS = {"length_m": 1000.0, "time_s": 60.0}
 
 
 def faults(tmp_path, network=None, nodes=None, **more):
-    """Write both files, text or bytes, and return what is said of them."""
+    """Write both files, text or bytes, and return the faults."""
     for name, content, usual in (("net.tntp", network, tntp_network), ("node.tntp", nodes, tntp_nodes)):
         written = usual() if content is None else content
         (tmp_path / name).write_bytes(written if isinstance(written, bytes) else written.encode())
@@ -30,7 +30,7 @@ LINE_OF_ROW_1 = 8
 
 
 @pytest.mark.parametrize(
-    ("network", "said"),
+    ("network", "message"),
     [
         pytest.param("", "net.tntp: it is empty", id="empty"),
         pytest.param(
@@ -88,12 +88,12 @@ LINE_OF_ROW_1 = 8
         pytest.param(gzip.compress(bytes(17 * 2**20)), "line 1: a line must not be longer", id="gzip of zeros"),
     ],
 )
-def test_network_files(tmp_path, network, said):
-    assert said in faults(tmp_path, network)
+def test_invalid_network_files_are_refused(tmp_path, network, message):
+    assert message in faults(tmp_path, network)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "said"),
+    ("nodes", "message"),
     [
         pytest.param("", "node.tntp: it is empty", id="empty"),
         pytest.param("Node X Y ;\n", "node.tntp: it holds no node", id="header alone"),
@@ -126,19 +126,19 @@ def test_network_files(tmp_path, network, said):
         ),
     ],
 )
-def test_node_files(tmp_path, nodes, said):
-    assert said in faults(tmp_path, nodes=nodes)
+def test_invalid_node_files_are_refused(tmp_path, nodes, message):
+    assert message in faults(tmp_path, nodes=nodes)
 
 
-def test_places_that_a_system_is_not_made_for(tmp_path):
-    said = faults(tmp_path, crs="EPSG:3435")
-    assert "node.tntp: lines 2, 3, 4, 5, 6: coordinates must be within the area of use of" in said
+def test_positions_outside_the_area_of_use_are_refused(tmp_path):
+    message = faults(tmp_path, crs="EPSG:3435")
+    assert "node.tntp: lines 2, 3, 4, 5, 6: coordinates must be within the area of use of" in message
     assert "unknown" in faults(tmp_path, crs="unknown")
     assert "project_to: crs must be projected, in metres" in faults(tmp_path, project_to="EPSG:4326")
 
 
-def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
-    # Twelve by twelve streets of a town at 60° east, 10° north: swapped they are stretched one way only.
+def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
+    # Twelve by twelve streets of a town at 60° east, 10° north: swapped, they are stretched in one direction only.
     side, step = 12, 0.01
     places = [
         (1 + row * side + column, 60 + column * step, 10 + row * step) for row in range(side) for column in range(side)
@@ -158,26 +158,26 @@ def test_swapped_coordinates_that_could_be_are_found_by_the_lengths(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["zones", "nodes", "links", "first"])
-def test_a_huge_number_in_the_header_allocates_nothing(tmp_path, name):
+def test_huge_header_number_allocates_no_memory(tmp_path, name):
     resource = pytest.importorskip("resource", reason="this system does not tell a process's memory")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    said = faults(tmp_path, tntp_network(**{name: 10**12}))
-    assert "1,000,000,000,000" in said
+    message = faults(tmp_path, tntp_network(**{name: 10**12}))
+    assert "1,000,000,000,000" in message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000
 
 
 def test_a_file_of_one_fault_a_line_names_the_first_twenty(tmp_path):
-    (said,) = faults(tmp_path, tntp_network(rows=[(1, 1, 1, 1, 1)] * 1000)).splitlines()
-    assert "26, 27 … (1,000 in all): term_node must be another node than init_node, got '1'" in said
+    (message,) = faults(tmp_path, tntp_network(rows=[(1, 1, 1, 1, 1)] * 1000)).splitlines()
+    assert "26, 27 … (1,000 in all): term_node must be another node than init_node, got '1'" in message
 
 
-def test_faults_of_both_files_come_together(tmp_path):
-    said = faults(tmp_path, "", "")
-    assert "net.tntp: it is empty" in said
-    assert "node.tntp: it is empty" in said
+def test_faults_of_both_files_are_reported_together(tmp_path):
+    message = faults(tmp_path, "", "")
+    assert "net.tntp: it is empty" in message
+    assert "node.tntp: it is empty" in message
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_tntp(network=tmp_path / "a", nodes=tmp_path / "b", **UNITS)
     with pytest.raises(InputError, match="cannot be read"):
@@ -186,7 +186,7 @@ def test_files_that_are_not_there(tmp_path):
 
 @given(data=st.data())
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_raise_only_our_error(data, tmp_path):
+def test_damaged_files_raise_only_input_errors(data, tmp_path):
     places = json.dumps(
         {
             "features": [

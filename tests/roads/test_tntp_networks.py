@@ -1,4 +1,4 @@
-"""TNTP networks: what becomes of their numbers, nodes and zones."""
+"""How the numbers, nodes and zones of TNTP networks are read."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ def read(tmp_path):
     return call
 
 
-def test_numbers_of_links(read):
+def test_link_attributes(read):
     network, _ = read()
     data = network.graph.edges[1, 3, 0]
     assert data["length_m"] == 1000
@@ -61,7 +61,7 @@ def test_zones_and_centroids(read):
     assert report.lost_zones == ()
 
 
-def test_every_zone_is_passed_where_the_first_through_node_is_1(read):
+def test_zones_are_passable_if_the_first_through_node_is_1(read):
     network, _ = read(tntp_network(first=1))
     assert network.through.all()
 
@@ -73,7 +73,7 @@ def test_coordinates_become_metres_of_the_utm_zone(read):
     assert (lon, lat) == pytest.approx(PLACES[0][1:], abs=1e-7)
 
 
-def test_state_plane_feet_and_a_system_to_project_to(read):
+def test_state_plane_feet_are_projected_to_the_given_crs(read):
     places = [
         (1, 690309, 1976022),
         (2, 683649, 1973025),
@@ -89,7 +89,7 @@ def test_state_plane_feet_and_a_system_to_project_to(read):
     )
 
 
-def test_length_0_becomes_the_straight_distance_and_time_0_a_default_speed(read):
+def test_zero_length_and_zero_time_get_defaults(read):
     rows = ((1, 3, 3600, 0, 0), *ROWS[1:], *RING)
     network, report = read(tntp_network(rows=rows))
     data = network.graph.edges[1, 3, 0]
@@ -101,7 +101,7 @@ def test_length_0_becomes_the_straight_distance_and_time_0_a_default_speed(read)
     assert "speed_mps (free-flow time 0 in the file) taken as 13.9 m/s in 1 of 7 links" in notes
 
 
-def test_length_0_at_one_place_becomes_1_m(read):
+def test_zero_length_at_one_position_becomes_1_m(read):
     places = [*PLACES[:2], (3, *PLACES[0][1:]), *PLACES[3:]]
     rows = ((1, 3, 3600, 0, 2), *ROWS[1:], *RING)
     network, report = read(tntp_network(rows=rows), tntp_nodes(places))
@@ -110,7 +110,7 @@ def test_length_0_at_one_place_becomes_1_m(read):
     assert any("taken as 1 m in 1 of 7 links" in note for note in report.notes())
 
 
-def test_capacity_0_and_capacity_without_end(read):
+def test_zero_and_unlimited_capacity(read):
     rows = ((1, 3, 0, 1, 2), (3, 1, 1e12, 1, 2), *ROWS[2:], *RING)
     network, report = read(tntp_network(rows=rows))
     assert (network.graph.edges[1, 3, 0]["lanes"], network.graph.edges[1, 3, 0]["capacity_vph"]) == (1, 1800)
@@ -126,7 +126,7 @@ def test_parallel_links_are_kept_and_noted(read):
     assert any("1 link connects the same nodes in the same direction as another" in note for note in report.notes())
 
 
-def test_a_zone_that_cannot_be_left_is_lost_and_named(read):
+def test_zone_without_exit_is_dropped_and_named(read):
     network, report = read(tntp_network(rows=(*ROWS[:3], *RING)))
     assert 2 not in network.graph
     assert report.lost_zones == (2,)
@@ -135,7 +135,7 @@ def test_a_zone_that_cannot_be_left_is_lost_and_named(read):
     )
 
 
-def test_gzipped_text_geojson_and_headers_of_other_styles(read, tmp_path):
+def test_gzip_geojson_and_other_header_styles(read, tmp_path):
     usual, _ = read()
     with gzip.open(tmp_path / "net.tntp.gz", "wt") as packed:
         packed.write(tntp_network(end=""))
@@ -168,7 +168,7 @@ def test_arguments_out_of_range(read, name):
         read(**{name: 0.0})
 
 
-def test_units_that_cannot_be_are_doubted(read):
+def test_implausible_units_give_a_warning(read):
     _, report = read(length_m=1e-3)
     assert "check the unit of length" in report.notes()[0]
     _, fine = read()
@@ -183,16 +183,16 @@ def closed_graph(edges, closed):
 
 
 class TestLargestPartForTrips:
-    """What is kept where routes may not pass every node."""
+    """The part that is kept if routes may not pass every node."""
 
-    def test_two_towns_that_only_a_centroid_joins_are_two(self):
+    def test_towns_joined_only_by_a_centroid_are_separate(self):
         towns = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "b"), ("x", "y"), ("y", "x")]
         joined = [("c", "z"), ("z", "c"), ("z", "x"), ("x", "z")]
         kept, loss = largest_part_for_trips(closed_graph(towns + joined, "z"))
         assert set(kept) == {"a", "b", "c", "z"}
         assert (loss.nodes, loss.links) == (2, 4)
 
-    def test_a_slip_road_that_only_serves_a_centroid_stays(self):
+    def test_slip_road_to_a_centroid_is_kept(self):
         edges = [("a", "b"), ("b", "a"), ("b", "off"), ("off", "z"), ("z", "on"), ("on", "a"), ("b", "lost")]
         kept, loss = largest_part_for_trips(closed_graph(edges, "z"))
         assert set(kept) == {"a", "b", "off", "z", "on"}
@@ -202,6 +202,6 @@ class TestLargestPartForTrips:
         edges = [(zone, "x") for zone in "abc"] + [("x", zone) for zone in "ab"]
         assert set(largest_part_for_trips(closed_graph(edges, "abc"))[0]) == {"a", "b", "x"}
 
-    def test_nothing_but_centroids(self):
+    def test_network_of_centroids_only_is_empty(self):
         with pytest.raises(InputError, match="the road network is empty"):
             largest_part_for_trips(closed_graph([("a", "b"), ("b", "a")], "ab"))

@@ -1,4 +1,4 @@
-"""The published TNTP networks, read by us and by plain parsing: the same nodes, links, lengths and times."""
+"""The published TNTP networks, read by this reader and by plain parsing: equal nodes, links, lengths and times."""
 
 import json
 import os
@@ -47,14 +47,14 @@ def files(name):
 
 
 def parsed(path):
-    """Rows of a network file as plain numbers; every row after the metadata that begins with a digit."""
+    """Rows of a network file as plain numbers: every row after the metadata that starts with a digit."""
     text = path.read_text(encoding="utf-8").split("<END OF METADATA>")[1]
     rows = [line.replace(";", " ").split() for line in text.splitlines() if re.match(r"\s*\d", line)]
     return np.array(rows, dtype=np.float64)
 
 
 def places(path):
-    """Node number to x and y."""
+    """Map each node number to x and y."""
     if path.suffix == ".geojson":
         features = json.loads(path.read_text(encoding="utf-8"))["features"]
         return {f["properties"]["id"]: f["geometry"]["coordinates"][:2] for f in features}
@@ -64,7 +64,7 @@ def places(path):
 
 @needs_data
 @by_name
-def test_agreement_with_plain_parsing(name):
+def test_published_networks_equal_plain_parsing(name):
     network_file, nodes_file, units = files(name)
     network, report = read_tntp(network=network_file, nodes=nodes_file, **units)
     rows, where = parsed(network_file), places(nodes_file)
@@ -91,7 +91,7 @@ def test_agreement_with_plain_parsing(name):
 
 
 @needs_data
-def test_nothing_of_these_is_lost():
+def test_strong_component_of_published_networks_loses_nothing():
     for name in ("SiouxFalls", "Anaheim", "Chicago-Sketch"):
         network_file, nodes_file, units = files(name)
         _, report = read_tntp(network=network_file, nodes=nodes_file, **units)
@@ -99,7 +99,7 @@ def test_nothing_of_these_is_lost():
 
 
 @needs_data
-def test_chicago_lies_in_illinois_and_its_miles_are_those_of_its_map():
+def test_chicago_position_and_lengths_are_plausible():
     network_file, nodes_file, units = files("Chicago-Sketch")
     network, report = read_tntp(network=network_file, nodes=nodes_file, **units)
     assert network.crs.to_epsg() == 32616
@@ -114,14 +114,14 @@ def test_chicago_lies_in_illinois_and_its_miles_are_those_of_its_map():
 
 
 @needs_data
-def test_chicago_in_the_state_plane_of_another_datum_is_doubted():
+def test_chicago_in_another_datum_gives_a_warning():
     network_file, nodes_file, units = files("Chicago-Sketch")
     _, report = read_tntp(network=network_file, nodes=nodes_file, **(units | {"crs": "EPSG:3435"}))
     assert "is outside the area of use of 'NAD83 / Illinois East (ftUS)'" in report.notes()[0]
 
 
 @needs_data
-def test_zones_and_closed_nodes_are_those_of_the_headers():
+def test_zones_and_closed_nodes_equal_the_headers():
     for name, zones, closed in (("SiouxFalls", 24, 0), ("Anaheim", 38, 38), ("Chicago-Sketch", 387, 0)):
         network_file, nodes_file, units = files(name)
         network, _ = read_tntp(network=network_file, nodes=nodes_file, **units)

@@ -1,4 +1,4 @@
-"""One road of a known length, in the units that files come in, takes one time to drive."""
+"""A road of known length, in the units used by files, always has the same travel time."""
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ DEGREES_ALONE = {
 
 
 @pytest.mark.parametrize("name", sorted(EXACT))
-def test_one_travel_time(name, tmp_path):
+def test_travel_time_is_equal_in_all_units(name, tmp_path):
     links = EXACT[name](tmp_path).links
     physics = LinkPhysics.build(links, Clock(1.0))
     assert links.length_m == pytest.approx([LENGTH_M, LENGTH_M], rel=1e-12)
@@ -87,7 +87,7 @@ def test_one_travel_time(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", sorted(DEGREES_ALONE))
-def test_one_travel_time_where_only_degrees_are_known(name, tmp_path):
+def test_travel_time_is_equal_from_degrees(name, tmp_path):
     links = DEGREES_ALONE[name](tmp_path).links
     assert links.length_m == pytest.approx([LENGTH_M * GRID_SCALE] * 2, rel=1e-6)
     # A TNTP link of length 0 keeps its free-flow time; elsewhere the time follows from length and speed.
@@ -97,6 +97,6 @@ def test_one_travel_time_where_only_degrees_are_known(name, tmp_path):
 
 
 @pytest.mark.parametrize("unit", ["m", "km", "ft", "mi"])
-def test_the_same_length_whatever_it_is_written_in(unit, tmp_path):
+def test_length_is_equal_in_all_units(unit, tmp_path):
     network = tntp(tmp_path, LENGTH_M / in_metres(unit), unit, SECONDS, "s")
     assert network.links.length_m == pytest.approx(np.full(2, LENGTH_M), rel=1e-12)

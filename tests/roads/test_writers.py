@@ -1,4 +1,4 @@
-"""Networks written and read again are the same; nothing is half-written, nothing overwritten unasked."""
+"""Networks are equal after writing and reading; no partial files, no overwriting without request."""
 
 import os
 from pathlib import Path
@@ -36,7 +36,7 @@ def grid():
 
 
 def written(name, network, folder):
-    """Write, and read again."""
+    """Write the network and read it again."""
     write, read, path = FORMATS[name]
     write(network, folder / path, overwrite=True)
     return read(folder / path)
@@ -52,12 +52,12 @@ def test_round_trip_of_any_graph(name, tmp_path, graph):
 
 
 @by_format
-def test_round_trip_of_a_grid_with_a_system_of_its_own(name, grid, tmp_path):
+def test_round_trip_of_a_grid_with_its_own_crs(name, grid, tmp_path):
     same_network(grid, written(name, grid, tmp_path))
 
 
 @by_format
-def test_a_part_that_nothing_comes_back_from(name, grid, tmp_path):
+def test_round_trip_of_a_network_with_a_dead_end(name, grid, tmp_path):
     graph = grid.graph.copy()
     graph.add_node("dead end", x=0.0, y=-50.0)
     graph.add_edge((0, 0), "dead end", length_m=50.0, speed_mps=5.0, lanes=1, capacity_vph=900.0)
@@ -65,7 +65,7 @@ def test_a_part_that_nothing_comes_back_from(name, grid, tmp_path):
     same_network(network, written(name, network, tmp_path))
 
 
-def test_gmns_of_ours_without_what_routes_cannot_reach(grid, tmp_path):
+def test_written_gmns_can_be_read_without_its_dead_end(grid, tmp_path):
     graph = grid.graph.copy()
     graph.add_node("dead end", x=0.0, y=-50.0)
     graph.add_edge((0, 0), "dead end", length_m=50.0, speed_mps=5.0, lanes=1, capacity_vph=900.0)
@@ -86,7 +86,7 @@ def test_round_trip_of_lima(name, tmp_path):
     same_network(lima, written(name, lima, tmp_path))
 
 
-def test_layers_can_be_drawn(grid, tmp_path):
+def test_written_layers_have_matching_geometry(grid, tmp_path):
     write_geopackage(grid, tmp_path / "roads.gpkg")
     links = gpd.read_file(tmp_path / "roads.gpkg", layer="links")
     nodes = gpd.read_file(tmp_path / "roads.gpkg", layer="nodes")
@@ -97,7 +97,7 @@ def test_layers_can_be_drawn(grid, tmp_path):
     assert (lon, lat) == pytest.approx((-74.0, 40.7), abs=0.01)
 
 
-def test_gmns_says_its_units(grid, tmp_path):
+def test_written_gmns_states_its_units(grid, tmp_path):
     write_gmns(grid, tmp_path / "g")
     config = pd.read_csv(tmp_path / "g" / "config.csv")
     links = pd.read_csv(tmp_path / "g" / "link.csv")
@@ -107,7 +107,7 @@ def test_gmns_says_its_units(grid, tmp_path):
     assert (links["capacity"] == 1800).all()
 
 
-def test_an_edited_gmns_speed_counts(tmp_path):
+def test_edited_gmns_speed_is_read(tmp_path):
     graph = nx.MultiDiGraph(crs="EPSG:32618")
     graph.add_node(0, x=0.0, y=0.0)
     graph.add_node(1, x=100.0, y=0.0)
@@ -129,8 +129,8 @@ def test_an_edited_gmns_speed_counts(tmp_path):
         pytest.param(write_sumo_plain, "r", id="sumo"),
     ],
 )
-class TestPlace:
-    def test_overwrites_only_when_asked(self, write, path, grid, tmp_path):
+class TestOutputPath:
+    def test_overwrites_only_on_request(self, write, path, grid, tmp_path):
         write(grid, tmp_path / "deep" / path)
         before = {file: file.read_bytes() for file in (tmp_path / "deep").rglob("*") if file.is_file()}
         with pytest.raises(InputError, match="overwrite"):
@@ -139,20 +139,20 @@ class TestPlace:
         write(grid, tmp_path / "deep" / path, overwrite=True)
         assert {file for file in (tmp_path / "deep").rglob("*") if file.is_file()} == set(before)
 
-    def test_leaves_other_files_of_a_folder(self, write, path, grid, tmp_path):
+    def test_keeps_other_files_of_a_folder(self, write, path, grid, tmp_path):
         write(grid, tmp_path / path)
         if (tmp_path / path).is_dir():
             (tmp_path / path / "notes.txt").write_text("mine", encoding="utf-8")
             write(grid, tmp_path / path, overwrite=True)
             assert (tmp_path / path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
-    def test_a_file_in_the_way(self, write, path, grid, tmp_path):
+    def test_file_as_parent_folder_is_refused(self, write, path, grid, tmp_path):
         (tmp_path / "file").write_text("mine", encoding="utf-8")
         with pytest.raises(InputError, match="file"):
             write(grid, tmp_path / "file" / path)
         assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
-    def test_nothing_is_left_of_what_fails(self, write, path, grid, tmp_path, monkeypatch):
+    def test_failed_write_leaves_no_network_files(self, write, path, grid, tmp_path, monkeypatch):
         def full_disk(*_, **__):
             raise OSError(28, "No space left on device")
 
@@ -168,7 +168,7 @@ class TestPlace:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_geopackage_is_called_one(grid, tmp_path):
+def test_geopackage_needs_its_suffix(grid, tmp_path):
     with pytest.raises(InputError, match=r"must end in \.gpkg"):
         write_geopackage(grid, tmp_path / "roads.shp")
 
@@ -181,7 +181,7 @@ def test_a_geopackage_is_called_one(grid, tmp_path):
         ("tag", {1}, "cannot be written as JSON"),
     ],
 )
-def test_attributes_that_cannot_be_written(attribute, value, rule, grid, tmp_path):
+def test_unsupported_attributes_are_refused(attribute, value, rule, grid, tmp_path):
     graph = grid.graph.copy()
     next(iter(graph.edges(data=True)))[2][attribute] = value
     with pytest.raises(InputError, match=rule):

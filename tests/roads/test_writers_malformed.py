@@ -1,4 +1,4 @@
-"""GeoPackage and GeoParquet files that are not road networks: an error that says which and why."""
+"""GeoPackage and GeoParquet files that are not road networks: an error that names file and reason."""
 
 import contextlib
 
@@ -35,7 +35,7 @@ def changed(written, folder, table, change):
 
 
 @pytest.mark.parametrize(
-    ("table", "change", "said"),
+    ("table", "change", "message"),
     [
         ("nodes", lambda t: t.iloc[:3], r"links.parquet: row \d: from and to must be in"),
         (
@@ -65,34 +65,35 @@ def changed(written, folder, table, change):
         ("links", lambda t: t.to_crs("EPSG:4326"), r"links.parquet: crs must be that of .*, got 'WGS 84'"),
     ],
 )
-def test_tables_that_are_no_network(table, change, said, written, tmp_path):
-    with pytest.raises(InputError, match=said):
+def test_invalid_tables_are_refused(table, change, message, written, tmp_path):
+    with pytest.raises(InputError, match=message):
         read_geoparquet(changed(written, tmp_path, table, change))
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_geopackage(tmp_path / "roads.gpkg")
     with pytest.raises(InputError, match=r"nodes\.parquet: no such file"):
         read_geoparquet(tmp_path)
 
 
-def test_a_geopackage_of_something_else(tmp_path):
+def test_geopackage_without_roads_is_refused(tmp_path):
     gpd.GeoDataFrame({"a": [1]}, geometry=gpd.points_from_xy([0], [0]), crs=32618).to_file(tmp_path / "a.gpkg")
     with pytest.raises(InputError, match="layer nodes: cannot be read"):
         read_geopackage(tmp_path / "a.gpkg")
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b"", "it is empty"), (b"a,b\n1,2\n", "does not begin with the header of an SQLite database")]
+    ("content", "message"),
+    [(b"", "it is empty"), (b"a,b\n1,2\n", "does not begin with the header of an SQLite database")],
 )
-def test_a_file_that_is_no_database(content, said, tmp_path):
+def test_file_that_is_no_database_is_refused(content, message, tmp_path):
     (tmp_path / "a.gpkg").write_bytes(content)
-    with pytest.raises(InputError, match=f"a.gpkg: .*{said}"):
+    with pytest.raises(InputError, match=f"a.gpkg: .*{message}"):
         read_geopackage(tmp_path / "a.gpkg")
 
 
-def test_layers_of_two_coordinate_systems(written, tmp_path):
+def test_layers_of_two_crs_are_refused(written, tmp_path):
     for name, crs in (("nodes", None), ("links", "EPSG:4326")):
         frame = gpd.read_file(written / "roads.gpkg", layer=name)
         (frame if crs is None else frame.to_crs(crs)).to_file(tmp_path / "a.gpkg", layer=name)
@@ -100,7 +101,7 @@ def test_layers_of_two_coordinate_systems(written, tmp_path):
         read_geopackage(tmp_path / "a.gpkg")
 
 
-def test_a_plain_parquet_file(tmp_path):
+def test_parquet_without_geometry_is_refused(tmp_path):
     for name in ("nodes", "links"):
         pd.DataFrame({"node": [1]}).to_parquet(tmp_path / f"{name}.parquet")
     with pytest.raises(InputError, match=r"cannot be read as GeoParquet.*is it a plain Parquet file"):
@@ -112,7 +113,7 @@ def test_a_plain_parquet_file(tmp_path):
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_damaged_files_raise_only_our_error(data, written, tmp_path):
+def test_damaged_files_raise_only_input_errors(data, written, tmp_path):
     whole = {path: path.read_bytes() for path in (written / "roads" / "nodes.parquet", written / "roads.gpkg")}
     path = data.draw(st.sampled_from(sorted(whole)))
     raw = bytearray(whole[path])

@@ -1,4 +1,4 @@
-"""SUMO's plain XML, made into a network by the real netconvert."""
+"""SUMO's plain XML, built into a network by the real netconvert."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def convert(tmp_path, monkeypatch):
 
 
 def bent():
-    """Two nodes, two parallel links one of them bent, and one back; a class with a space."""
+    """Two nodes, two parallel links of which one is bent, and one link back; a class name with a space."""
     graph = nx.MultiDiGraph(crs="EPSG:32618")
     graph.add_node("a b", x=583_960.0, y=4_507_523.0)
     graph.add_node("ä", x=584_260.0, y=4_507_523.0)
@@ -71,7 +71,7 @@ def test_every_link_becomes_an_edge(convert, make):
     assert len(ends) == len({(start, end) for start, end, _ in network.graph.edges})
 
 
-def test_places_on_the_globe_stay(convert):
+def test_geographic_positions_are_preserved(convert):
     network = bent()
     net = convert(network)
     for node in net.getNodes():
@@ -79,6 +79,6 @@ def test_places_on_the_globe_stay(convert):
         assert abs(network.to_wgs84(network.node_xy) - (lon, lat)).max(axis=1).min() < 1e-6
 
 
-def test_a_bend_stays_a_bend(convert):
+def test_bent_geometry_is_preserved(convert):
     edges = convert(bent()).getEdges()
     assert sorted(len(edge.getShape()) for edge in edges) == [2, 2, 3]

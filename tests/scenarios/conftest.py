@@ -1,4 +1,4 @@
-"""A small valid scenario, and the ways to spoil it."""
+"""A small valid scenario, and overrides that make it invalid."""
 
 from __future__ import annotations
 

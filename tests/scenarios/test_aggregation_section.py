@@ -1,4 +1,4 @@
-"""``[aggregation]``: what each kind may say, and what it is told otherwise."""
+"""``[aggregation]``: the keys of each kind, and the faults of invalid sections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         ({"kind": "secret_shared", "paired": True, "robust": True}, ("secret_shared", 2, True, True, "query")),
     ],
 )
-def test_what_is_left_out_follows_from_the_kind(given: dict[str, Any], resolved: tuple[Any, ...]) -> None:
+def test_defaults_follow_from_the_kind(given: dict[str, Any], resolved: tuple[Any, ...]) -> None:
     section = Aggregation(**given)
     assert (section.kind, section.servers, section.paired, section.robust, section.handles) == resolved
     again = Aggregation(**section.model_dump(exclude_none=True))
@@ -63,7 +63,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("overrides", "path", "fragments"), SPOILED, ids=[" ".join(case[0]) for case in SPOILED])
-def test_each_wrong_section_is_told_where_and_why(
+def test_each_invalid_section_gives_one_fault_with_its_path(
     load: Callable[..., Any], overrides: list[str], path: str, fragments: list[str]
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
@@ -74,13 +74,13 @@ def test_each_wrong_section_is_told_where_and_why(
         assert fragment in str(fault)
 
 
-def test_several_faults_of_one_section_are_told_at_once(load: Callable[..., Any]) -> None:
+def test_several_faults_of_one_section_are_reported_together(load: Callable[..., Any]) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(overrides=["aggregation={kind='shuffled', servers=4, paired=true}"])
     assert [fault.path for fault in caught.value.faults] == ["aggregation.servers", "aggregation.paired"]
 
 
-def test_a_file_says_it_and_a_sweep_changes_it(load: Callable[..., Any]) -> None:
+def test_aggregation_is_set_by_file_and_overrides(load: Callable[..., Any]) -> None:
     shared = load(overrides=["aggregation.kind='secret_shared'", "aggregation.servers=3"]).aggregation
     assert (shared.kind, shared.servers, shared.handles) == ("secret_shared", 3, "device")
     paired = load(overrides=["aggregation={kind='secret_shared', servers=3}", "aggregation.paired=true"]).aggregation
@@ -103,9 +103,7 @@ def test_a_campaign_may_have_an_aggregation_of_its_own(load: Callable[..., Any])
         ("{server=3}", "campaigns.rush.aggregation.server", "did you mean servers?"),
     ],
 )
-def test_a_campaigns_own_aggregation_is_checked_too(
-    load: Callable[..., Any], value: str, path: str, fragment: str
-) -> None:
+def test_aggregation_of_a_campaign_is_checked(load: Callable[..., Any], value: str, path: str, fragment: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         load(overrides=[f"campaigns.rush.aggregation={value}"])
     (fault,) = caught.value.faults

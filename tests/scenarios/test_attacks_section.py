@@ -1,4 +1,4 @@
-"""``[[attacks]]``: what may be asked for, and each way to get it wrong."""
+"""``[[attacks]]``: valid keys, and the fault of each error."""
 
 import pytest
 
@@ -73,7 +73,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("text", "path", "fragments"), SPOILED, ids=range(len(SPOILED)))
-def test_each_fault_says_where_and_what(load, valid_text, text, path, fragments):
+def test_each_fault_has_its_path_and_message(load, valid_text, text, path, fragments):
     with pytest.raises(ScenarioError) as raised:
         load(f"{valid_text}\n[[attacks]]\n{text}\n")
     (fault,) = raised.value.faults
@@ -96,21 +96,21 @@ def test_defaults_and_kinds(load, valid_text):
     assert (attacks[7].cell, attacks[7].magnitude, attacks[7].growing) == (1, 1000, True)
 
 
-def test_it_comes_back_equal_and_is_not_there_where_there_is_none(load, valid_text):
+def test_section_round_trips_and_is_omitted_if_empty(load, valid_text):
     text = valid_text + "[[attacks]]\nkind = 'known_others'\nname = 'crowd'\nk = 5\ncampaigns = ['late']\n" + ONE
     scenario = load(text)
     assert load(scenarios.dump(scenario)) == scenario
     assert "attacks" not in scenarios.dump(load(valid_text))
 
 
-def test_overrides_reach_it_by_name(load, valid_text):
+def test_overrides_select_items_by_name(load, valid_text):
     text = valid_text + "[[attacks]]\nkind = 'round_one'\n" + ONE
     assert load(text, overrides=["attacks.round_one.targets=7"]).attacks[0].targets == 7
     with pytest.raises(ScenarioError, match=r"attacks.*kind: must be one of"):
         load(text, overrides=["attacks.round_one.kind='nine'"])
 
 
-def test_one_campaign_that_has_the_parties_is_enough_where_none_is_named(load, valid_text):
+def test_one_campaign_with_the_parties_suffices_if_none_is_named(load, valid_text):
     text = valid_text + "[[attacks]]\nkind = 'link_rounds'\ncoalition = ['server:2', 'server:1']\n"
     own = ["campaigns.late.aggregation={kind='per_round'}"]
     assert load(text, overrides=own).attacks
@@ -127,7 +127,7 @@ def test_one_campaign_that_has_the_parties_is_enough_where_none_is_named(load, v
             load(text, overrides=changed)
 
 
-def test_speeds_are_not_attacked(load, valid_text):
+def test_speed_campaigns_are_not_attacked(load, valid_text):
     text = valid_text + "[[attacks]]\nkind = 'round_one'\n" + ONE
     speeds = ["campaigns.late.statistic='mean_speed'"]
     assert load(text, overrides=speeds).attacks
@@ -135,7 +135,7 @@ def test_speeds_are_not_attacked(load, valid_text):
         load(text, overrides=[*speeds, "attacks.round_one.campaigns=['late']"])
 
 
-def test_a_fault_elsewhere_hides_none_here(load, valid_text):
+def test_faults_elsewhere_do_not_hide_faults_of_the_section(load, valid_text):
     with pytest.raises(ScenarioError) as raised:
         load(
             valid_text

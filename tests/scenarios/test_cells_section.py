@@ -37,14 +37,14 @@ VALID = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_a_valid_section_loads_and_comes_back_equal(load_cells, tmp_path, case):
+def test_valid_section_round_trips(load_cells, tmp_path, case):
     scenario = load_cells(VALID[case])
     again = tmp_path / "again.toml"
     again.write_text(scenarios.dump(scenario), encoding="utf-8")
     assert scenarios.load(again) == scenario
 
 
-def test_what_a_section_says_is_kept(load_cells):
+def test_section_values_are_kept(load_cells):
     stations = load_cells(VALID["numbered"]).cells
     assert stations.columns.mapping() == {"name": 1, "x": 2, "y": 3}
     assert stations.where == {"1": ("a",), "2": (1, 2)}
@@ -83,7 +83,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("section", "where", "words"), WRONG, ids=[str(i) for i in range(len(WRONG))])
-def test_what_is_wrong_is_named_with_its_rule(load_cells, section, where, words):
+def test_each_invalid_section_names_its_rule(load_cells, section, where, words):
     with pytest.raises(ScenarioError) as caught:
         load_cells(section)
     assert [fault.path for fault in caught.value.faults] == [where]

@@ -12,7 +12,7 @@ from scenarios import ScenarioError
 from scenarios.manifest import data_set, manifest_path
 
 
-def test_a_relative_reference_starts_from_the_file_and_is_kept_absolute(load, tables_text, tmp_path, monkeypatch):
+def test_relative_reference_is_resolved_from_the_scenario_file(load, tables_text, tmp_path, monkeypatch):
     scenario = load(tables_text)
     assert scenario.roads.nodes == str((tmp_path / "nodes.csv").resolve())
     elsewhere = tmp_path / "elsewhere"
@@ -23,7 +23,7 @@ def test_a_relative_reference_starts_from_the_file_and_is_kept_absolute(load, ta
     assert scenarios.load(again) == scenario
 
 
-def test_a_scenario_written_into_a_folder_names_files_from_there(load, tables_text, tmp_path):
+def test_dumped_scenario_names_files_relative_to_its_folder(load, tables_text, tmp_path):
     scenario = load(tables_text)
     folder = tmp_path / "runs" / "small-1"
     folder.mkdir(parents=True)
@@ -34,7 +34,7 @@ def test_a_scenario_written_into_a_folder_names_files_from_there(load, tables_te
     assert scenarios.dump(scenario, folder=Path("/no/such/folder")) == scenarios.dump(scenario)
 
 
-def test_a_data_reference_is_kept_as_it_is(load, tables_text, tmp_path, monkeypatch):
+def test_data_reference_is_kept_unchanged(load, tables_text, tmp_path, monkeypatch):
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     file = tmp_path / "mine" / "deep" / "nodes.csv"
     file.parent.mkdir(parents=True)
@@ -46,7 +46,7 @@ def test_a_data_reference_is_kept_as_it_is(load, tables_text, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("folder_is_set", [True, False])
-def test_absent_data_says_which_file_where_from_and_how(monkeypatch, tmp_path, folder_is_set):
+def test_missing_data_message_names_file_source_and_instructions(monkeypatch, tmp_path, folder_is_set):
     if folder_is_set:
         monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     else:
@@ -64,10 +64,10 @@ def test_absent_data_says_which_file_where_from_and_how(monkeypatch, tmp_path, f
         "To get it: ",
     ):
         assert fragment in nodes
-        assert fragment not in edges  # one data set is told of once
+        assert fragment not in edges  # one data set is named once
 
 
-def test_data_the_manifest_does_not_know(monkeypatch, tmp_path):
+def test_data_reference_unknown_to_the_manifest_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
     with pytest.raises(ScenarioError, match="has no folder nowhere"):
         scenarios.locate("data:nowhere/file.csv")
@@ -89,6 +89,6 @@ def test_the_manifest_is_complete():
             assert file["compression"] in {"gzip", "none"}
 
 
-def test_a_file_that_is_not_there():
+def test_missing_file_is_refused():
     with pytest.raises(ScenarioError, match="no such file"):
         scenarios.locate("not/there.csv")

@@ -1,4 +1,4 @@
-"""One record a kind: its names lead somewhere, and a file is read without what only a run needs."""
+"""Kind records: model and constructor exist, and reading a file imports nothing that only a run needs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAVY = ("numba", "scipy", "geopandas", "pandas", "pyproj", "numpy", "simulator"
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_each_kind_has_a_model_and_a_constructor_and_a_title_of_its_own(role):
+def test_each_kind_has_a_model_a_constructor_and_a_unique_title(role):
     kinds = kinds_of(role)
     assert len({kind.name for kind in kinds}) == len(kinds)
     assert len({kind.title for kind in kinds}) == len(kinds)
@@ -36,7 +36,7 @@ def test_recorded_engines_read_their_recording_with_the_city():
     assert {name for name in names_of("engine") if reader_of(name)} == set(names_of("engine", "recorded"))
 
 
-def test_a_plug_in_has_no_record():
+def test_plug_in_has_no_kind_record():
     assert find_kind("mechanism", "my.module:Class") is None
     assert not is_capable("mechanism", "my.module:Class", "exact")
     assert title("mechanism", "my.module:Class", "mine") == "mine"
@@ -45,7 +45,7 @@ def test_a_plug_in_has_no_record():
 
 
 @pytest.mark.parametrize("overrides", [[], ["traffic.vehicels=1", "mechanisms.sampling.sampling=2"]])
-def test_a_scenario_is_read_or_refused_without_what_only_a_run_needs(overrides):
+def test_loading_a_scenario_imports_no_run_library(overrides):
     code = f"""
 import sys, scenarios
 try:
@@ -59,7 +59,7 @@ print(*(name for name in {HEAVY!r} if name in sys.modules))
     assert done.stdout.splitlines() == ["refused 2" if overrides else "read", ""]
 
 
-def test_only_the_models_of_the_kinds_in_a_file_are_built():
+def test_only_models_of_the_kinds_in_use_are_built():
     code = """
 import scenarios
 from scenarios.mechanisms import LocalHashing, SamplingPrivacy

@@ -1,4 +1,4 @@
-"""Overrides go where the same key path of the file is."""
+"""Overrides apply to the same key path of the file."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from scenarios.overrides import apply_overrides
         ("a.b.c=1", {"a": {"b": {"c": 1}}}),
     ],
 )
-def test_a_value_is_toml_or_else_a_text(override, expected):
+def test_override_value_is_toml_or_plain_text(override, expected):
     raw: dict[str, object] = {}
     assert apply_overrides(raw, [override]) == []
     assert raw == expected
 
 
-def test_items_go_by_name_by_default_name_and_by_index(load):
+def test_items_are_addressed_by_name_default_name_or_index(load):
     scenario = load(
         overrides=[
             "mechanisms.sampling.sampling=0.3",
@@ -53,7 +53,7 @@ def test_a_name_may_hold_dots(load):
     assert load(overrides=names).mechanisms[1].parameters == {"k": 3}
 
 
-def test_the_seed_has_the_last_word(load):
+def test_seed_argument_overrides_the_seed_key(load):
     assert load(overrides=["scenario.seed=5"]).seed == 5
     assert load(overrides=["scenario.seed=5"], seed=9).seed == 9
 
@@ -70,7 +70,7 @@ def test_the_seed_has_the_last_word(load):
         ("scenario.seed.x=1", "scenario.seed", "plain value"),
     ],
 )
-def test_an_override_that_goes_nowhere_is_a_fault(load, valid_text, override, path, fragment):
+def test_override_with_an_unknown_path_is_a_fault(load, valid_text, override, path, fragment):
     text = valid_text.replace('name = "small"', 'name = "small"\nseed = 3')
     with pytest.raises(ScenarioError) as caught:
         load(text, overrides=[override])
@@ -78,13 +78,13 @@ def test_an_override_that_goes_nowhere_is_a_fault(load, valid_text, override, pa
     assert fragment in str(caught.value)
 
 
-def test_a_name_of_two_items_needs_an_index(load):
+def test_duplicate_name_needs_an_index(load):
     with pytest.raises(ScenarioError, match="2 items have this name") as caught:
         load(overrides=["mechanisms.0.name=no_privacy", "mechanisms.no_privacy.name=x"])
     assert [fault.path for fault in caught.value.faults] == ["mechanisms.no_privacy", "mechanisms[1].name"]
 
 
-def test_a_mapping_takes_values_as_they_are(load):
+def test_mapping_values_are_used_unchanged(load):
     given = {
         "mechanisms.sampling.sampling": np.float64(0.3),
         "traffic.vehicles": np.int64(7),
@@ -111,7 +111,7 @@ def test_a_mapping_takes_values_as_they_are(load):
 @pytest.mark.parametrize(
     "overrides", ["traffic.vehicles=5", b"traffic.vehicles=5", None, 5, [("traffic.vehicles", 5)], {5: "vehicles"}]
 )
-def test_overrides_of_another_kind_are_refused(load, overrides):
+def test_overrides_of_wrong_type_are_refused(load, overrides):
     with pytest.raises(TypeError, match=r'overrides must .*"a\.b') as caught:
         load(overrides=overrides)
     assert "--" not in str(caught.value)
@@ -127,7 +127,7 @@ def test_overrides_of_another_kind_are_refused(load, overrides):
         ({"mechanisms.no.kind": "olh"}, "mechanisms.no: there is no such item"),
     ],
 )
-def test_a_mapping_that_goes_nowhere_is_a_fault(load, overrides, fault):
+def test_mapping_with_an_unknown_path_is_a_fault(load, overrides, fault):
     for scenario in (None, load()):
         with pytest.raises(ScenarioError) as caught:
             scenarios.load(scenario, overrides=overrides) if scenario else load(overrides=overrides)
@@ -138,8 +138,8 @@ def test_a_mapping_that_goes_nowhere_is_a_fault(load, overrides, fault):
 OVERRIDES = ["campaigns.rush.round_gap_s=45", "roads.spacing_m=150", "mechanisms.no_privacy.name=plain"]
 
 
-def test_a_scenario_already_read_is_changed_as_its_file_is(load):
-    """Also where a key that was left out follows from the one that changes: the deadline from the gap."""
+def test_overrides_of_a_loaded_scenario_equal_those_of_its_file(load):
+    """Including defaults that follow from a changed key: the deadline from the gap."""
     read = load()
     assert scenarios.load(read, overrides=OVERRIDES, seed=8) == load(overrides=OVERRIDES, seed=8)
     assert scenarios.load(load(overrides=OVERRIDES[:1]), overrides=OVERRIDES[1:]) == load(overrides=OVERRIDES)
@@ -149,14 +149,14 @@ def test_a_scenario_already_read_is_changed_as_its_file_is(load):
         scenarios.load(read, overrides={"traffic.vehicles": 0})
 
 
-def test_a_copy_with_changes_keeps_them(load):
+def test_changed_copy_keeps_its_changes_when_loaded(load):
     read = load()
     longer = read.model_copy(update={"scenario": read.scenario.model_copy(update={"duration_s": 700.0})})
     assert scenarios.load(longer, seed=8).scenario.duration_s == 700
     assert scenarios.load(longer, seed=8).seed == 8
 
 
-def test_files_of_a_scenario_already_read_start_from_its_folder(load, tables_text, tmp_path, monkeypatch):
+def test_files_of_a_loaded_scenario_are_relative_to_its_folder(load, tables_text, tmp_path, monkeypatch):
     load(tables_text)
     monkeypatch.chdir(tmp_path)
     read = scenarios.load("small.toml")
@@ -171,31 +171,31 @@ def test_files_of_a_scenario_already_read_start_from_its_folder(load, tables_tex
 
 
 @pytest.mark.parametrize("scenario", [{"scenario": {"name": "x"}}, {}, None, 5, b"tiny", ["tiny"]])
-def test_what_is_no_scenario_is_refused(scenario):
+def test_non_scenario_argument_is_refused(scenario):
     with pytest.raises(TypeError, match="scenario must be a shipped name, the path of a file, or a Scenario"):
         scenarios.load(scenario)
 
 
 @pytest.mark.parametrize("text", [scenarios.source_text("tiny"), "scenario = { name = 'x' }", "[scenario\nname ="])
-def test_the_text_of_a_scenario_is_no_name_of_one(text):
+def test_scenario_text_is_not_accepted_as_a_name(text):
     with pytest.raises(ScenarioError, match="must be a shipped name or the path of a file") as caught:
         scenarios.load(text)
     assert len(str(caught.value)) < 200
 
 
-def test_a_copy_takes_sections_only():
+def test_copy_accepts_only_sections():
     scenario = scenarios.load("tiny")
     with pytest.raises(TypeError, match=r"update must hold sections .*, got 'seed'; for a seed .* scenarios\.load"):
         scenario.model_copy(update={"seed": 9})
     assert scenario.model_copy(update={"population": scenario.population}) == scenario
 
 
-def test_items_of_lists_as_messages_write_them():
+def test_items_may_be_indexed_as_in_messages():
     assert scenarios.load("tiny", overrides={"mechanisms[0].sampling": 0.3}) == scenarios.load(
         "tiny", overrides=["mechanisms.0.sampling=0.3"]
     )
 
 
-def test_none_is_no_value():
+def test_none_is_not_a_value():
     with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.refresh: None is not a value"):
         scenarios.load("tiny", overrides={"mechanisms.sampling.refresh": None})

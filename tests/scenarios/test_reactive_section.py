@@ -1,4 +1,4 @@
-"""[traffic] routing: when drivers choose their ways anew."""
+"""[traffic] routing: when drivers reroute."""
 
 import pytest
 
@@ -16,12 +16,12 @@ def load(tmp_path, valid_text):
     return loaded
 
 
-def test_what_is_left_out_stays_out(load):
+def test_omitted_keys_stay_none(load):
     traffic = load(routing="reactive").traffic
     assert (traffic.reroute_every_s, traffic.reroute_share) == (None, None)
 
 
-def test_both_can_be_said(load):
+def test_both_rerouting_keys_are_read(load):
     traffic = load(routing="reactive", reroute_every_s=60.0, reroute_share=0.0).traffic
     assert (traffic.reroute_every_s, traffic.reroute_share) == (60, 0)
 
@@ -37,7 +37,7 @@ def test_both_can_be_said(load):
         ({"routing": "reactive", "reroute_every_s": -1.0}, "traffic.reroute_every_s", "must be above 0"),
     ],
 )
-def test_what_is_refused(load, traffic, path, rule):
+def test_invalid_rerouting_keys_are_refused(load, traffic, path, rule):
     with pytest.raises(scenarios.ScenarioError) as caught:
         load(**traffic)
     (fault,) = caught.value.faults

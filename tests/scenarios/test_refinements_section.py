@@ -1,4 +1,4 @@
-"""``[[refinements]]``: what may be asked for, and each way to get it wrong."""
+"""``[[refinements]]``: valid keys, and the fault of each error."""
 
 import pytest
 
@@ -38,7 +38,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("text", "path", "fragments"), SPOILED, ids=range(len(SPOILED)))
-def test_each_fault_says_where_and_what(load, valid_text, text, path, fragments):
+def test_each_fault_has_its_path_and_message(load, valid_text, text, path, fragments):
     with pytest.raises(ScenarioError) as raised:
         load(f"{valid_text}\n[[refinements]]\n{text}\n")
     (fault,) = raised.value.faults
@@ -56,7 +56,7 @@ def test_defaults_and_kinds(load, valid_text):
     assert (scenario.refinements[4].mechanisms, scenario.refinements[4].window) == (("sampling",), 3)
 
 
-def test_it_comes_back_equal_and_is_not_there_where_there_is_none(load, valid_text):
+def test_section_round_trips_and_is_omitted_if_empty(load, valid_text):
     scenario = load(valid_text + CLIP + "name = 'kept'\nmechanisms = ['sampling']\n")
     assert load(scenarios.dump(scenario)) == scenario
     without = load(valid_text)
@@ -65,21 +65,21 @@ def test_it_comes_back_equal_and_is_not_there_where_there_is_none(load, valid_te
     assert load(scenarios.dump(without)) == without
 
 
-def test_overrides_reach_it_by_name(load, valid_text):
+def test_overrides_select_items_by_name(load, valid_text):
     text = valid_text + CLIP + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
     assert load(text, overrides=["refinements.combine.window=4"]).refinements[1].window == 4
     with pytest.raises(ScenarioError, match=r"refinements\[1\]\.window: must be at least 2"):
         load(text, overrides=["refinements.combine.window=0"])
 
 
-def test_combining_needs_several_queries(load, valid_text):
+def test_combination_needs_several_queries(load, valid_text):
     text = valid_text + "[[refinements]]\nkind = 'combine'\nwindow = 2\n"
-    assert load(text).refinements  # one campaign of two has several
+    assert load(text).refinements  # one of the two campaigns has several queries
     with pytest.raises(ScenarioError, match=r"refinements\[0\]\.window: .* several queries"):
         load(text, overrides=["campaigns.rush.queries=1"])
 
 
-def test_a_fault_elsewhere_hides_none_here(load, valid_text):
+def test_faults_elsewhere_do_not_hide_faults_of_the_section(load, valid_text):
     with pytest.raises(ScenarioError) as raised:
         load(
             valid_text + CLIP + "mechanisms = ['nobody']\n[[refinements]]\nkind = 'combine'\nwindow = 1\n",

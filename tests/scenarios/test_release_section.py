@@ -1,4 +1,4 @@
-"""What a release may be, whose counts it publishes, and one clear fault for each way to get it wrong."""
+"""Valid releases, whose counts they publish, and one fault for each error."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ SPOILED = [
 
 
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED, ids=[row[0] for row in SPOILED])
-def test_one_thing_wrong_is_one_fault(load, override, path, fragments):
+def test_each_single_error_gives_one_fault(load, override, path, fragments):
     with pytest.raises(ScenarioError) as caught:
         load(RACE, overrides=[override])
     assert [fault.path for fault in caught.value.faults] == [path]
@@ -159,7 +159,7 @@ def test_upper_must_exceed_lower(load):
     assert str(fault) == "campaigns.mean.upper_mps: must be above lower_mps = 5; got 5"
 
 
-def test_speeds_need_a_server_that_is_told_them(load):
+def test_speed_campaigns_need_a_mechanism_without_privacy(load):
     text = RACE.replace('kind = "no_privacy"', 'kind = "oue"\nepsilon = 1.0')
     with pytest.raises(ScenarioError) as caught:
         load(text, overrides=["campaigns.second.release.mechanisms=['sampling']"])
@@ -167,7 +167,7 @@ def test_speeds_need_a_server_that_is_told_them(load):
     assert "needs a mechanism of kind no_privacy" in str(caught.value.faults[0])
 
 
-def test_a_release_that_can_publish_for_none_says_why_for_each(load):
+def test_release_without_usable_mechanism_gives_a_reason_for_each(load):
     text = RACE[: RACE.index('[[mechanisms]]\nname = "baseline"')]
     text = text[: text.index('[[campaigns]]\nname = "second"')] + text[text.index("[[mechanisms]]") :]
     load(text, overrides=["release={kind='laplace', epsilon=1}"])
@@ -187,10 +187,10 @@ def test_a_release_that_can_publish_for_none_says_why_for_each(load):
         assert "sampling: " in fault.rule
         assert why in fault.rule
         assert "randomized: its server holds noisy answers" in fault.rule
-    load(text, overrides=["release={kind='laplace', epsilon=1}", "channel.latency_s=30"])  # just in time
+    load(text, overrides=["release={kind='laplace', epsilon=1}", "channel.latency_s=30"])  # exactly in time
 
 
-def test_a_fault_elsewhere_hides_no_fault_of_a_release(load):
+def test_faults_elsewhere_do_not_hide_faults_of_a_release(load):
     overrides = ["release={kind='suppress', k=5}", "claims.epsilons=[0]", "campaigns.mean.start_s=-1"]
     with pytest.raises(ScenarioError) as caught:
         load(RACE, overrides=overrides)
@@ -201,7 +201,7 @@ def test_a_fault_elsewhere_hides_no_fault_of_a_release(load):
     ]
 
 
-def test_the_default_release_is_told_once_however_many_campaigns_share_it(load):
+def test_fault_of_the_default_release_is_reported_once(load):
     text = RACE.replace(
         '[[campaigns]]\nname = "second"', '[[campaigns]]\nname = "third"\nstart_s = 9\n\n[[campaigns]]\nname = "second"'
     )
@@ -214,7 +214,7 @@ def names(released):
     return [mechanism["name"] for mechanism in released.published()]
 
 
-def test_whose_counts_are_published(load):
+def test_mechanisms_whose_counts_are_published(load):
     scenario = load(RACE, overrides=["release={kind='laplace', epsilon=1}"])
     first, second, mean, median = scenario.released()
     assert names(first) == ["sampling", "baseline"]
@@ -228,7 +228,7 @@ def test_whose_counts_are_published(load):
     assert any("vulnerable" in warning and "first" in warning for warning in recoded.warnings())
 
 
-def test_speed_campaigns_show_their_defaults_and_count_campaigns_do_not(load, tmp_path):
+def test_only_speed_campaigns_have_speed_defaults(load, tmp_path):
     scenario = load(RACE)
     mean = scenario.campaigns[2]
     assert (mean.lower_mps, mean.upper_mps, mean.min_vehicles) == (0.0, None, 2)
@@ -255,7 +255,7 @@ def test_speed_campaigns_show_their_defaults_and_count_campaigns_do_not(load, tm
         ("campaigns.mean.aggregation={kind='shuffled'}", "campaigns.mean.aggregation.kind", "must be trusted for"),
     ],
 )
-def test_a_release_is_the_work_of_one_trusted_server(tmp_path, override, path, words):
+def test_release_needs_one_trusted_server(tmp_path, override, path, words):
     file = tmp_path / "race.toml"
     file.write_text(RACE)
     with pytest.raises(ScenarioError) as caught:

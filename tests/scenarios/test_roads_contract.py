@@ -1,4 +1,4 @@
-"""`[roads]` written with the keys that every version takes, and with the units people write."""
+"""`[roads]` with the keys that every version accepts, and with common unit names."""
 
 import pytest
 
@@ -46,17 +46,17 @@ def read(folder, roads):
 
 
 @pytest.mark.parametrize("source", sorted(SOURCES))
-def test_contract_keys_are_enough(source, tmp_path):
+def test_documented_keys_suffice(source, tmp_path):
     assert read(tmp_path, SOURCES[source]).roads.capacity_vph == 1700
 
 
 @pytest.mark.parametrize("unit", sorted(METRES))
-def test_lengths_by_every_name(unit, tmp_path):
+def test_every_name_of_a_length_unit_is_accepted(unit, tmp_path):
     assert read(tmp_path, TNTP.format(length=unit, time="h")).roads.length_unit == unit
 
 
 @pytest.mark.parametrize("unit", sorted(SECONDS))
-def test_times_by_every_name(unit, tmp_path):
+def test_every_name_of_a_time_unit_is_accepted(unit, tmp_path):
     assert read(tmp_path, TNTP.format(length="mile", time=unit)).roads.time_unit == unit
 
 

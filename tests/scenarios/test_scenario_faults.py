@@ -1,4 +1,4 @@
-"""Each way to get a scenario wrong ends in a message that says where, which rule and what was received."""
+"""Each scenario error gives a message with path, rule and received value."""
 
 from __future__ import annotations
 
@@ -139,12 +139,12 @@ def only_fault(faults: tuple[Fault, ...], path: str, fragments: list[str]) -> No
 
 
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED, ids=[row[0] for row in SPOILED])
-def test_one_thing_wrong_is_one_fault(load, override, path, fragments):
+def test_each_single_error_gives_one_fault(load, override, path, fragments):
     only_fault(faults_of(lambda: load(overrides=[override])), path, fragments)
 
 
 @pytest.mark.parametrize("override", [row[0] for row in SPOILED])
-def test_tables_have_the_faults_of_a_file(load, valid_text, tmp_path, override):
+def test_mapping_has_the_same_faults_as_a_file(load, valid_text, tmp_path, override):
     tables = tomllib.loads(valid_text)
     apply_overrides(tables, [override])
     with pytest.raises(ScenarioError) as of_file:
@@ -154,7 +154,7 @@ def test_tables_have_the_faults_of_a_file(load, valid_text, tmp_path, override):
     assert str(of_tables.value).splitlines()[1:] == str(of_file.value).splitlines()[1:]
 
 
-def test_tables_without_faults_are_the_scenario_of_the_file(load, valid_text):
+def test_valid_mapping_equals_the_scenario_of_the_file(load, valid_text):
     made = Scenario.model_validate(tomllib.loads(valid_text))
     assert made == load()
     assert Scenario.model_validate(made) is made
@@ -165,7 +165,7 @@ def test_tables_without_faults_are_the_scenario_of_the_file(load, valid_text):
 
 
 @pytest.mark.parametrize(("override", "path", "fragments"), SPOILED_TABLES, ids=[row[0] for row in SPOILED_TABLES])
-def test_one_thing_wrong_with_tables_is_one_fault(load, tables_text, override, path, fragments):
+def test_each_single_error_of_table_roads_gives_one_fault(load, tables_text, override, path, fragments):
     assert load(tables_text).roads.source == "tables"
     only_fault(faults_of(lambda: load(tables_text, overrides=[override])), path, fragments)
 
@@ -179,19 +179,19 @@ def test_one_thing_wrong_with_tables_is_one_fault(load, tables_text, override, p
         ("form = 'multi', blank_zero = 0.5, blank = 0.1", ["at most 1", "1.05"]),
     ],
 )
-def test_a_die_sums_to_one(load, die, fragments):
+def test_sampling_probabilities_must_sum_to_one(load, die, fragments):
     mechanism = f"mechanisms.1={{kind = 'sampling_privacy', name = 'die', sampling = 0.45, {die}}}"
     only_fault(faults_of(lambda: load(overrides=[mechanism])), "mechanisms.die.blank", fragments)
 
 
 @pytest.mark.parametrize("section", ["scenario", "roads", "cells", "traffic", "campaigns", "mechanisms"])
-def test_a_section_left_out_is_one_fault(load, valid_text, section):
+def test_missing_section_gives_one_fault(load, valid_text, section):
     head, *tables = valid_text.split("\n\n")
     kept = [table for table in (head.strip(), *tables) if not table.strip("[\n").startswith(section)]
     only_fault(faults_of(lambda: load("\n\n".join(kept))), section, ["is required"])
 
 
-def test_three_faults_in_three_sections_are_all_reported(load):
+def test_faults_of_three_sections_are_all_reported(load):
     faults = faults_of(
         lambda: load(
             overrides=[
@@ -208,7 +208,7 @@ def test_three_faults_in_three_sections_are_all_reported(load):
     ]
 
 
-def test_a_faulty_field_hides_no_rule_about_the_others(load):
+def test_faulty_field_does_not_hide_rules_on_other_fields(load):
     faults = faults_of(
         lambda: load(
             overrides=[
@@ -235,7 +235,7 @@ def test_a_faulty_field_hides_no_rule_about_the_others(load):
     ]
 
 
-def test_mechanisms_without_a_name_of_their_own_go_by_index(load):
+def test_duplicate_mechanism_is_addressed_by_index(load):
     only_fault(
         faults_of(lambda: load(overrides=["mechanisms.0.name='no_privacy'"])),
         "mechanisms[1].name",
@@ -254,7 +254,7 @@ def test_the_message_counts_and_lists_the_faults(load):
     ]
 
 
-def test_values_are_shown_as_one_writes_them_and_never_at_length():
+def test_values_in_messages_are_toml_of_limited_length():
     assert str(Fault("a", "rule", 'say "hi"\n')) == r'a: rule; got "say \"hi\"\u000a"'
     assert str(Fault("a", "rule", {"b": [True, 1.5]})) == "a: rule; got {b = [true, 1.5]}"
     assert len(str(Fault("a", "rule", "x" * 1000))) < 300
@@ -269,22 +269,22 @@ def test_values_are_shown_as_one_writes_them_and_never_at_length():
         ("a = " + "9" * 5000, ["cannot be parsed"]),
     ],
 )
-def test_a_file_that_is_no_toml(load, text, fragments):
+def test_invalid_toml_is_refused(load, text, fragments):
     only_fault(faults_of(lambda: load(text)), "", fragments)
 
 
-def test_a_file_that_is_no_text(tmp_path: Path):
+def test_non_utf8_file_is_refused(tmp_path: Path):
     file = tmp_path / "binary.toml"
     file.write_bytes(b"name = '\xff'")
     only_fault(faults_of(lambda: scenarios.load(file)), "", ["not UTF-8"])
 
 
-def test_a_file_that_is_not_there(tmp_path: Path):
+def test_missing_file_is_refused(tmp_path: Path):
     only_fault(faults_of(lambda: scenarios.load(tmp_path / "gone.toml")), "", ["no such file", "gone.toml"])
     only_fault(faults_of(lambda: scenarios.load(tmp_path)), "", ["cannot be read"])
 
 
-def test_a_name_that_is_not_shipped_gets_the_nearest_one():
+def test_unknown_shipped_name_suggests_the_nearest():
     only_fault(faults_of(lambda: scenarios.load("manhatan")), "", ["did you mean manhattan?", "highway", "manhatan"])
 
 

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, reading it ends in a scenario or in faults; never in another error."""
+"""Any file content gives a scenario or faults, never another exception."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def places(node: Any) -> list[tuple[Any, Any]]:
 
 @settings(max_examples=300, deadline=None)
 @given(data=st.data())
-def test_whatever_stands_in_a_file_it_is_a_scenario_or_has_faults(data, tmp_path_factory):
+def test_any_content_gives_a_scenario_or_faults(data, tmp_path_factory):
     raw = tomllib.loads(VALID_WITH_EVERYTHING)
     for _ in range(data.draw(st.integers(1, 3))):
         container, key = data.draw(st.sampled_from(places(raw)))

@@ -1,4 +1,4 @@
-"""What is read is what was meant: defaults, resolved values, and dumping and loading again."""
+"""Round trip of scenarios: defaults, resolved values, and loading a dumped scenario."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ FILES = st.fixed_dictionaries(
 
 @settings(max_examples=60, deadline=None)
 @given(raw=FILES)
-def test_dumping_and_loading_is_the_identity(raw, tmp_path_factory):
+def test_dump_and_load_round_trip(raw, tmp_path_factory):
     file = tmp_path_factory.mktemp("scenario") / "random.toml"
     file.write_bytes(tomli_w.dumps(raw).encode())
     scenario = scenarios.load(file)
@@ -120,7 +120,7 @@ def test_dumping_and_loading_is_the_identity(raw, tmp_path_factory):
 
 @settings(max_examples=60, deadline=None)
 @given(loss=PROBABILITIES, outside=st.integers(0, 10**12), description=st.text())
-def test_an_override_is_what_the_file_could_have_said(loss, outside, description):
+def test_override_equals_the_value_in_the_file(loss, outside, description):
     line = tomli_w.dumps({"v": description}).removeprefix("v = ").strip()
     scenario = scenarios.load(
         "tiny",
@@ -131,7 +131,7 @@ def test_an_override_is_what_the_file_could_have_said(loss, outside, description
     assert scenario.scenario.description == description
 
 
-def test_what_follows_from_other_keys_is_filled_in(load):
+def test_dependent_defaults_are_filled_in(load):
     scenario = load(overrides=["campaigns.rush.round_gap_s=20", "mechanisms.1={kind = 'my.module:Class', k = 2}"])
     assert scenario.campaigns[0].deadline_s == 20
     assert scenario.campaigns[1].deadline_s == 30
@@ -142,7 +142,7 @@ def test_what_follows_from_other_keys_is_filled_in(load):
     assert (scenario.roads.avenue_speed_mps, scenario.roads.avenue_lanes) == (None, None)
 
 
-def test_a_number_is_a_constant_latency_and_losses_override(load):
+def test_number_means_constant_latency_and_loss_per_round_overrides(load):
     channel = load(overrides=["channel={latency_s = 2, loss = 0.1, loss_two = 0.3}"]).channel
     assert (channel.latency_s.kind, channel.latency_s.value_s) == ("constant", 2)
     assert channel.losses == (0.1, 0.3)
@@ -158,14 +158,14 @@ def test_avenues_may_differ_from_streets(load):
     assert (roads.speed_mps, roads.avenue_speed_mps, roads.avenue_lanes) == (13.9, None, 3)
 
 
-def test_rounds_may_touch(load):
+def test_consecutive_rounds_may_touch(load):
     scenario = load(overrides=["campaigns.0={start_s=100, queries=3, every_s=0.3, round_gap_s=0.1, deadline_s=0.1}"])
     assert scenario.campaigns[0].queries == 3
     fractions = "campaigns.0={start_s=100, queries=2, every_s=0.3, round_gap_s=0.2, deadline_s=0.1}"
     assert load(overrides=[fractions]).campaigns[0].deadline_s == 0.1  # 0.2 + 0.1 > 0.3 in floating point
 
 
-def test_a_scenario_cannot_be_changed(load):
+def test_scenario_is_immutable(load):
     scenario = load()
     with pytest.raises(ValueError, match="frozen"):
         scenario.traffic.vehicles = 3
@@ -183,7 +183,7 @@ def test_a_scenario_cannot_be_changed(load):
         ("mechanisms.sampling.blank_zero=0.1", []),
     ],
 )
-def test_what_is_allowed_but_probably_not_meant_is_a_warning(load, override, words):
+def test_probably_unintended_values_give_a_warning(load, override, words):
     warnings = load(overrides=[override]).warnings()
     assert len(warnings) == len(words)
     for word, warning in zip(words, warnings, strict=True):

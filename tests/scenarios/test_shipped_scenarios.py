@@ -1,4 +1,4 @@
-"""The scenarios that come with the package are valid, and are what their comments say."""
+"""The scenarios that come with the package are valid and agree with their comments."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NAMES = [
 
 @pytest.fixture(autouse=True)
 def _data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand in for the files that shipped scenarios name, which are not part of the project."""
+    """Replace the data files that shipped scenarios name, which are not part of the project."""
     for item in scenarios.shipped():
         for inside in re.findall(r'"data:([^"]+)"', item.path.read_text(encoding="utf-8")):
             path = tmp_path / inside
@@ -52,14 +52,14 @@ def _data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path))
 
 
-def test_they_are_listed_with_a_description():
+def test_shipped_scenarios_have_a_description():
     listed = scenarios.shipped()
     assert [item.name for item in listed] == NAMES
     assert all(item.description and item.path.is_file() for item in listed)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_loads_under_its_name_and_comes_back_equal(name, tmp_path):
+def test_each_shipped_scenario_loads_and_round_trips(name, tmp_path):
     scenario = scenarios.load(name)
     assert scenario.name == name
     assert scenario.warnings() == []
@@ -70,12 +70,12 @@ def test_each_loads_under_its_name_and_comes_back_equal(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "speeds"])
-def test_each_that_counts_compares_with_the_papers_sampling(name):
+def test_count_scenarios_include_sampling_of_the_paper(name):
     sampling = next(m for m in scenarios.load(name).mechanisms if m.name == "sampling")
     assert sampling.parameters == {"form": "multi", "sampling": 0.45, "refresh": 0.0}
 
 
-def test_manhattan_asks_six_times_within_the_run():
+def test_manhattan_has_six_queries_within_the_run():
     scenario = scenarios.load("manhattan")
     assert [m.name for m in scenario.mechanisms] == ["sampling", "randomized", "baseline"]
     assert scenario.campaigns[0].queries == 6
@@ -83,7 +83,7 @@ def test_manhattan_asks_six_times_within_the_run():
     assert scenario.traffic.vehicles == 20_000
 
 
-def test_the_highway_holds_about_a_hundred_vehicles_in_its_one_cell():
+def test_highway_cell_holds_about_a_hundred_vehicles():
     scenario = scenarios.load("highway")
     x_min, y_min, x_max, y_max = scenario.cells.bounds
     size = scenario.cells.size_m
@@ -106,17 +106,17 @@ def test_manhattan_osm_reads_miles_per_hour_first():
     assert "capacity_vph" not in columns
 
 
-def test_speeds_are_published_in_pairs_of_everybody_and_a_third():
+def test_speed_campaigns_are_pairs_of_all_vehicles_and_a_third():
     scenario = scenarios.load("speeds")
     assert [m.kind for m in scenario.mechanisms] == ["no_privacy"]
     mean, mean_third, median, median_third = scenario.campaigns
-    for everybody, third in ((mean, mean_third), (median, median_third)):
-        assert everybody.statistic == third.statistic != "count"
-        assert third.release.model_copy(update={"sample": 1.0}) == everybody.release
+    for all_vehicles, third in ((mean, mean_third), (median, median_third)):
+        assert all_vehicles.statistic == third.statistic != "count"
+        assert third.release.model_copy(update={"sample": 1.0}) == all_vehicles.release
         assert third.release.sample == 0.3333
 
 
-def test_releases_differ_in_nothing_but_the_release():
+def test_release_campaigns_differ_only_in_their_release():
     as_it_is, *released = scenarios.load("releases").campaigns
     assert as_it_is.release is None
     for campaign in released:
@@ -125,7 +125,7 @@ def test_releases_differ_in_nothing_but_the_release():
     assert kinds == ["suppress", "laplace", "laplace", "generalise"]
 
 
-def test_collusion_asks_the_same_of_every_deployment():
+def test_collusion_campaigns_differ_only_in_their_aggregation():
     trusted, *others = scenarios.load("collusion").campaigns
     assert trusted.aggregation is None
     for campaign in others:
@@ -135,7 +135,7 @@ def test_collusion_asks_the_same_of_every_deployment():
     assert kinds == {"round_one", "round_two", "link_rounds", "shares", "known_others", "drop_out"}
 
 
-def test_longitudinal_follows_pseudonyms_with_the_network():
+def test_longitudinal_links_pseudonyms_with_the_network():
     scenario = scenarios.load("longitudinal")
     _, observed = scenario.attacks
     assert observed.coalition == ("server:1", "network")
@@ -143,7 +143,7 @@ def test_longitudinal_follows_pseudonyms_with_the_network():
     assert not scenario.channel.anonymous
 
 
-def test_lossy_is_the_experiment_its_comments_say():
+def test_lossy_scenario_agrees_with_its_comments():
     lossy = scenarios.load("lossy")
     assert (lossy.population.outside, lossy.channel.loss, lossy.aggregation.paired) == (1_000_000, 0.05, False)
     paired = scenarios.load(
@@ -153,6 +153,6 @@ def test_lossy_is_the_experiment_its_comments_say():
     assert paired.aggregation.handles == "query"
 
 
-def test_a_parked_car_can_be_silent():
+def test_parked_cars_may_be_silent():
     assert scenarios.load("parked-cars").traffic.parked == "answer"
     assert scenarios.load("parked-cars", overrides=["traffic.parked=silent"]).traffic.parked == "silent"

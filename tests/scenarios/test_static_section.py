@@ -32,14 +32,14 @@ VALID = {
 
 
 @pytest.mark.parametrize("case", VALID)
-def test_a_valid_section_loads_and_comes_back_equal(load_static, tmp_path, case):
+def test_valid_section_round_trips(load_static, tmp_path, case):
     scenario = load_static(VALID[case])
     again = tmp_path / "again.toml"
     again.write_text(scenarios.dump(scenario), encoding="utf-8")
     assert scenarios.load(again) == scenario
 
 
-def test_what_a_section_says_is_kept(load_static):
+def test_section_values_are_kept(load_static):
     traffic = load_static(VALID["counts"]).traffic
     assert traffic.where == {"h": (17,), "kind": ("ML", "OR"), "open": (True,)}
     assert traffic.columns.mapping() == {"place": "p", "lon": "x", "lat": "y", "count": "n", "period": "h"}
@@ -73,14 +73,14 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("section", "where", "words"), WRONG, ids=[str(i) for i in range(len(WRONG))])
-def test_what_is_wrong_is_named_with_its_rule(load_static, section, where, words):
+def test_each_invalid_section_names_its_rule(load_static, section, where, words):
     with pytest.raises(ScenarioError) as caught:
         load_static(section)
     assert [fault.path for fault in caught.value.faults] == [where]
     assert words in str(caught.value.faults[0])
 
 
-def test_the_table_must_be_there(load_static):
+def test_owner_table_must_exist(load_static):
     with pytest.raises(ScenarioError, match="there is no such file"):
         load_static(PLACE, owners='owners = "none.csv"\n')
     with pytest.raises(ScenarioError, match=r"traffic\.owners"):

@@ -1,4 +1,4 @@
-"""What ``[traffic] engine = "trace"`` and ``[fcd]`` take, and what they refuse."""
+"""Keys of ``[traffic] engine = "trace"`` and ``[fcd]``, and the errors they refuse."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _faults(load, *lines, after=""):
     return {fault.path: fault.rule for fault in caught.value.faults}
 
 
-def test_one_file_a_list_and_a_folder(load_trace, load, tmp_path):
+def test_trace_may_be_a_file_a_list_or_a_folder(load_trace, load, tmp_path):
     assert load_trace().traffic.trace == (str(tmp_path / "cab.csv"),)
     several = load(RUN.replace('"cab.csv"', '["cab.csv", "more"]'))
     assert several.traffic.trace == (str(tmp_path / "cab.csv"), str(tmp_path / "more"))
@@ -61,7 +61,7 @@ def test_one_file_a_list_and_a_folder(load_trace, load, tmp_path):
     assert load(RUN, overrides=["traffic.trace=more"]).traffic.trace == (str(tmp_path / "more"),)
 
 
-def test_it_comes_back_equal(load_trace, tmp_path):
+def test_trace_section_round_trips(load_trace, tmp_path):
     scenario = load_trace(
         'columns = {vehicle = "v", time = "t", lon = "x", lat = "y", speed_kph = "s"}',
         'start = "2008-05-17T10:00:00Z"',
@@ -97,12 +97,12 @@ def test_it_comes_back_equal(load_trace, tmp_path):
         ("vehicles = 5", "traffic.vehicles", "unknown key"),
     ],
 )
-def test_refused(load_trace, line, path, words):
+def test_invalid_trace_keys_are_refused(load_trace, line, path, words):
     faults = _faults(load_trace, line)
     assert words in faults[path]
 
 
-def test_a_file_that_is_not_there(load):
+def test_missing_file_is_refused(load):
     with pytest.raises(ScenarioError, match=r"traffic\.trace.*there is no such file"):
         load(RUN.replace("cab.csv", "none.csv"))
     with pytest.raises(ScenarioError, match=r"traffic\.trace"):
@@ -125,22 +125,22 @@ def test_a_file_that_is_not_there(load):
         ("every_s = 1\ncolour = 3", "fcd.colour", "unknown key"),
     ],
 )
-def test_fcd_refused(load_trace, lines, path, words):
+def test_invalid_fcd_keys_are_refused(load_trace, lines, path, words):
     faults = _faults(load_trace, after=f"\n[fcd]\n{lines}\n")
     assert words in faults[path]
 
 
-def test_without_the_section_nothing_is_written(load_trace):
+def test_fcd_is_none_without_its_section(load_trace):
     assert load_trace().fcd is None
 
 
 @pytest.mark.parametrize("written", ["%H:%M:%S", "%d/%m/%Y", "dd/mm/yyyy", "%Q", ""])
-def test_a_time_format_holds_date_and_time_of_day(load_trace, written):
+def test_time_format_needs_date_and_time_of_day(load_trace, written):
     faults = _faults(load_trace, f'time_format = "{written}"')
     assert "must be the format of a date and a time of day" in faults["traffic.time_format"]
 
 
-def test_a_time_format_stands_alone(load_trace):
+def test_time_format_excludes_time_unit(load_trace):
     assert load_trace('time_format = "%d/%m/%Y %H:%M:%S%z"').traffic.time_format == "%d/%m/%Y %H:%M:%S%z"
     assert (
         "must be left out"

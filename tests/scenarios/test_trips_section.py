@@ -1,4 +1,4 @@
-"""Demand from files in a scenario: what goes with what, and what is said of the rest."""
+"""Demand from files in a scenario: valid combinations of keys, and faults."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ def _files(tmp_path):
 
 
 @pytest.mark.parametrize(("overrides", "path", "words"), SPOILED, ids=[str(number) for number in range(len(SPOILED))])
-def test_faults(load, overrides, path, words):
-    with pytest.raises(ScenarioError) as told:
+def test_each_invalid_trip_section_gives_one_fault(load, overrides, path, words):
+    with pytest.raises(ScenarioError) as caught:
         load(overrides=overrides)
-    assert [fault.path for fault in told.value.faults] == [path]
+    assert [fault.path for fault in caught.value.faults] == [path]
     for fragment in words:
-        assert fragment in str(told.value.faults[0])
+        assert fragment in str(caught.value.faults[0])
 
 
 @pytest.mark.parametrize("trips", ["trips.csv", ["trips.csv"], ["trips.csv", "more.rou.xml"]])
-def test_one_file_or_several_survive_a_round_trip(load, valid_text, tmp_path, trips):
+def test_one_or_several_trip_files_round_trip(load, valid_text, tmp_path, trips):
     text = valid_text.replace("vehicles = 50", f'demand = "trips"\ntrips = {json.dumps(trips)}\nshare = 2.5')
     read = load(text)
     assert read.traffic.vehicles is None
@@ -79,12 +79,12 @@ def test_one_file_or_several_survive_a_round_trip(load, valid_text, tmp_path, tr
     assert found == {file.rpartition("/")[2] for file in listed}
 
 
-def test_zones_need_no_vehicles(load, valid_text):
+def test_zone_demand_needs_no_vehicle_number(load, valid_text):
     read = load(valid_text.replace("vehicles = 50", 'demand = "gravity"\nzones = "zones.csv"\nshare = 0.5'))
     assert read.traffic.gravity_constraint == "doubly"
 
 
-def test_columns_of_a_trip_table(load, valid_text):
+def test_columns_of_a_trip_table_are_read(load, valid_text):
     given = 'demand = "trips"\ntrips = "trips.csv"\ntrip_columns = {origin = "von", trips = "zahl"}'
     read = load(valid_text.replace("vehicles = 50", given))
     assert read.traffic.trip_columns.mapping() == {"origin": "von", "trips": "zahl"}

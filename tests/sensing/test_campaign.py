@@ -1,4 +1,4 @@
-"""The campaign asks whom and when the design says."""
+"""The campaign queries the configured devices at the configured times."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
     roads = chain({"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
     trips = [(10 * i, [0, 1, 2, 3]) for i in range(10)]
     engine = drive(engine_type, roads, trips, until=0)
-    # A fresh environment: `drive` above only built the engine.
+    # A new environment: `drive` above only built the engine.
     engine = type(engine)(roads.links, engine._physics, engine.trips, engine.routes, clock=Clock(1.0))
     env = simpy.Environment()
     engine.start(env)
@@ -67,7 +67,7 @@ both = pytest.mark.parametrize("engine", ENGINES)
 
 
 @both
-def test_the_devices_are_fixed_at_round_one_and_the_truth_is_round_twos(engine):
+def test_devices_are_selected_in_round_one_and_truth_is_of_round_two(engine):
     # Round one at 25. Vehicles 0 (link 2, entered 20), 1 (link 1), 2 (link 0) are on the road. Round two at 35:
     # vehicle 0 arrived at 30 and answers from its last link; 1 is on link 2, 2 on link 1; 3 left at 30, not asked.
     (query,) = ask(engine, schedule=Schedule(25, 0, 1, 10, 5), until=100)
@@ -80,7 +80,7 @@ def test_the_devices_are_fixed_at_round_one_and_the_truth_is_round_twos(engine):
 
 
 @both
-def test_what_moves_at_the_moment_of_asking_has_moved(engine):
+def test_movement_at_the_query_time_happens_before_the_query(engine):
     # At 30 exactly: vehicle 0 arrives, vehicle 3 departs and enters.
     (query,) = ask(engine, schedule=Schedule(30, 0, 1, 0.5, 0.5), until=100)
     assert query.totals.arrived == 1
@@ -88,7 +88,7 @@ def test_what_moves_at_the_moment_of_asking_has_moved(engine):
 
 
 @both
-def test_parked_vehicles_answer_only_where_they_are_asked_to(engine):
+def test_parked_vehicles_answer_only_if_configured(engine):
     silent = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100)[0]
     parked = ask(engine, schedule=Schedule(65, 0, 1, 1, 1), until=100, parked=True)[0]
     assert silent.answers[0].rounds[0].asked == 3
@@ -97,7 +97,7 @@ def test_parked_vehicles_answer_only_where_they_are_asked_to(engine):
 
 
 @both
-def test_who_takes_no_part_is_never_asked(engine):
+def test_non_participants_are_never_queried(engine):
     takes_part = [True, False] * 5
     (query,) = ask(engine, schedule=Schedule(25, 0, 1, 10, 5), until=100, takes_part=takes_part, outside=7)
     assert query.answers[0].rounds[0].asked == 2 + 7
@@ -111,13 +111,13 @@ def test_queries_follow_one_another(engine):
     assert [query.time_s for query in closed] == [25, 40, 55, 70]
 
 
-def test_a_query_closes_at_its_deadline_and_not_before():
+def test_query_closes_exactly_at_its_deadline():
     schedule = Schedule(20, 0, 1, 5, 4)
     assert not ask(ENGINES[0], schedule=schedule, until=29)
     assert len(ask(ENGINES[0], schedule=schedule, until=29.5)) == 1
 
 
-def test_both_engines_and_every_company_give_a_mechanism_the_same_numbers():
+def test_results_do_not_depend_on_engine_or_other_mechanisms():
     sampling = SamplingPrivacy(cells=3, sampling=0.4)
     schedule = Schedule(20, 15, 4, 5, 5)
     alone = ask(ENGINES[0], mechanisms={"s": sampling}, schedule=schedule, until=200, outside=9)
@@ -137,7 +137,7 @@ def test_both_engines_and_every_company_give_a_mechanism_the_same_numbers():
     )
 
 
-def test_devices_that_leave_answer_round_one_only():
+def test_departed_devices_answer_only_round_one():
     closed = ask(
         ENGINES[0],
         mechanisms={"s": SamplingPrivacy(cells=3, sampling=0.4), "n": NoPrivacy(cells=3)},

@@ -1,4 +1,4 @@
-"""The channel does to reports what it says, with the probabilities it says."""
+"""The channel delivers, delays and loses reports with the configured probabilities."""
 
 import numpy as np
 import pytest
@@ -41,23 +41,23 @@ def send(moment, since_s=0.0, route=CHAIN):
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
 @pytest.mark.parametrize("moment", [1, 2, 3])
-def test_what_becomes_of_a_message_follows_its_law(channel, moment):
+def test_delivery_status_follows_its_probabilities(channel, moment):
     found = channel.deliver(N, send(moment), rng=np.random.default_rng(moment))
-    law = channel.law(send(moment))
-    assert law.shares.sum() == pytest.approx(1.0, abs=1e-12)
-    assert law.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
+    distribution = channel.law(send(moment))
+    assert distribution.shares.sum() == pytest.approx(1.0, abs=1e-12)
+    assert distribution.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
     assert (found.fate[found.link_down] == DeliveryStatus.LOST).all()
     expected = {
-        DeliveryStatus.COUNTED: law.in_time,
-        DeliveryStatus.LATE: law.late,
-        DeliveryStatus.LOST: law.link_down + sum(law.server_down),
+        DeliveryStatus.COUNTED: distribution.in_time,
+        DeliveryStatus.LATE: distribution.late,
+        DeliveryStatus.LOST: distribution.link_down + sum(distribution.server_down),
     }
     for fate, probability in expected.items():
         assert stats.binomtest(int((found.fate == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
-    assert stats.binomtest(int(found.link_down.sum()), N, law.link_down).pvalue > LEVEL
-    # The first server keeps late messages and those that the second one missed; the second has the counted ones only.
+    assert stats.binomtest(int(found.link_down.sum()), N, distribution.link_down).pvalue > LEVEL
+    # The first server stores late messages and those that the second one missed; the second stores only counted ones.
     first, second = (np.isfinite(found.arrived_s[server]) for server in ("server:1", "server:2"))
-    kept = law.in_time + law.late + law.server_down[1]
+    kept = distribution.in_time + distribution.late + distribution.server_down[1]
     assert stats.binomtest(int(first.sum()), N, min(1.0, kept)).pvalue > LEVEL
     np.testing.assert_array_equal(second, found.fate == DeliveryStatus.COUNTED)
     assert (first | ~second).all()
@@ -65,16 +65,16 @@ def test_what_becomes_of_a_message_follows_its_law(channel, moment):
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=range(len(CHANNELS)))
-def test_shares_are_messages_of_their_own(channel):
-    """A report of two shares is counted if both are in time; a link that stays down takes both."""
+def test_shares_are_delivered_as_separate_messages(channel):
+    """A report of two shares is counted if both arrive in time; a link that stays down loses both."""
     found = channel.deliver(N, send(1, route=SHARES), rng=np.random.default_rng(1))
-    laws = [channel.law(send(1, route=SHARES), message) for message in (0, 1)]
+    distributions = [channel.law(send(1, route=SHARES), message) for message in (0, 1)]
     arrived = [np.isfinite(found.arrived_s[path[0]]) for path in SHARES]
-    for law, there, within in zip(laws, arrived, found.in_time, strict=True):
-        up = 1.0 - (channel.loss_one if channel.burst_s else 0.0) * (law is laws[1])
-        assert stats.binomtest(int((there & within).sum()), N, min(1.0, up * law.in_time)).pvalue > LEVEL
-        assert stats.binomtest(int((there & ~within).sum()), N, min(1.0, up * law.late)).pvalue > LEVEL
-    both = laws[0].in_time * laws[1].in_time
+    for distribution, there, within in zip(distributions, arrived, found.in_time, strict=True):
+        up = 1.0 - (channel.loss_one if channel.burst_s else 0.0) * (distribution is distributions[1])
+        assert stats.binomtest(int((there & within).sum()), N, min(1.0, up * distribution.in_time)).pvalue > LEVEL
+        assert stats.binomtest(int((there & ~within).sum()), N, min(1.0, up * distribution.late)).pvalue > LEVEL
+    both = distributions[0].in_time * distributions[1].in_time
     assert stats.binomtest(int((found.fate == DeliveryStatus.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
     lost = ~(arrived[0] & arrived[1])
     np.testing.assert_array_equal(found.fate == DeliveryStatus.LOST, lost)
@@ -82,21 +82,21 @@ def test_shares_are_messages_of_their_own(channel):
         assert not (arrived[0] | arrived[1])[found.link_down].any()
 
 
-def test_an_outage_takes_what_arrives_while_it_lasts_and_nothing_else():
+def test_outage_loses_exactly_the_messages_that_arrive_during_it():
     counted = [channel.law(send(1)).in_time for channel in CHANNELS[-3:]]
     assert counted == [0.0, 1.0, 1.0]  # [102, 103) takes what arrives at 102; [101, 102) does not; nor a mixer not used
     both = CHANNELS[7].law(send(1))
-    law = stats.expon(scale=12.0)
-    # Server 1 is down until 40 seconds after sending, beyond the deadline: what arrives late then is lost too.
-    assert sum(both.server_down) == pytest.approx(law.cdf(40.0) - law.cdf(5.0))
-    assert both.late == pytest.approx(law.sf(40.0))
+    distribution = stats.expon(scale=12.0)
+    # Server 1 is down until 40 seconds after sending, beyond the deadline: later arrivals before then are lost too.
+    assert sum(both.server_down) == pytest.approx(distribution.cdf(40.0) - distribution.cdf(5.0))
+    assert both.late == pytest.approx(distribution.sf(40.0))
     first = CHANNELS[7].law(send(1, route=(("server:1",),)))
-    assert sum(first.server_down) == pytest.approx(law.cdf(40.0) - law.cdf(10.0))
+    assert sum(first.server_down) == pytest.approx(distribution.cdf(40.0) - distribution.cdf(10.0))
 
 
 @pytest.mark.parametrize("since_s", [0.001, 30.0, 1e6])
-def test_a_link_that_was_down_is_likelier_down_again(since_s):
-    """Against a two-state Markov process simulated spell by spell."""
+def test_link_that_was_down_is_more_likely_down_again(since_s):
+    """Compared with a two-state Markov process simulated interval by interval."""
     channel = Channel(loss_one=0.2, loss_two=0.2, burst_s=45.0)
     rng = np.random.default_rng(3)
     first = channel.deliver(N, send(1), rng=rng).link_down
@@ -121,17 +121,17 @@ def test_a_link_that_was_down_is_likelier_down_again(since_s):
 
 
 @pytest.mark.parametrize(
-    ("latency", "law"),
+    ("latency", "distribution"),
     [
         (ExponentialLatency(12.0), stats.expon(scale=12.0)),
         (LognormalLatency(20.0, 0.8), stats.lognorm(0.8, scale=20.0)),
     ],
     ids=["exponential", "lognormal"],
 )
-def test_latencies_follow_their_law(latency, law):
+def test_latencies_follow_their_distribution(latency, distribution):
     drawn = latency.draw(50_000, rng=np.random.default_rng(5))
-    assert stats.kstest(drawn, law.cdf).pvalue > LEVEL
-    assert latency.exceeds(30.0) == pytest.approx(law.sf(30.0))
+    assert stats.kstest(drawn, distribution.cdf).pvalue > LEVEL
+    assert latency.exceeds(30.0) == pytest.approx(distribution.sf(30.0))
     assert latency.exceeds(0.0) == 1.0
 
 
@@ -146,6 +146,6 @@ def test_an_ideal_channel_draws_nothing():
     assert rng.bit_generator.state == before
 
 
-def test_copies_are_of_reports_that_were_counted():
+def test_number_of_duplicates_is_binomial():
     copies = Channel(duplicates=0.3).copies(N, rng=np.random.default_rng(7))
     assert stats.binomtest(copies, N, 0.3).pvalue > LEVEL

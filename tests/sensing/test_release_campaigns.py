@@ -1,4 +1,4 @@
-"""What a release publishes of a campaign's counts: which cells, how far off, what is claimed, what is left alone."""
+"""Published counts of a release: which cells, errors, claims, and which rows stay unchanged."""
 
 import math
 
@@ -78,8 +78,8 @@ def of(result, mechanism):
     return result.estimates[result.estimates["mechanism"] == mechanism].reset_index(drop=True)
 
 
-def test_published_are_exactly_the_cells_with_k_sampled(plain, suppressed):
-    """The coins are the same with and without a release, so the differences are known from the run without."""
+def test_suppression_publishes_exactly_the_cells_with_k_sampled(plain, suppressed):
+    """The coins are equal with and without a release, so the differences are known from the run without one."""
     differences = (of(plain, "sampling")["estimate"] * 0.4).round().astype(int)
     published = of(suppressed, "sampling")["estimate"]
     assert (differences >= 6).sum() > 10
@@ -91,7 +91,7 @@ def test_published_are_exactly_the_cells_with_k_sampled(plain, suppressed):
     assert set(exact.round()[exact.round() > 0] >= 6) == {True}
 
 
-def test_a_release_replaces_its_mechanisms_rows_and_no_others(plain, suppressed):
+def test_release_replaces_only_the_rows_of_its_mechanism(plain, suppressed):
     assert list(suppressed.estimates.columns) == list(plain.estimates.columns)
     assert not suppressed.estimates.isna().any().any()
     pd.testing.assert_frame_equal(suppressed.estimates[[*PLACE, "truth"]], plain.estimates[[*PLACE, "truth"]])
@@ -105,18 +105,18 @@ def test_a_release_replaces_its_mechanisms_rows_and_no_others(plain, suppressed)
     assert plain.facts["releases"] == []
 
 
-def test_scores_are_beside_the_releases_own_theory(suppressed):
+def test_scores_have_the_theory_of_the_release(suppressed):
     scores = suppressed.scores.set_index("mechanism")
     truth = of(suppressed, "baseline")["truth"].to_numpy()
     theory = SampleThenSuppress(k=6, sampling=0.4).std_error(truth)
     for name in ("sampling", "baseline"):
         assert scores.loc[name, "theory_rmse"] == pytest.approx(math.sqrt(np.mean(theory**2)), rel=1e-12)
-        # Squared errors differ from cell to cell: a fifth is four of their standard errors here.
+        # Squared errors vary between cells: a fifth is four of their standard errors here.
         assert scores.loc[name, "rmse"] == pytest.approx(scores.loc[name, "theory_rmse"], rel=0.2)
         assert scores.loc[name, "coverage"] > 0.93
 
 
-def test_claims_of_a_release_are_the_mechanisms_exact_ones(plain, suppressed):
+def test_release_claims_are_the_exact_ones_of_the_mechanism(plain, suppressed):
     mechanism = SamplingPrivacy(cells=16, sampling=0.4)
     rows = suppressed.claims[suppressed.claims["mechanism"] == "sampling"]
     released = rows[rows["view"] == "released_differences"]
@@ -136,7 +136,7 @@ def test_claims_of_a_release_are_the_mechanisms_exact_ones(plain, suppressed):
         else:
             assert row.delta == exact.delta(row.epsilon)
         assert row.basis == f"Released by suppress (k = 6, sampling = 0.4), campaign rush: {exact.basis}"
-    # Whole vectors are published no more; what the server sees of reports has not changed.
+    # Whole vectors are no longer published; the server's view of reports has not changed.
     assert "released_counts" not in set(rows["view"])
     kept = suppressed.claims["view"].str.startswith(("report", "linked"))
     before = plain.claims["view"].str.startswith(("report", "linked"))
@@ -150,7 +150,7 @@ def test_claims_of_a_release_are_the_mechanisms_exact_ones(plain, suppressed):
     )
 
 
-def test_several_releases_race_over_the_same_traffic(city, plain):
+def test_several_releases_use_the_same_traffic(city, plain):
     text = city.read_text(encoding="utf-8")
     rush = text[text.index("[[campaigns]]") : text.index("[[mechanisms]]")]
     more = [
@@ -190,7 +190,7 @@ def test_several_releases_race_over_the_same_traffic(city, plain):
     assert any(math.isinf(epsilon) for epsilon in as_it_is["epsilon"])
 
 
-def test_noise_is_published_of_what_was_heard_and_corrected_for_what_was_not(city):
+def test_noisy_release_corrects_for_lost_reports(city):
     quiet = ["release={kind='laplace', epsilon=1.0, sampling=0.8, mechanisms=['baseline']}"]
     result = run_scenario(city, overrides=[*quiet, "channel.loss=0.3", "channel.churn=0.1", "campaigns.rush.queries=4"])
     rows = of(result, "baseline")
@@ -203,7 +203,7 @@ def test_noise_is_published_of_what_was_heard_and_corrected_for_what_was_not(cit
     assert scores["coverage"] > 0.93
 
 
-def test_a_query_nobody_was_heard_in_publishes_nothing(city):
+def test_query_without_received_reports_publishes_nothing(city):
     result = run_scenario(
         city,
         overrides=["release={kind='suppress', k=6, sampling=0.4, mechanisms=['baseline']}", "channel.loss_two=1.0"],
@@ -213,13 +213,13 @@ def test_a_query_nobody_was_heard_in_publishes_nothing(city):
     assert np.isinf(rows["std_error"]).all()
 
 
-def test_a_release_refuses_its_parameters_at_their_key_path(city):
+def test_invalid_release_parameter_names_its_key(city):
     with pytest.raises(ScenarioError) as caught:
         run_scenario(city, overrides=["release={kind='laplace', epsilon=1e9}"])
     assert [fault.path for fault in caught.value.faults] == ["release.epsilon"]
 
 
-# ---- the publications by themselves: many draws against theory --------------------------------------------------
+# ---- the publications alone: many draws against theory ----------------------------------------------------------
 
 TRUTH = np.array([0, 1, 7, 20, 60, 150])
 DRAWS = 1500
@@ -238,7 +238,7 @@ def noise(sampling, epsilon=1.0):
 
 
 def agrees(errors, theory, *, comparisons):
-    """Mean squares over draws within z standard errors of theory, z by the number of comparisons."""
+    """Mean squares over draws are within z standard errors of theory, with z from the number of comparisons."""
     squares = errors**2
     z = 4.0 + math.log10(comparisons)
     spread = squares.std(axis=0) / math.sqrt(len(squares))
@@ -247,7 +247,7 @@ def agrees(errors, theory, *, comparisons):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("release", [suppression, noise])
-def test_differences_released_err_as_theory_says(release):
+def test_released_differences_have_the_theoretical_error(release):
     mechanism = SamplingPrivacy(cells=len(TRUTH), sampling=0.4)
     publication = PublishedDifferences(release(0.4))
     truth = np.concatenate([[500], TRUTH])
@@ -262,33 +262,33 @@ def test_differences_released_err_as_theory_says(release):
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("release", [suppression, noise])
 @pytest.mark.parametrize("share", [1.0, 0.7])
-def test_exact_counts_released_err_as_theory_says_heard_in_full_or_in_part(release, share):
+def test_released_counts_have_the_theoretical_error_under_loss(release, share):
     sampled = release(0.5)
     publication = PublishedCounts(sampled.release_at(1.0), sampled)
     truth = np.concatenate([[60_000], TRUTH])
     devices = int(truth.sum())
     asked, counted = [devices], [round(share * devices)]
     rng = np.random.default_rng(12)
-    heard = rng.multivariate_hypergeometric(truth, counted[0], size=DRAWS)
-    published = np.stack([publication.publish(h[None], counted=counted, asked=asked, rng=rng).count for h in heard])
+    received = rng.multivariate_hypergeometric(truth, counted[0], size=DRAWS)
+    published = np.stack([publication.publish(h[None], counted=counted, asked=asked, rng=rng).count for h in received])
     theory = publication.std_error(truth, asked=asked, counted=counted)
     assert agrees(published - TRUTH, theory, comparisons=len(TRUTH))
 
 
-def test_a_level_drawn_from_the_sample_errs_as_its_own_theory_says():
+def test_generalised_release_has_the_theoretical_error():
     grid = SquareGrid.build_over((0.0, 0.0, 400.0, 400.0), size_m=100.0, crs="EPSG:32618")
     levels = [grid.coarsened(level) for level in range(3)]
     release = GeneralisedSample(Generalised(levels=levels, k=6, sampling=0.4, epsilon=1.0))
     truth = np.arange(16)
     rng = np.random.default_rng(13)
     squares = np.stack([(release.publish(truth, rng=rng).count - truth) ** 2 for _ in range(400)]).mean(axis=1)
-    # Of either mean, this one's of 400 and theory's own; cells of one release hang together, so releases are compared.
+    # Both means have errors, this one over 400 draws; cells of one release are dependent, so releases are compared.
     spread = squares.std() * math.sqrt(1 / 400 + 1 / generalisation.DRAWS)
     assert abs(squares.mean() - np.mean(release.std_error(truth) ** 2)) < 4 * spread
     assert release.claim(crowd=5, queries=2).delta(6.0) == release.whole.claim_sampled(queries=2).delta(6.0)
 
 
-def test_differences_heard_in_part_are_refused():
+def test_incompletely_received_differences_are_refused():
     publication = PublishedDifferences(suppression(0.4))
     with pytest.raises(ValueError, match="every report is received"):
         publication.publish(

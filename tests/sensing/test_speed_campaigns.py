@@ -1,4 +1,4 @@
-"""Mean and median speeds told to a trusted server and published: whose, of when, and how far off."""
+"""Mean and median speeds reported to a trusted server and published: respondents, time, and error."""
 
 import math
 import sys
@@ -82,7 +82,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
 
 
 @both
-def test_speeds_are_those_of_the_moment_of_truth(engine_type):
+def test_speeds_are_those_at_the_moment_of_truth(engine_type):
     # At 13: two on the second link at 20 m/s, the third has taken 13 s for 100 m.
     query, answer = ask(engine_type, question(), outside=5)
     assert (query.asked_s, query.time_s, query.statistic) == (13.0, 13.0, "mean_speed")
@@ -105,7 +105,7 @@ def test_cells_with_too_few_vehicles_have_no_row(engine_type):
 
 
 @both
-def test_who_takes_no_part_tells_nothing_and_parked_vehicles_only_where_they_are_asked_to(engine_type):
+def test_speed_queries_skip_non_participants_and_silent_parked_vehicles(engine_type):
     _, answer = ask(engine_type, question(), takes_part=[True, False, True])
     assert answer.rounds[0].asked == 2
     late = {"start_s": 100.0}
@@ -116,7 +116,7 @@ def test_who_takes_no_part_tells_nothing_and_parked_vehicles_only_where_they_are
     assert answer.estimate.value.tolist() == [0.0]
 
 
-def test_churn_between_rounds_takes_nobody_from_one_moment():
+def test_churn_does_not_affect_a_single_round():
     _, answer = ask(ENGINES[0], question(), churn=0.9)
     assert answer.rounds[0].counted == 3
 
@@ -190,7 +190,7 @@ def city(folder):
     return run_scenario(folder / "city.toml")
 
 
-def test_speeds_stand_beside_counts_in_the_same_tables(folder, city, tmp_path):
+def test_speeds_and_counts_are_in_the_same_tables(folder, city, tmp_path):
     campaigns = city.estimates.groupby("campaign")["mechanism"].unique().map(list).to_dict()
     assert campaigns == {"mean": ["trusted"], "median": ["trusted"], "counts": ["trusted", "sampling"]}
     assert not city.estimates.isna().any().any()
@@ -212,7 +212,7 @@ def test_speeds_stand_beside_counts_in_the_same_tables(folder, city, tmp_path):
     assert list(kept.columns) == list(city.scores.columns)
 
 
-def test_the_median_is_the_lower_one_and_the_mean_the_mean(folder):
+def test_median_is_the_lower_one_and_mean_is_exact(folder):
     overrides = ["campaigns.mean.release={kind='none'}", "campaigns.median.release={kind='none'}"]
     result = run_scenario(folder / "city.toml", overrides=overrides)
     speeds = result.estimates[result.estimates["campaign"] != "counts"]
@@ -224,7 +224,7 @@ def test_the_median_is_the_lower_one_and_the_mean_the_mean(folder):
     assert (truth["median"] >= truth["mean"]).mean() > 0.5  # queues pull the mean down
 
 
-def test_claims_of_speeds_are_about_values_and_say_which(city):
+def test_claims_of_speeds_are_about_values_and_name_their_release(city):
     claims = city.claims[city.claims["mechanism"] == "trusted"]
     values = claims[claims["view"] == "released_values"]
     assert values["crowd"].isna().all()
@@ -238,7 +238,7 @@ def test_claims_of_speeds_are_about_values_and_say_which(city):
     assert 0.0 < at_one["delta"].iloc[0] <= 1e-3
 
 
-def test_a_city_of_speeds_alone_and_of_cells_too_empty_to_speak(tmp_path):
+def test_campaign_with_too_few_vehicles_per_cell_has_no_rows(tmp_path):
     only = CITY[: CITY.index('[[campaigns]]\nname = "median"')]
     file = tmp_path / "only.toml"
     file.write_text(only, encoding="utf-8")
@@ -272,7 +272,7 @@ RELEASES = {
 
 @pytest.fixture(scope="module")
 def moment():
-    """Cells and speeds of a generated city's vehicles at one moment: four cells, queues among them."""
+    """Cells and speeds of a generated city's vehicles at one moment: four cells, with queues."""
     roads = build_grid(
         rows=8, columns=8, spacing_x_m=200.0, spacing_y_m=200.0, speed_mps=12.0, lanes=1, anchor=(0.0, 0.0)
     )
@@ -308,9 +308,11 @@ def moment():
 def repeated(release, moment):
     """Errors of repeated releases, (draws, cells), and theory's mean squares, (cells,)."""
     rng = np.random.default_rng(21)
-    told = [moment[1][moment[0] == cell] for cell in (1, 2, 3, 4)]
-    errors = [[release.publish(speeds, rng=rng).value - release.truth(speeds) for speeds in told] for _ in range(DRAWS)]
-    return np.array(errors), np.array([release.std_error(speeds) ** 2 for speeds in told])
+    reported = [moment[1][moment[0] == cell] for cell in (1, 2, 3, 4)]
+    errors = [
+        [release.publish(speeds, rng=rng).value - release.truth(speeds) for speeds in reported] for _ in range(DRAWS)
+    ]
+    return np.array(errors), np.array([release.std_error(speeds) ** 2 for speeds in reported])
 
 
 @pytest.fixture(scope="module")
@@ -319,30 +321,30 @@ def measured(moment):
 
 
 @pytest.mark.parametrize("name", list(RELEASES))
-def test_repeated_releases_err_as_theory_says(measured, name):
+def test_repeated_releases_have_the_theoretical_error(measured, name):
     errors, theory = measured[name]
     squares = errors**2
     # Of Laplace noise E[X⁴] = 6·E[X²]², so a square's standard deviation is √5 of its mean; other parts have less.
     spread = np.maximum(squares.std(axis=0), math.sqrt(5.0) * theory) / math.sqrt(DRAWS)
-    # So many releases of four cells: 4.5 standard errors; of a sampled median theory is itself averaged over 512.
+    # This many releases of four cells: 4.5 standard errors; theory for a sampled median is itself a mean over 512.
     assert (np.abs(squares.mean(axis=0) - theory) < 4.5 * spread * math.hypot(1.0, math.sqrt(DRAWS / 512))).all()
 
 
-def test_sampling_first_never_helps_a_mean_and_helps_a_median_at_small_epsilon(measured):
-    """HDK's conclusions: no gain for the Laplace mean at any practical ε; for the median, by how small ε is."""
+def test_sampling_first_helps_only_a_median_at_small_epsilon(measured):
+    """HDK's conclusions: no gain for the Laplace mean at any practical ε; for the median a gain if ε is small."""
 
-    def gains(everybody, some):
-        return (measured[some][0] ** 2).mean(axis=0) < (measured[everybody][0] ** 2).mean(axis=0)
+    def gains(all_vehicles, some):
+        return (measured[some][0] ** 2).mean(axis=0) < (measured[all_vehicles][0] ** 2).mean(axis=0)
 
     assert not gains("mean of all", "mean of a quarter").any()
-    assert not gains("median of all", "median of a quarter")[[0, 3]].any()  # theory's are alike in the others
+    assert not gains("median of all", "median of a quarter")[[0, 3]].any()  # equal in theory for the others
     assert gains("median of all, small ε", "median of a quarter, small ε").all()
-    everybody, some = (measured[f"median of {whom}, small ε"][1] for whom in ("all", "a quarter"))
-    assert (some < everybody / 4).all()
+    all_vehicles, some = (measured[f"median of {whom}, small ε"][1] for whom in ("all", "a quarter"))
+    assert (some < all_vehicles / 4).all()
 
 
 @pytest.mark.parametrize("statistic", ["mean_speed", "median_speed"])
-def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
+def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
     if statistic == "mean_speed":
         release = LaplaceMean(epsilon=5.0, **BOUNDS)
     else:
@@ -374,14 +376,14 @@ def test_unheard_vehicles_add_what_a_sample_would(moment, statistic):
     assert theory[0] > 1.5 * release.std_error(moment[1][moment[0] == 1]) ** 2
 
 
-def widened(told, loss, release, rng):
-    """Coverage of the interval over surveys of one cell in which each report is lost by a coin, of those with a row."""
+def widened(reported, loss, release, rng):
+    """Interval coverage over surveys of one cell with random report loss, among those with a row."""
     held = []
     for _ in range(400):
         values, _, _ = survey_speeds(
             question(release),
-            cells=np.repeat(np.array([1, 2], dtype=np.int32), [len(told), 400]),
-            speeds=np.concatenate([told, np.full(400, 9.0)]),
+            cells=np.repeat(np.array([1, 2], dtype=np.int32), [len(reported), 400]),
+            speeds=np.concatenate([reported, np.full(400, 9.0)]),
             outside=0,
             bytes_up=5,
             channel=Channel(loss_two=loss),
@@ -399,16 +401,16 @@ def widened(told, loss, release, rng):
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("loss", [0.0, 0.01, 0.05, 0.2, 0.5])
 @pytest.mark.parametrize("name", ["exact", pytest.param("laplace", marks=pytest.mark.slow)])
-def test_mean_speeds_cover_whatever_share_is_lost(loss, name):
+def test_mean_speed_interval_covers_at_any_loss(loss, name):
     rng = np.random.default_rng([int(1000 * loss), len(name)])
     release = ExactStatistic(statistic="mean", **BOUNDS) if name == "exact" else LaplaceMean(epsilon=2.0, **BOUNDS)
-    for told in (np.linspace(0.0, 20.0, 41), np.repeat([0.0, 20.0], [1, 11])):
-        held, rows = widened(told, loss, release, rng)
-        assert held >= binom.ppf(1e-4, rows, 0.95), (len(told), held, rows)
+    for reported in (np.linspace(0.0, 20.0, 41), np.repeat([0.0, 20.0], [1, 11])):
+        held, rows = widened(reported, loss, release, rng)
+        assert held >= binom.ppf(1e-4, rows, 0.95), (len(reported), held, rows)
 
 
-def test_forty_of_forty_one_widen_a_mean():
-    """At 1 % loss one more vehicle is to be allowed for: Serfling's reach for 40 of 41 at 2.5 % is the least."""
+def test_one_lost_vehicle_widens_the_interval_of_a_mean():
+    """At 1 % loss one more vehicle must be allowed for: Serfling's bound for 40 of 41 at 2.5 % is the least."""
     published = ExactStatistic(statistic="mean", lower=0.0, upper=13.9).publish(np.full(40, 7.0), rng=default_rng(1))
     asked = SpeedQuestion("mean_speed", None, 1, "baseline", "exact", 0.0, 13.9)
     lower, upper = _widened(asked, published, 40, 0.99)
@@ -418,7 +420,7 @@ def test_forty_of_forty_one_widen_a_mean():
     assert upper - 7.0 >= least
 
 
-def test_copies_of_heard_speeds_are_accounted_for_and_cost_their_bytes(moment):
+def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
     _, _, account = survey_speeds(
         question(),
         cells=moment[0],

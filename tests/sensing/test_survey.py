@@ -1,4 +1,4 @@
-"""One mechanism's part in one query: who answers what, and what becomes of it."""
+"""One mechanism's part in one query: answers and their delivery."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(servers=
 
 
 def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH, deployment=TRUSTED, targets=None):
-    """Ask every round; before round two the first `left` vehicles and as many outside devices are gone."""
+    """Query every round; before round two the first `left` vehicles and as many outside devices have left."""
     coins, noise, parties, release, handles = np.random.default_rng(seed).spawn(5)
     survey = Survey(
         mechanism,
@@ -104,7 +104,7 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
     [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED)],
     ids=["ideal", "lossy", "lossy-shared", "bursty-paired"],
 )
-def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mechanism, answers, channel, deployment):
+def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, channel, deployment):
     runs = 400
     true = np.bincount(TRUTH, minlength=CELLS + 1)
     true[0] += 500
@@ -118,7 +118,7 @@ def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mec
     z = np.array(z)
     if z.size == 0:
         return
-    # Mean and variance of `runs` z-scores a cell: normal and chi-square laws, the kurtosis of small cells allowed for.
+    # Mean and variance of `runs` z-scores per cell: normal and chi-square, allowing for the kurtosis of small cells.
     bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 12))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
@@ -126,8 +126,8 @@ def test_estimates_are_unbiased_with_theorys_variance_however_devices_answer(mec
 
 
 @pytest.mark.parametrize("answers", ["reports", "counts"])
-def test_bursts_take_both_rounds_of_the_same_devices(answers):
-    """The share heard in both rounds, of those heard in one, by the law of links that stay down."""
+def test_bursts_lose_both_rounds_of_the_same_devices(answers):
+    """The share received in both rounds among those received in one, by the distribution of link outages."""
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
     bursty = Channel(loss_one=0.2, loss_two=0.2, burst_s=40.0)
     _, _, accounts = ask_once(
@@ -138,13 +138,13 @@ def test_bursts_take_both_rounds_of_the_same_devices(answers):
         outside=200_000,
         deployment=SecretShared(servers=3, paired=True),
     )
-    both, heard = accounts[0].counted, accounts[0].counted + accounts[0].unpaired
+    both, received = accounts[0].counted, accounts[0].counted + accounts[0].unpaired
     again = 1.0 - 0.2 * (1.0 - np.exp(-30.0 / (40.0 * 0.8)))
-    assert stats.binomtest(both, heard, again).pvalue > LEVEL
-    assert stats.binomtest(both, heard, 0.8).pvalue < LEVEL  # independent losses would give that
+    assert stats.binomtest(both, received, again).pvalue > LEVEL
+    assert stats.binomtest(both, received, 0.8).pvalue < LEVEL  # independent losses would give that
 
 
-def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
+def test_targets_are_equal_for_all_mechanisms_and_change_no_result():
     vehicles = np.arange(len(TRUTH)) * 3
     rank = np.random.default_rng(5).permutation(len(TRUTH))
     targets = Targets(7, vehicles, rank, 20, len(TRUTH) - 5)
@@ -162,14 +162,14 @@ def test_targets_are_the_same_vehicles_for_every_mechanism_and_change_nothing():
         assert recorded.in_time.shape == (mechanism.rounds, 25)
         assert len(recorded.reports) == mechanism.rounds
         assert plain[0].recorded() is None
-    # Whoever answers truthfully is recorded as having said where it was.
+    # Devices that answer truthfully are recorded with their true cell.
     survey, *_ = ask_once(NoPrivacy(cells=CELLS), answers="auto", channel=LOSSY, seed=2, targets=targets)
     kept = survey.recorded()
     recorded, cells = kept.recorded, kept.truth
     np.testing.assert_array_equal(recorded.reports[0], cells)
 
 
-def test_a_mechanism_is_shown_no_truth_before_its_round():
+def test_mechanism_gets_no_truth_before_its_truth_round():
     seen = []
 
     class Spy(SamplingPrivacy):
@@ -184,7 +184,7 @@ def test_a_mechanism_is_shown_no_truth_before_its_round():
     np.testing.assert_array_equal(after, TRUTH)
 
 
-def test_batches_change_no_law_and_lose_nobody():
+def test_small_batches_lose_no_report():
     class Small(SamplingPrivacy):
         batch = 37
 
@@ -196,9 +196,9 @@ def test_batches_change_no_law_and_lose_nobody():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: type(m).__name__)
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
-def test_nobody_asked_and_nobody_heard(mechanism, answers):
-    nobody = np.zeros(0, dtype=np.int32)
-    _, estimate, accounts = ask_once(mechanism, answers=answers, channel=Channel(), seed=1, outside=0, truth=nobody)
+def test_no_device_asked_and_no_report_received(mechanism, answers):
+    no_device = np.zeros(0, dtype=np.int32)
+    _, estimate, accounts = ask_once(mechanism, answers=answers, channel=Channel(), seed=1, outside=0, truth=no_device)
     assert (estimate.count == 0).all()
     assert accounts[-1].asked == 0
     silent = Channel(loss_one=1.0, loss_two=1.0)
@@ -211,7 +211,7 @@ def test_nobody_asked_and_nobody_heard(mechanism, answers):
     assert not np.isnan(survey.std_error(true)).any()
 
 
-def test_an_account_that_does_not_add_up_is_refused():
+def test_unbalanced_account_is_refused():
     with pytest.raises(ValueError, match="received 5 answered and 4 accounted for"):
         RoundAccount(asked=6, answered=5, counted=3, lost=1)
 
@@ -232,5 +232,5 @@ def test_an_account_that_does_not_add_up_is_refused():
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_bytes_of_a_plain_report(mechanism, nbytes):
+def test_plain_report_sizes(mechanism, nbytes):
     assert report_nbytes(mechanism) == nbytes

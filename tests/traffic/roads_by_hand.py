@@ -1,4 +1,4 @@
-"""Roads small enough to compute with a pencil."""
+"""Roads small enough to compute by hand."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -53,7 +53,7 @@ def drive(
     stuck_s: float = 30.0,
     step_s: float = 1.0,
 ) -> Fleet | Agents:
-    """Drive trips of (departure tick, node path) to tick `until`; parallel links are not for here."""
+    """Drive trips of (departure tick, node path) to tick `until`; parallel links are not supported."""
     link = {
         (int(u), int(v)): i for i, (u, v) in enumerate(zip(roads.links.from_node, roads.links.to_node, strict=True))
     }

@@ -1,4 +1,4 @@
-"""A small SUMO world, made by SUMO's own tools, and what a plain run of SUMO says of it."""
+"""A small SUMO scenario, made by SUMO's own tools, and the output of a plain SUMO run."""
 
 import importlib.util
 import os
@@ -17,7 +17,7 @@ from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
 sumo = pytest.importorskip("sumo", reason="SUMO's programs are not installed: pip install eclipse-sumo")
-if importlib.util.find_spec("libsumo") is None:  # not imported here: it does not go with pyarrow's library
+if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
     pytest.skip("SUMO is not installed: pip install 'crowdveil[sumo]'", allow_module_level=True)
 
 ROUTES = """<routes>
@@ -74,7 +74,7 @@ def engine(given: SumoInputs, *, until_s: float = 300.0, most: int | None = None
 
 
 class Driven:
-    """An engine under way; `to` brings it to a tick."""
+    """A running engine; `to` advances it to a tick."""
 
     def __init__(self, sumo: Sumo) -> None:
         self.sumo, self.env = sumo, simpy.Environment()
@@ -97,12 +97,12 @@ class Driven:
         return self.sumo
 
     def rows(self) -> dict[str, int]:
-        """Numbers of all that have not arrived."""
+        """Row numbers of all vehicles that have not arrived."""
         return dict(self.sumo._registry._row)
 
 
 def plain_run(given: SumoInputs, *, until_s: float) -> tuple[dict[float, dict[str, Vehicle]], list[dict[str, float]]]:
-    """Let SUMO run by itself: its FCD by time and vehicle, and its finished trips."""
+    """Run SUMO alone: its FCD by time and vehicle, and its finished trips."""
     fcd, trips = given.net.parent / "fcd.xml", given.net.parent / "trips.xml"
     ends = ("--end", given.begin_s + until_s)
     written = ("--fcd-output", fcd, "--tripinfo-output", trips, "--precision", 6)
@@ -116,5 +116,7 @@ def plain_run(given: SumoInputs, *, until_s: float) -> tuple[dict[float, dict[st
         elif element.name == "vehicle" and at:
             seen[time_s][at["id"]] = Vehicle(float(at["x"]), float(at["y"]), float(at["speed"]), at.get("lane", ""))
     names = ("depart", "departDelay", "arrival", "duration")
-    told = [element.attributes for element in elements_of(trips) if element.name == "tripinfo" and element.attributes]
-    return seen, [{name: float(trip[name]) for name in names} for trip in told]
+    trip_attributes = [
+        element.attributes for element in elements_of(trips) if element.name == "tripinfo" and element.attributes
+    ]
+    return seen, [{name: float(trip[name]) for name in names} for trip in trip_attributes]

@@ -1,4 +1,4 @@
-"""Static assignment: equilibria that can be computed with a pencil, and what a gap is."""
+"""Static assignment: equilibria computed by hand, and the relative gap."""
 
 import networkx as nx
 import numpy as np
@@ -46,7 +46,7 @@ TWO_WAYS = (
 )
 
 
-def test_two_ways_take_equally_long():
+def test_two_routes_have_equal_travel_time():
     """600 (1 + v / 1000) = 900 (1 + (3000 − v) / 2000): v = 1650 / 1.05."""
     roads = roads_of(*TWO_WAYS)
     bpr = Bpr.from_network(roads, hours=1.0)
@@ -56,7 +56,7 @@ def test_two_ways_take_equally_long():
     np.testing.assert_allclose(found.volume, [quick, 3000 - quick, quick, 3000 - quick], rtol=1e-6)
 
 
-def test_little_traffic_takes_the_quick_way_only():
+def test_little_traffic_uses_only_the_faster_route():
     roads = roads_of(*TWO_WAYS)
     bpr = Bpr.from_network(roads, hours=1.0)
     found = find_equilibrium(bpr, pairs_of(roads, (1, 4, 400)), links=roads.links)
@@ -64,7 +64,7 @@ def test_little_traffic_takes_the_quick_way_only():
     assert (found.gap, found.iterations) == (0.0, 0)
 
 
-def test_capacities_are_of_the_hours_that_volumes_are_of():
+def test_capacity_hours_scale_the_travel_time():
     roads = roads_of(*TWO_WAYS)
     volume = np.array([1000.0, 0.0, 0.0, 0.0])
     assert Bpr.from_network(roads, hours=1.0).time_s(volume)[0] == pytest.approx(1200)
@@ -72,7 +72,7 @@ def test_capacities_are_of_the_hours_that_volumes_are_of():
 
 
 def test_braess():
-    """The well-known network: in equilibrium all six units crowd on to the new link, and take 92 each, not 83."""
+    """Braess's network: in equilibrium all six units use the new link and take 92 each instead of 83."""
     roads = roads_of(
         (1, 2, 1e-6, 1.0, 1e7, 1.0),
         (1, 3, 50.0, 50.0, 1.0, 1.0),
@@ -87,16 +87,16 @@ def test_braess():
     assert float(found.volume @ bpr.time_s(found.volume)) / 6 == pytest.approx(92, abs=1e-3)
 
 
-def test_the_gap_by_hand():
-    """All 1,000 trips on a way of 1,201 s where another takes 901: a gap of 300 / 901."""
+def test_relative_gap_of_one_route():
+    """All 1,000 trips on a route of 1,201 s where another takes 901: a gap of 300 / 901."""
     roads = roads_of(*TWO_WAYS)
     bpr, pairs = Bpr.from_network(roads, hours=1.0), pairs_of(roads, (1, 4, 1000))
     gap = relative_gap(np.array([1000.0, 0.0, 1000.0, 0.0]), bpr, pairs, links=roads.links)
     assert gap == pytest.approx(300 / 901)
 
 
-def test_the_way_through_a_zone_is_closed():
-    """Node 2 is a centroid: trips may end there, and those to 4 go around; ignoring that is another problem."""
+def test_route_through_a_zone_is_closed():
+    """Node 2 is a centroid: trips may end there, and those to 4 go around; without this rule the problem differs."""
     roads = roads_of(*TWO_WAYS, closed=(2,))
     bpr, pairs = Bpr.from_network(roads, hours=1.0), pairs_of(roads, (1, 4, 100), (1, 2, 7))
     found = find_equilibrium(bpr, pairs, links=roads.links, through=roads.through)
@@ -105,19 +105,19 @@ def test_the_way_through_a_zone_is_closed():
     assert relative_gap(found.volume, bpr, pairs, links=roads.links) > 0.3
 
 
-def test_no_way_at_all():
+def test_missing_path_is_an_error():
     roads = roads_of(*TWO_WAYS)
     with pytest.raises(NoPathError):
         find_equilibrium(Bpr.from_network(roads, hours=1.0), pairs_of(roads, (4, 1, 5)), links=roads.links)
 
 
-def test_roads_without_such_functions():
+def test_roads_without_bpr_functions_are_refused():
     roads = build_grid(rows=2, columns=2, spacing_x_m=100, spacing_y_m=100, speed_mps=10, lanes=1, anchor=(0, 0))
     with pytest.raises(InputError, match="no BPR function"):
         Bpr.from_network(roads, hours=1.0)
 
 
-def test_links_that_take_no_time_or_have_no_capacity():
+def test_zero_travel_time_and_zero_capacity():
     roads = roads_of((1, 2, 0.0, 0.0, 0.15, 4.0), (2, 3, 60.0, 100.0, 0.0, 0.0))
     bpr = Bpr.from_network(roads, hours=1.0)
     found = find_equilibrium(bpr, pairs_of(roads, (1, 3, 50)), links=roads.links)
@@ -126,7 +126,7 @@ def test_links_that_take_no_time_or_have_no_capacity():
     assert np.isfinite(bpr.slope(np.zeros(2))).all()
 
 
-def test_numbers_beyond_reason_stay_numbers():
+def test_extreme_numbers_stay_finite():
     roads = roads_of((1, 2, 5.0, 1e-300, 10.0, 40.0), (1, 2, 6.0, 1e-200, 10.0, 40.0))
     bpr = Bpr.from_network(roads, hours=1.0)
     found = find_equilibrium(bpr, pairs_of(roads, (1, 2, 1e6)), links=roads.links, iterations=5)
@@ -135,7 +135,7 @@ def test_numbers_beyond_reason_stay_numbers():
     assert np.isfinite(bpr.slope(found.volume)).all()
 
 
-def test_a_power_beyond_reason_is_refused():
+def test_extreme_power_is_refused():
     with pytest.raises(InputError, match="link from 1 to 2: bpr_power must be at most 50, got 400"):
         Bpr.from_network(roads_of((1, 2, 5.0, 10.0, 1.0, 400.0)), hours=1.0)
 
@@ -147,7 +147,7 @@ def test_a_power_beyond_reason_is_refused():
     busy=st.floats(0.1, 3.0),
     power=st.sampled_from([1.0, 2.0, 4.0]),
 )
-def test_any_city_comes_near_equilibrium_and_keeps_every_trip(side, seed, busy, power):
+def test_equilibrium_of_any_grid_keeps_every_trip(side, seed, busy, power):
     rng = np.random.default_rng(seed)
     grid = build_grid(
         rows=side, columns=side, spacing_x_m=300.0, spacing_y_m=200.0, speed_mps=10.0, lanes=1, anchor=(0.0, 0.0)
@@ -172,12 +172,12 @@ def test_any_city_comes_near_equilibrium_and_keeps_every_trip(side, seed, busy, 
     departing = np.bincount(pairs.origin, weights=pairs.trips, minlength=nodes)
     arriving = np.bincount(pairs.destination, weights=pairs.trips, minlength=nodes)
     np.testing.assert_allclose(out - into, departing - arriving, atol=1e-6)
-    # Any other loading of the same trips is no nearer than an equilibrium: its gap is not below 0.
+    # Any other loading of the same trips is no closer to equilibrium: its gap is not below 0.
     other = load_shortest(rng.uniform(1, 2, len(links)), pairs, links=links)
     assert relative_gap(other, bpr, pairs, links=links) >= -1e-12
 
 
-def test_the_slope_is_that_of_the_time():
+def test_slope_is_the_derivative_of_travel_time():
     rng = np.random.default_rng(1)
     bpr = Bpr(rng.uniform(10, 90, 8), rng.uniform(100, 900, 8), rng.uniform(0.1, 1, 8), rng.uniform(0, 5, 8))
     volume, step = rng.uniform(50, 1500, 8), 1e-3
@@ -189,7 +189,7 @@ class TestPublishedFlows:
     def table(self, *rows):
         return pd.DataFrame(rows, columns=["from", "to", "volume", "cost"])
 
-    def test_rows_find_their_links(self):
+    def test_rows_are_matched_to_links(self):
         roads = roads_of(*TWO_WAYS)
         flows = PublishedFlows.matched(
             self.table((3, 4, 30.0, 1.0), (1, 2, 10.0, 2.0), (2, 4, 20.0, 3.0), (1, 3, 40.0, 4.0), (9, 4, 1.0, 1.0)),
@@ -200,12 +200,12 @@ class TestPublishedFlows:
         assert flows.cost.tolist() == [2, 4, 3, 1]
         assert flows.left_out == 1
 
-    def test_parallel_links_in_the_order_of_the_file(self):
+    def test_parallel_links_are_matched_in_file_order(self):
         roads = roads_of((1, 2, 5.0, 10.0, 0.0, 1.0), (1, 2, 6.0, 10.0, 0.0, 1.0))
         flows = PublishedFlows.matched(self.table((1, 2, 3.0, 5.0), (1, 2, 4.0, 6.0)), roads, file="f")
         assert flows.volume.tolist() == [3, 4]
 
-    def test_flows_of_another_network(self):
+    def test_flows_of_another_network_are_refused(self):
         roads = roads_of(*TWO_WAYS)
         with pytest.raises(InputError) as caught:
             PublishedFlows.matched(self.table((1, 2, 3.0, 5.0), (1, 2, 3.0, 5.0), (4, 1, 3.0, 5.0)), roads, file="f")

@@ -1,4 +1,4 @@
-"""Published equilibria: with network, trips, units and closed nodes read rightly, they are equilibria here too."""
+"""Published equilibria: if network, trips, units and closed nodes are read correctly, they are equilibria here too."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def read(city):
 
 
 @pytest.mark.parametrize("city", sorted(CITIES))
-def test_published_flows_are_in_equilibrium_and_cost_what_they_are_published_to(city):
+def test_published_flows_are_in_equilibrium_at_published_costs(city):
     roads, bpr, pairs, published, unit_s = read(city)
     gap = relative_gap(published.volume, bpr, pairs, links=roads.links, through=roads.through)
     assert abs(gap) < 1e-12
@@ -42,20 +42,20 @@ def test_published_flows_are_in_equilibrium_and_cost_what_they_are_published_to(
 
 
 @pytest.mark.parametrize("city", sorted(CITIES))
-def test_our_own_assignment_finds_them(city):
+def test_assignment_finds_the_published_flows(city):
     roads, bpr, pairs, published, _ = read(city)
     found = find_equilibrium(bpr, pairs, links=roads.links, through=roads.through, gap=1e-4)
     assert found.gap <= 1e-4
     assert np.corrcoef(found.volume, published.volume)[0, 1] > 0.999
 
 
-def test_driving_through_zones_would_not_be_it():
-    """The published flows of Anaheim are far from equilibrium if centroids are taken for crossings."""
+def test_published_flows_need_closed_zones():
+    """The published flows of Anaheim are far from equilibrium if centroids may be passed."""
     roads, bpr, pairs, published, _ = read("Anaheim")
     assert relative_gap(published.volume, bpr, pairs, links=roads.links) > 0.05
 
 
-def test_volumes_of_twice_the_time_want_twice_the_capacity():
+def test_volumes_of_two_hours_need_twice_the_capacity():
     roads, bpr, pairs, published, _ = read("SiouxFalls")
     twice = OdPairs(pairs.origin, pairs.destination, 2 * pairs.trips)
     links, through = roads.links, roads.through

@@ -1,4 +1,4 @@
-"""Nodes that no route passes through: against brute force, and on real centroids."""
+"""Closed nodes that no route passes: compared with brute force, and on real centroids."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ from simulator.traffic.trips import Trips
 
 
 def brute_force(roads, origin, destination):
-    """Shortest time over a graph from which every closed node but the two ends is taken out; inf without a path."""
+    """Shortest time over a graph without closed nodes other than the two ends; inf without a path."""
     graph = nx.DiGraph()
     links = roads.links
     graph.add_nodes_from(range(len(roads.node_names)))
@@ -33,7 +33,7 @@ def brute_force(roads, origin, destination):
 
 
 @given(st.integers(0, 10_000))
-def test_times_and_routes_are_those_of_a_search_without_the_closed_nodes(seed):
+def test_times_and_routes_equal_a_search_without_closed_nodes(seed):
     roads = random_roads(seed, nodes=9, degree=3)
     count = len(roads.node_names)
     paths = ShortestPaths(roads.links, through=roads.through)
@@ -53,7 +53,7 @@ def test_times_and_routes_are_those_of_a_search_without_the_closed_nodes(seed):
         assert roads.links.free_flow_s[route].sum() == pytest.approx(expected[origin[i], destination[i]])
 
 
-def test_where_every_node_is_open_nothing_changes():
+def test_open_nodes_change_no_route():
     roads = ring(7)
     drawn = draw_uniform(60, paths=ShortestPaths(roads.links), rng=np.random.default_rng(1))
     trips = Trips.from_unsorted(*drawn, np.arange(60))
@@ -64,7 +64,7 @@ def test_where_every_node_is_open_nothing_changes():
     np.testing.assert_array_equal(plain.links, told.links)
 
 
-def test_a_closed_node_in_between_takes_the_way_away():
+def test_closed_intermediate_node_removes_the_path():
     roads = roads_of([(1, 2), (2, 3), (3, 2), (2, 1)], closed=[2])
     paths = ShortestPaths(roads.links, through=roads.through)
     assert paths.times(np.array([0], dtype=np.int32)).tolist() == [[0.0, 10.0, np.inf]]
@@ -74,7 +74,7 @@ def test_a_closed_node_in_between_takes_the_way_away():
     assert (told.value.origin, told.value.destination) == (0, 2)
 
 
-def test_other_times_give_other_routes():
+def test_given_travel_times_change_the_route():
     roads = roads_of([("a", "b"), ("a", "c"), ("c", "b"), ("b", "a")])
     trips = Trips.from_unsorted([0], [1], [0])
     links = roads.links

@@ -1,4 +1,4 @@
-"""Demand and routes against what theory and another implementation say."""
+"""Demand and routes compared with theory and with another implementation."""
 
 import networkx as nx
 import numpy as np
@@ -45,7 +45,7 @@ def test_uniform_demand_is_uniform_over_ordered_pairs(roads):
     assert stats.chisquare(pairs[~same]).pvalue > LEVEL
 
 
-def test_uniform_demand_takes_no_pair_that_no_path_joins():
+def test_uniform_demand_draws_only_connected_pairs():
     roads = roads_of([(0, 1), (1, 2), (2, 1), (1, 3), (2, 4), (4, 2), (4, 5)], closed=[4])
     paths = ShortestPaths(roads.links, through=roads.through)
     assert not paths.all_joined
@@ -57,7 +57,7 @@ def test_uniform_demand_takes_no_pair_that_no_path_joins():
     assert stats.chisquare(pairs[joined]).pvalue > LEVEL
 
 
-def test_uniform_demand_on_roads_that_lead_one_way_only_ends():
+def test_uniform_demand_on_one_way_roads_terminates():
     paths = ShortestPaths(chain(*[{"length_m": 100.0}] * 5).links)
     origin, destination = draw_uniform(3000, paths=paths, rng=np.random.default_rng(2))
     assert (origin < destination).all()
@@ -72,13 +72,13 @@ def test_gravity_demand_follows_its_formula(roads):
     time = paths.times(np.arange(paths.nodes, dtype=np.int32))
     weight = mass * np.exp(-time / scale)
     np.fill_diagonal(weight, 0.0)
-    law = (mass / mass.sum())[:, None] * weight / weight.sum(axis=1, keepdims=True)
+    distribution = (mass / mass.sum())[:, None] * weight / weight.sum(axis=1, keepdims=True)
     seen = np.bincount(origin * paths.nodes + destination, minlength=paths.nodes**2)
-    assert seen[law.ravel() == 0].sum() == 0
-    assert stats.chisquare(seen[law.ravel() > 0], n * law[law > 0].ravel()).pvalue > LEVEL
+    assert seen[distribution.ravel() == 0].sum() == 0
+    assert stats.chisquare(seen[distribution.ravel() > 0], n * distribution[distribution > 0].ravel()).pvalue > LEVEL
 
 
-def test_gravity_survives_a_scale_far_below_every_travel_time(roads):
+def test_gravity_with_a_tiny_scale_chooses_the_nearest_destination(roads):
     paths = ShortestPaths(roads.links)
     origin, destination = draw_gravity(500, links=roads.links, paths=paths, scale_s=1e-3, rng=np.random.default_rng(2))
     time = paths.times(np.arange(paths.nodes, dtype=np.int32))
@@ -86,8 +86,8 @@ def test_gravity_survives_a_scale_far_below_every_travel_time(roads):
     np.testing.assert_allclose(time[origin, destination], time.min(axis=1)[origin])
 
 
-def test_gravity_on_a_way_that_only_leads_out():
-    # From 1 a way leads to 2 and ends there: no link leaves 2, so it has no mass.
+def test_gravity_gives_no_mass_to_nodes_without_exit():
+    # The path from 1 to 2 ends there: no link leaves 2, so it has no mass.
     roads = network(
         {0: (0.0, 0.0), 1: (1.0, 0.0), 2: (2.0, 0.0)},
         [(0, 1, {"length_m": 100.0}), (1, 2, {"length_m": 100.0})],
@@ -98,20 +98,20 @@ def test_gravity_on_a_way_that_only_leads_out():
 
 
 @pytest.mark.parametrize(
-    ("departures", "law"),
+    ("departures", "distribution"),
     [
         ("uniform", stats.uniform(0, 900)),
         ("peak", stats.beta(4, 4, scale=900)),
     ],
 )
-def test_departures_follow_their_law(departures, law):
+def test_departures_follow_their_distribution(departures, distribution):
     leave = draw_departures(50_000, departures, duration_s=900.0, rng=np.random.default_rng(3))
     assert leave.min() >= 0
     assert leave.max() < 900
-    assert stats.kstest(leave, law.cdf).pvalue > LEVEL
+    assert stats.kstest(leave, distribution.cdf).pvalue > LEVEL
 
 
-def test_departures_by_a_table():
+def test_departures_from_a_table():
     table = [Interval(0.0, 100.0, 0.75), Interval(300.0, 400.0, 0.25)]
     leave = draw_departures(40_000, table, duration_s=900.0, rng=np.random.default_rng(4))
     first = int((leave < 100).sum())
@@ -135,12 +135,12 @@ def test_trips_are_numbered_by_departure(roads):
     assert trips.departure_tick.max() < 200
 
 
-def test_a_trip_that_goes_nowhere_has_no_shortest_path(roads):
+def test_trip_without_movement_has_no_shortest_path(roads):
     with pytest.raises(ValueError, match="trip 1 that goes nowhere"):
         ShortestPaths(roads.links).routes(np.array([0, 2], dtype=np.int32), np.array([1, 2], dtype=np.int32))
 
 
-def test_routes_are_as_short_as_networkx_finds_them(roads):
+def test_routes_are_as_short_as_those_of_networkx(roads):
     rng = np.random.default_rng(6)
     origin, destination = draw_uniform(400, paths=ShortestPaths(roads.links), rng=rng)
     trips = Trips.from_unsorted(origin, destination, np.arange(400))
@@ -157,7 +157,7 @@ def test_routes_are_as_short_as_networkx_finds_them(roads):
         assert roads.links.free_flow_s[routes.of(vehicle)].sum() == pytest.approx(shortest)
 
 
-def test_the_quickest_of_parallel_links_is_driven():
+def test_fastest_of_parallel_links_is_used():
     roads = network(
         {0: (0.0, 0.0), 1: (100.0, 0.0)},
         [
@@ -171,7 +171,7 @@ def test_the_quickest_of_parallel_links_is_driven():
     assert routes.of(0).tolist() == [1]
 
 
-def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypatch):
+def test_routes_do_not_depend_on_block_size(roads, monkeypatch):
     origin, destination = draw_uniform(300, paths=ShortestPaths(roads.links), rng=np.random.default_rng(7))
     trips = Trips.from_unsorted(origin, destination, np.arange(300))
     whole = ShortestPaths(roads.links).routes(trips.origin, trips.destination)
@@ -184,7 +184,7 @@ def test_routes_do_not_depend_on_how_many_origins_fit_in_memory(roads, monkeypat
     np.testing.assert_array_equal(whole.offsets, in_pieces.offsets)
 
 
-def test_no_path():
+def test_missing_path_raises_an_error():
     roads = chain({"length_m": 100.0}, {"length_m": 100.0})
     with pytest.raises(NoPathError, match="no path leads from node 2 to node 0"):
         ShortestPaths(roads.links).routes(np.array([2], dtype=np.int32), np.array([0], dtype=np.int32))

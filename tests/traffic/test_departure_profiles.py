@@ -1,4 +1,4 @@
-"""Profiles of the day: what a file says, and the part of it that a run covers."""
+"""Departure profiles: reading a file, and the part that a run covers."""
 
 import numpy as np
 import pandas as pd
@@ -17,23 +17,23 @@ def written(tmp_path, text):
     return file
 
 
-def test_hours_in_any_order(tmp_path):
+def test_profile_hours_may_be_unsorted(tmp_path):
     profile = read_profile(written(tmp_path, "hour,vehicles\n8,300\n7,100\n9,0\n"))
     assert profile == (Interval(25200.0, 28800.0, 0.25), Interval(28800.0, 32400.0, 0.75))
 
 
-def test_capitals_and_blanks_in_names_do_not_matter(tmp_path):
+def test_column_names_ignore_case_and_blanks(tmp_path):
     assert read_profile(written(tmp_path, "Hour, Share\n7,3\n")) == (Interval(25200.0, 28800.0, 1.0),)
     assert read_profile(written(tmp_path, "FROM_S,To_s,Trips\n0,60,3\n")) == (Interval(0.0, 60.0, 1.0),)
 
 
-def test_windows_in_parquet(tmp_path):
+def test_profile_windows_from_parquet(tmp_path):
     file = tmp_path / "profile.parquet"
     pd.DataFrame({"from_s": [0, 100], "to_s": [50, 200], "share": [0.5, 1.5]}).to_parquet(file)
     assert read_profile(file) == (Interval(0.0, 50.0, 0.25), Interval(100.0, 200.0, 0.75))
 
 
-def test_the_part_within_the_run():
+def test_profile_is_cut_to_the_run():
     profile = (Interval(0.0, 100.0, 0.4), Interval(100.0, 200.0, 0.4), Interval(900.0, 1000.0, 0.2))
     assert within_run(profile, begin_s=50.0, duration_s=100.0) == [
         Interval(0.0, 50.0, 0.2),
@@ -42,7 +42,7 @@ def test_the_part_within_the_run():
     assert within_run(profile, begin_s=2000.0, duration_s=100.0) == []
 
 
-def test_departures_by_a_profile(tmp_path):
+def test_departures_from_a_profile(tmp_path):
     profile = read_profile(written(tmp_path, "hour,share\n0,1\n1,3\n"))
     windows = within_run(profile, begin_s=1800.0, duration_s=3600.0)
     leave = draw_departures(20_000, windows, duration_s=3600.0, rng=np.random.default_rng(1))
@@ -72,9 +72,9 @@ def test_departures_by_a_profile(tmp_path):
         ("from_s,to_s,share\n-5,9,1\n", "row 1: from_s (column 'from_s') must be a finite number, 0 or more"),
     ],
 )
-def test_faults(tmp_path, text, words):
+def test_profile_faults(tmp_path, text, words):
     file = written(tmp_path, text)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         read_profile(file)
-    assert words in "\n".join(told.value.faults)
-    assert str(file) in told.value.faults[0]
+    assert words in "\n".join(caught.value.faults)
+    assert str(file) in caught.value.faults[0]

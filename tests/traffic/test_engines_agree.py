@@ -1,4 +1,4 @@
-"""The compiled kernel against the process-per-vehicle reference: every entry of every vehicle, exactly."""
+"""The compiled kernel equals the process-per-vehicle reference: every link entry of every vehicle."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,9 @@ def assert_equal_at(engines, tick):
     stuck_s=st.sampled_from([0.0, 5.0, 30.0]),
     seed=st.integers(0, 2**32),
 )
-def test_any_city(rows, columns, spacing, speed, lanes, one_way, capacity, vehicles, step_s, stuck_s, seed):
+def test_engines_agree_on_any_grid(
+    rows, columns, spacing, speed, lanes, one_way, capacity, vehicles, step_s, stuck_s, seed
+):
     roads = build_grid(
         rows=rows,
         columns=columns,
@@ -91,8 +93,8 @@ def test_any_city(rows, columns, spacing, speed, lanes, one_way, capacity, vehic
 
 
 @pytest.mark.parametrize("stuck_s", [8.0, 30.0])
-def test_a_jammed_city(stuck_s):
-    """Spillback, stuck releases and queues at the origins, all at once and a lot of each."""
+def test_engines_agree_in_a_jam(stuck_s):
+    """Spillback, forced releases and origin queues, all at once and in large numbers."""
     roads = build_grid(
         rows=6,
         columns=6,
@@ -109,7 +111,7 @@ def test_a_jammed_city(stuck_s):
     assert totals[1].waiting > 200
 
 
-def test_a_node_with_more_links_than_a_short_turn_code_holds():
+def test_engines_agree_at_nodes_with_many_links():
     """Out-degree above 14 takes 8-bit turn codes; above 254, 16-bit ones."""
     from roads_by_hand import network  # noqa: PLC0415
 
@@ -121,8 +123,8 @@ def test_a_node_with_more_links_than_a_short_turn_code_holds():
         assert_equal_at(engines, 700)
 
 
-def test_asking_in_between_changes_nothing():
-    """The fleet gives the same run however often somebody looks."""
+def test_intermediate_queries_change_no_result():
+    """The fleet gives the same run however often it is queried."""
     roads = build_grid(
         rows=4, columns=5, spacing_x_m=90.0, spacing_y_m=90.0, speed_mps=10.0, lanes=1, anchor=(0.0, 0.0)
     )

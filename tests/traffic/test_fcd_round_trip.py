@@ -1,4 +1,4 @@
-"""Floating-car data of a run: other tools read it, and replayed it gives the run's truth again."""
+"""Floating-car data of a run: other tools read it, and a replay gives the run's truth again."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ def _truth(result, campaign: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("file", ["fcd.xml.gz", "trips.geojson", "fcd.parquet"])
-def test_replayed_it_gives_the_same_places_and_the_same_truth(driven, parked, file, tmp_path):
+def test_replayed_fcd_gives_the_same_positions_and_truth(driven, parked, file, tmp_path):
     result, directory = driven
     seen = result.fcd.frame()
     if file == "trips.geojson":
-        # A line needs two places: vehicles seen once only are not in it, so truths may differ by them.
+        # A line needs two positions: vehicles seen once only are omitted, so truths may differ by them.
         seen = seen[seen.groupby("vehicle")["time_s"].transform("size") > 1]
     epoch = 1_577_836_800 if file == "trips.geojson" else 0
     frame = read_trace(directory / file).frame().assign(vehicle=lambda f: f["vehicle"].astype(int))
@@ -110,8 +110,8 @@ def test_replayed_it_gives_the_same_places_and_the_same_truth(driven, parked, fi
         assert np.abs(both["speed_mps"] - both["speed_mps_read"]).max() <= 0.0051
         traffic = REPLAY.format(file=directory / file, start=epoch) + f"\n{parked}"
         again = run(_load(tmp_path, traffic))
-        # Where the parked are silent nothing is written of where a trip ended between two moments, so who arrives
-        # between two rounds answers from where it was seen last.
+        # If parked vehicles are silent, the end of a trip between two recorded times is not written, so a vehicle that
+        # arrives between two rounds answers from its last recorded position.
         for campaign in ["at-once", "later"] if "answer" in parked else ["at-once"]:
             truth = _truth(result, campaign)
             pd.testing.assert_frame_equal(_truth(again, campaign), truth)
@@ -126,7 +126,7 @@ def test_writing_changes_no_estimate(driven, parked, tmp_path):
     assert not list(without.save(tmp_path / "run").glob("fcd*"))
 
 
-def test_who_is_seen_is_who_would_be_asked(driven, parked):
+def test_vehicles_in_fcd_equal_those_a_query_would_ask(driven, parked):
     result, directory = driven
     seen = result.fcd.frame().groupby("time_s").size()
     for query in result.facts["traffic_at_queries"]:
@@ -137,11 +137,11 @@ def test_who_is_seen_is_who_would_be_asked(driven, parked):
     assert result.fcd.moments_s.tolist() == list(range(0, 401, EVERY_S))
 
 
-def test_sumo_reads_it(driven, tmp_path):
+def test_sumolib_reads_the_fcd(driven, tmp_path):
     result, directory = driven
     home = pytest.importorskip("sumo").SUMO_HOME
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # sumolib warns of what it does not find
+        warnings.simplefilter("ignore")  # sumolib warns of missing programs
         os.environ.setdefault("SUMO_HOME", home)
         sumolib = pytest.importorskip("sumolib")
         steps = list(sumolib.xml.parse(str(directory / "fcd.xml.gz"), "timestep"))
@@ -161,9 +161,9 @@ def test_sumo_reads_it(driven, tmp_path):
     assert (tmp_path / "fcd.gpx").read_text().count("<trkpt") == len(frame)
 
 
-def test_angles_speeds_and_places_on_links(driven):
+def test_fcd_angles_speeds_and_link_positions(driven):
     frame = driven[0].fcd.frame()
-    # Streets of the grid run along its axes, which near its corner are the globe's.
+    # Streets of the grid run along its axes, which near its origin coincide with north and east.
     off = np.abs((frame["angle"] + 45) % 90 - 45)
     assert off.max() < 0.1
     assert frame["speed_mps"].between(0, 14).all()
@@ -176,7 +176,7 @@ def test_angles_speeds_and_places_on_links(driven):
     assert (ahead > 0).all()
 
 
-def test_kepler_wants_lines_of_four_numbers_with_whole_seconds(driven):
+def test_kepler_lines_have_four_numbers_with_integer_seconds(driven):
     result, directory = driven
     content = json.loads((directory / "trips.geojson").read_text())
     frame = result.fcd.frame()
@@ -190,7 +190,7 @@ def test_kepler_wants_lines_of_four_numbers_with_whole_seconds(driven):
     assert len({feature["properties"]["vehicle"] for feature in features}) == len(features)
 
 
-def test_a_vehicle_that_was_gone_has_a_line_for_each_time(tmp_path):
+def test_vehicle_with_a_gap_has_one_line_per_presence(tmp_path):
     rows = [f"a,{t},11.30{t % 7},44.50{t % 5}" for t in (0, 10, 20, 200, 210, 220)]
     (tmp_path / "a.csv").write_text("vehicle,time,lon,lat\n" + "\n".join(rows) + "\n")
     result = run(_load(tmp_path, REPLAY.format(file="a.csv", start=0), FCD))
@@ -203,14 +203,14 @@ def test_a_vehicle_that_was_gone_has_a_line_for_each_time(tmp_path):
     assert result.fcd.frame()["link"].isna().all()
 
 
-def test_moments_from_to(tmp_path):
+def test_fcd_times_between_from_s_and_to_s(tmp_path):
     section = "\n[fcd]\nevery_s = 7.5\nfrom_s = 30\nto_s = 60\n"
     result = run(_load(tmp_path, FLEET, section))
     assert result.fcd.moments_s.tolist() == [30, 37.5, 45, 52.5, 60]
     assert {path.name for path in result.save(tmp_path / "run").glob("*fcd*")} == {"fcd.xml.gz"}
 
 
-def test_the_same_run_writes_the_same_bytes(tmp_path):
+def test_equal_runs_write_equal_bytes(tmp_path):
     one, other = (run(_load(tmp_path, FLEET, FCD)).save(tmp_path / name) for name in ("one", "other"))
     for file in ("fcd.xml.gz", "trips.geojson"):
         assert (one / file).read_bytes() == (other / file).read_bytes()

@@ -1,4 +1,4 @@
-"""A city that has jammed says so, with the numbers that show it; one that flows says nothing."""
+"""A jammed city gives a warning with the numbers that show it; a flowing one gives none."""
 
 import pytest
 from test_engines_agree import drive_both
@@ -31,32 +31,32 @@ def driven(city, vehicles, *, stuck_s=30.0, seed=3):
 
 
 def due(engine, end=END):
-    """Count by hand those who would be there by now at half of free-flow speed."""
+    """Count by hand the vehicles that would have arrived by now at half of free-flow speed."""
     ticks = engine._physics.free_ticks
     trips = (sum(int(ticks[link]) for link in engine.routes.of(v)) for v in range(engine.vehicles))
     return sum(int(at) + 2 * trip <= end for at, trip in zip(engine.trips.departure_tick, trips, strict=True))
 
 
 @pytest.mark.parametrize(("city", "vehicles", "stuck_s"), [("blocks", 2000, 30.0), ("avenues", 2700, 1e6)])
-def test_gridlock_is_said_by_both_engines_with_the_numbers_that_show_it(city, vehicles, stuck_s):
+def test_gridlock_warning_of_both_engines_has_its_numbers(city, vehicles, stuck_s):
     fleet, agents = driven(city, vehicles, stuck_s=stuck_s)
-    (said,) = doubts_of(fleet.notes())
-    assert [said] == doubts_of(agents.notes())
+    (message,) = doubts_of(fleet.notes())
+    assert [message] == doubts_of(agents.notes())
     totals = fleet.totals()
     assert (totals.stuck_released > 0) == (stuck_s < END), "a patience beyond the run hides no jam"
     assert totals.arrived < 0.75 * due(fleet)
     share = totals.arrived / due(fleet)
     arrived = f"only {totals.arrived:,} vehicles arrived ({100 * share:.2f} % of the {due(fleet):,} that would have at"
-    assert f"{arrived} half of free-flow speed; the limit is 75 %)" in said
+    assert f"{arrived} half of free-flow speed; the limit is 75 %)" in message
     held = f"{totals.arrived:,} arrived and {totals.waiting:,} still wait to enter"
-    assert f"of {totals.departed:,} vehicles departed, of {vehicles:,} planned, {held}" in said
+    assert f"of {totals.departed:,} vehicles departed, of {vehicles:,} planned, {held}" in message
     forced = f"forced past full links {totals.stuck_released:,} times"
-    assert said.count(forced) == 1
+    assert message.count(forced) == 1
     if totals.stuck_released > 0.01 * totals.link_crossings:
         share = totals.stuck_released / totals.link_crossings
-        assert f"{forced} ({100 * share:.2f} % of link crossings; the limit is 1 %)" in said
+        assert f"{forced} ({100 * share:.2f} % of link crossings; the limit is 1 %)" in message
     waits = f"{totals.waiting:,} vehicles wait to enter ({100 * totals.waiting / totals.departed:.2f} % of vehicles"
-    assert (waits in said) == (totals.waiting > totals.departed / 3)
+    assert (waits in message) == (totals.waiting > totals.departed / 3)
 
 
 @pytest.mark.parametrize(
@@ -71,16 +71,16 @@ def test_gridlock_is_said_by_both_engines_with_the_numbers_that_show_it(city, ve
          ("75 %", "link crossings")),
     ],
 )  # fmt: skip
-def test_the_message_names_the_broken_rule_alone(changed, named, others):
-    (said,) = totals(**changed, due=1000).gridlock(planned=1200)
-    assert named in said
-    assert not any(other in said for other in others)
+def test_gridlock_message_names_only_the_broken_rule(changed, named, others):
+    (message,) = totals(**changed, due=1000).gridlock(planned=1200)
+    assert named in message
+    assert not any(other in message for other in others)
     assert all(
-        part in said for part in ("1,000 vehicles departed, of 1,200 planned", "arrived", "wait to enter", "forced")
+        part in message for part in ("1,000 vehicles departed, of 1,200 planned", "arrived", "wait to enter", "forced")
     )
 
 
-def test_vehicles_that_wait_to_enter_are_gridlock_before_any_is_due():
+def test_waiting_vehicles_are_gridlock_before_any_arrival_is_due():
     roads = build_grid(rows=6, columns=6, spacing_x_m=150, spacing_y_m=150, speed_mps=8.3, lanes=1)
     for engine, env in drive_both(roads, vehicles=4000, duration_s=100.0, step_s=1.0, stuck_s=30.0, seed=1):
         env.run(until=100.5)
@@ -88,18 +88,18 @@ def test_vehicles_that_wait_to_enter_are_gridlock_before_any_is_due():
         totals = engine.totals()
         assert totals.waiting > totals.departed / 3
         assert totals.arrived >= 0.75 * due(engine, end=100)
-        (said,) = doubts_of(engine.notes())
-        assert f"gridlock: {totals.waiting:,} vehicles wait to enter" in said
+        (message,) = doubts_of(engine.notes())
+        assert f"gridlock: {totals.waiting:,} vehicles wait to enter" in message
 
 
 @pytest.mark.parametrize("city", CITIES)
 @pytest.mark.parametrize("vehicles", [5, 300])
-def test_traffic_that_flows_says_nothing(city, vehicles):
+def test_flowing_traffic_gives_no_warning(city, vehicles):
     for engine in driven(city, vehicles):
         assert doubts_of(engine.notes()) == []
 
 
-def test_a_run_that_ends_before_the_trips_do_is_no_gridlock():
+def test_run_that_ends_before_the_trips_is_no_gridlock():
     (fleet, env), (agents, _) = drive_both(
         build_grid(rows=4, columns=4, spacing_x_m=800, spacing_y_m=800, speed_mps=8, lanes=1),
         vehicles=200, duration_s=60.0, step_s=1.0, stuck_s=30.0, seed=1,
@@ -126,7 +126,7 @@ def totals(**changed):
         ({"arrived": 0, "on_road": 1000}, 0, False),
         ({"arrived": 666, "waiting": 334}, 0, True),
         ({"arrived": 667, "waiting": 333}, 0, False),
-        # SUMO counts no crossings, and says of nobody when it was due.
+        # SUMO counts no crossings and does not report when a vehicle was due.
         ({"link_crossings": 0, "stuck_released": 100}, None, False),
         ({"link_crossings": 0, "stuck_released": 101}, None, True),
         ({"link_crossings": 0, "arrived": 600, "waiting": 334, "on_road": 66}, None, True),
@@ -135,12 +135,12 @@ def totals(**changed):
         ({"departed": 0, "arrived": 0, "link_crossings": 0}, None, False),
     ],
 )
-def test_the_rule(changed, due, jammed):
+def test_gridlock_rule(changed, due, jammed):
     assert bool(totals(**changed, due=due).gridlock(planned=1200)) == jammed
 
 
 @pytest.mark.parametrize(("vehicles", "jammed"), [(2000, True), (100, False)])
-def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
+def test_cleared_jam_is_reported_with_its_worst_time(vehicles, jammed):
     city = {"rows": 6, "columns": 6, "spacing_x_m": 150, "spacing_y_m": 150, "speed_mps": 8.3, "lanes": 1}
     roads, clock = build_grid(**city, capacity_vph=300), Clock(1.0)
     (driven, _), _ = drive_both(roads, vehicles=vehicles, duration_s=300.0, step_s=1.0, stuck_s=1e6, seed=1)
@@ -149,13 +149,13 @@ def test_a_jam_that_has_cleared_is_said_with_its_worst_moment(vehicles, jammed):
     record = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
     assert doubts_of(fleet.notes()) == []
     assert record.arrived[-1] == vehicles
-    said = doubts_of(record.notes)
-    assert len(said) == jammed
+    message = doubts_of(record.notes)
+    assert len(message) == jammed
     if jammed:
         ended = {at_s: due(driven, end=at_s) for at_s in record.times_s[:3]}
         share = {at_s: arrived / ended[at_s] for at_s, arrived in zip(ended, record.arrived, strict=False)}
         at_s = min(share, key=share.__getitem__)
         worst = record.times_s.index(at_s)
         late = f"only {record.arrived[worst]:,} vehicles arrived ({100 * share[at_s]:.2f} % of the {ended[at_s]:,} that"
-        assert said[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
-        assert f"of {record.departed[worst]:,} vehicles departed, of {vehicles:,} planned" in said[0]
+        assert message[0].startswith(f"gridlock at second {at_s:g}, cleared by the end: {late}")
+        assert f"of {record.departed[worst]:,} vehicles departed, of {vehicles:,} planned" in message[0]

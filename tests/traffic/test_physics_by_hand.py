@@ -1,4 +1,4 @@
-"""Both engines against hand arithmetic, tick for tick."""
+"""Both engines against hand calculation, tick by tick."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_free_flow(engine):
 
 
 @both
-def test_free_flow_ticks_round_up_but_not_by_float_noise(engine):
+def test_free_flow_ticks_round_up_except_for_float_error(engine):
     # 139 m at 13.9 m/s is 10 s exactly; 140 m is 10.07 s and so 11 ticks.
     roads = chain({"length_m": 139.0, "speed_mps": 13.9}, {"length_m": 140.0, "speed_mps": 13.9}, {"length_m": 10.0})
     done = drive(engine, roads, [(0, [0, 1, 2, 3])], until=60)
@@ -44,7 +44,7 @@ def test_bottleneck_discharges_at_its_capacity(engine):
 
 
 @both
-def test_several_leave_in_one_tick(engine):
+def test_several_vehicles_leave_in_one_tick(engine):
     # 4 lanes of 1800 / h: 2 a tick exactly.
     roads = chain({"length_m": 100.0, "lanes": 4}, {"length_m": 400.0, "lanes": 4})
     done = drive(engine, roads, [(0, [0, 1, 2])] * 6, until=30)
@@ -52,7 +52,7 @@ def test_several_leave_in_one_tick(engine):
 
 
 @both
-def test_capacity_that_is_no_whole_number_of_ticks(engine):
+def test_capacity_of_fractional_ticks(engine):
     # 2400 / h: headway 1.5 ticks, so tick 10, then 11.5 → 11, 13, 14.5 → 14, 16.
     roads = chain({"length_m": 100.0, "capacity_vph": 2400.0}, {"length_m": 400.0})
     done = drive(engine, roads, [(0, [0, 1, 2])] * 5, until=30)
@@ -60,17 +60,17 @@ def test_capacity_that_is_no_whole_number_of_ticks(engine):
 
 
 @both
-def test_an_idle_link_saves_up_no_discharge(engine):
-    # The second vehicle comes long after: it is not let through the faster for it, nor held up.
+def test_idle_link_accumulates_no_discharge(engine):
+    # The second vehicle arrives much later: it is neither released faster nor delayed.
     roads = chain({"length_m": 100.0}, {"length_m": 400.0})
     done = drive(engine, roads, [(0, [0, 1, 2]), (50, [0, 1, 2]), (50, [0, 1, 2])], until=80)
     assert [entry_ticks(done, v)[1] for v in range(3)] == [10, 60, 62]
 
 
 @both
-def test_origin_queue_waits_for_room_but_for_no_headway(engine):
-    # Link 0 is 15 m: storage 2, 2 ticks. Four trips at 0: two enter at once; the first leaves at 2 (place free
-    # from 3), the second at 4 (headway 2; free from 5), and so the others enter at 3 and 5.
+def test_origin_queue_waits_for_space_but_for_no_headway(engine):
+    # Link 0 is 15 m: storage 2, 2 ticks. Four trips at 0: two enter at once; the first leaves at 2 (space free
+    # from 3), the second at 4 (headway 2; free from 5), so the others enter at 3 and 5.
     roads = chain({"length_m": 15.0}, {"length_m": 1000.0})
     early = drive(engine, roads, [(0, [0, 1, 2])] * 4, until=2)
     assert (early.totals().waiting, early.totals().on_road) == (2, 2)
@@ -81,10 +81,10 @@ def test_origin_queue_waits_for_room_but_for_no_headway(engine):
 
 @both
 def test_spillback_across_a_node(engine):
-    # Link 1 is 15 m (storage 2, 2 ticks) and lets one go every 20 ticks (180 / h). Link 0 is 150 m (15 ticks, 2).
-    # v0 enters link 1 at 15, leaves it at 17; next discharge 37. v1 enters at 17, v2 finds v0's place free from 18:
-    # its own headway says 19. v3 could leave link 0 at 21 but link 1 is full until v1 leaves it at 37: v3 is blocked
-    # from 21 on, enters at 38; v4 follows v2's leaving at 57, at 58.
+    # Link 1 is 15 m (storage 2, 2 ticks) and releases one every 20 ticks (180 / h). Link 0 is 150 m (15 ticks, 2).
+    # v0 enters link 1 at 15, leaves it at 17; next discharge 37. v1 enters at 17; v0's space is free for v2 from 18,
+    # but its own headway gives 19. v3 could leave link 0 at 21 but link 1 is full until v1 leaves it at 37: v3 is
+    # blocked from 21 on, enters at 38; v4 follows v2, which leaves at 57, at 58.
     roads = chain({"length_m": 150.0}, {"length_m": 15.0, "capacity_vph": 180.0}, {"length_m": 1000.0})
     done = drive(engine, roads, [(0, [0, 1, 2, 3])] * 5, until=100, stuck_s=60)
     assert [entry_ticks(done, v)[1] for v in range(5)] == [15, 17, 19, 38, 58]
@@ -93,9 +93,9 @@ def test_spillback_across_a_node(engine):
 
 
 @both
-def test_a_stuck_head_goes_through_beyond_storage_and_is_counted(engine):
-    # As above, but patience is 10 ticks: v3, first blocked at 21, goes through at 31; v4 (ready 33, blocked) at 38,
-    # when the place that v1 left at 37 is free? No: link 1 then holds v2 and v3, its storage. It goes at 43.
+def test_stuck_vehicle_is_forced_beyond_storage_and_counted(engine):
+    # As above, with patience 10 ticks: v3, first blocked at 21, is forced at 31. v4 is ready at 33 and blocked. The
+    # space that v1 leaves at 37 is no use at 38, since link 1 then holds v2 and v3, its storage. v4 is forced at 43.
     roads = chain({"length_m": 150.0}, {"length_m": 15.0, "capacity_vph": 180.0}, {"length_m": 1000.0})
     done = drive(engine, roads, [(0, [0, 1, 2, 3])] * 5, until=100, stuck_s=10)
     assert [entry_ticks(done, v)[1] for v in range(5)] == [15, 17, 19, 31, 43]
@@ -112,7 +112,7 @@ def test_patience_of_zero_never_blocks(engine):
 @both
 def test_the_lower_link_goes_first_at_a_merge(engine):
     # Nodes 0 and 1 both lead to 2 in 10 ticks; 2 → 3 holds one vehicle (7.5 m, 1 tick). Link (0, 2) has the lower id.
-    # Tick 10: v0 takes the only place. It leaves at 11, free from 12; v1 waits to 12.
+    # Tick 10: v0 takes the only space. It leaves at 11, free from 12; v1 waits to 12.
     roads = network(
         {0: (0.0, 50.0), 1: (0.0, -50.0), 2: (100.0, 0.0), 3: (107.5, 0.0), 4: (1000.0, 0.0)},
         [
@@ -145,8 +145,8 @@ def test_half_second_ticks(engine):
 
 
 @both
-def test_links_longer_than_the_calendar_reaches(engine):
-    # 10 km at 10 m/s: 1,000 ticks, far beyond the 64 the calendar holds.
+def test_links_longer_than_the_calendar(engine):
+    # 10 km at 10 m/s: 1,000 ticks, far beyond the 64 ticks of the calendar.
     roads = chain({"length_m": 10_000.0}, {"length_m": 5_000.0})
     done = drive(engine, roads, [(7, [0, 1, 2]), (8, [0, 1, 2])], until=2000)
     assert entry_ticks(done, 0) == [7, 1007]
@@ -154,7 +154,7 @@ def test_links_longer_than_the_calendar_reaches(engine):
 
 
 @both
-def test_places(engine):
+def test_vehicle_positions(engine):
     # One waits (the 7.5 m link is taken), one is on the road, one has arrived.
     roads = chain({"length_m": 7.5}, {"length_m": 100.0, "speed_mps": 2.5})
     here = drive(engine, roads, [(0, [0, 1]), (0, [0, 1, 2]), (4, [0, 1]), (4, [0, 1])], until=13)
@@ -169,7 +169,7 @@ def test_places(engine):
 
 
 @both
-def test_a_blocked_vehicle_stands_at_the_end_of_its_link(engine):
+def test_blocked_vehicle_is_at_the_end_of_its_link(engine):
     roads = chain({"length_m": 150.0}, {"length_m": 15.0, "capacity_vph": 180.0}, {"length_m": 1000.0})
     here = drive(engine, roads, [(0, [0, 1, 2, 3])] * 5, until=30, stuck_s=60)
     assert here.places().fraction[3] == 1.0

@@ -1,4 +1,4 @@
-"""Reactive routing: what is measured, who takes another way, and what that does to traffic."""
+"""Reactive routing: measured link times, rerouted vehicles, and the effect on traffic."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def entered(engine, link):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_bottleneck_splits_the_flow(engine):
-    """1,800 vehicles an hour for a way that takes 600: free flow sends all there, reactive about two thirds around."""
+    """1,800 vehicles an hour for a link of 600: free flow sends all there, reactive about two thirds around it."""
     roads = two_ways()
     departure = np.arange(0, 3600, 2, dtype=np.int32)
     trips = Trips(np.full(1800, 4, np.int32), np.full(1800, 3, np.int32), departure)
@@ -67,7 +67,7 @@ def test_a_bottleneck_splits_the_flow(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_without_queues_nobody_drives_otherwise(engine):
+def test_routing_without_queues_equals_free_flow(engine):
     roads = build_grid(
         rows=5, columns=5, spacing_x_m=130.0, spacing_y_m=90.0, speed_mps=9.0, lanes=2, anchor=(0.0, 0.0)
     )
@@ -82,8 +82,8 @@ def test_without_queues_nobody_drives_otherwise(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_of_those_under_way_only_a_share_looks(engine):
-    """All depart at once, before anything can be measured; then the share decides how many turn."""
+def test_only_a_share_of_vehicles_under_way_reroutes(engine):
+    """All depart at once, before anything can be measured; then the share determines how many reroute."""
     roads = two_ways()
     trips = Trips(np.full(600, 4, np.int32), np.full(600, 3, np.int32), np.zeros(600, np.int32))
     around = link_number(roads, 0, 2)
@@ -96,8 +96,8 @@ def test_of_those_under_way_only_a_share_looks(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_those_waiting_to_enter_keep_their_first_link_only(engine):
-    """Their first link is full and leads to both ways; whoever waits may change what comes after it."""
+def test_waiting_vehicles_keep_their_first_link(engine):
+    """Their first link is full and leads to both routes; waiting vehicles may change what comes after it."""
     roads = two_ways()
     trips = Trips(np.full(400, 4, np.int32), np.full(400, 3, np.int32), np.zeros(400, np.int32))
     built = drive(engine, roads, trips, until=40, reactive={"every_s": 30.0, "share": 1.0})
@@ -107,8 +107,8 @@ def test_those_waiting_to_enter_keep_their_first_link_only(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_given_routes_are_kept_until_somebody_looks(engine):
-    """With a share of 0 nobody does, so all drive what they were given, however slow it is."""
+def test_given_routes_are_kept_without_rerouting(engine):
+    """With a share of 0 no vehicle reroutes, so all use their given routes, however slow."""
     roads = two_ways()
     trips = Trips(np.full(300, 4, np.int32), np.full(300, 3, np.int32), np.arange(0, 900, 3, dtype=np.int32))
     around = link_number(roads, 0, 2)
@@ -118,7 +118,7 @@ def test_given_routes_are_kept_until_somebody_looks(engine):
 
 
 def measured(flow, *, tick, every_s=10.0, step_s=1.0):
-    """Travel times of `two_ways` after one look at `flow`; nobody drives."""
+    """Travel times of `two_ways` after one update from `flow`; no vehicle drives."""
     roads, clock = two_ways(), Clock(step_s)
     physics = LinkPhysics.build(roads.links, clock)
     trips = Trips(np.array([4], np.int32), np.array([3], np.int32), np.array([10**6], np.int32))
@@ -136,14 +136,14 @@ def seen(left, spent, head_entry):
     return Flow(np.array(left), np.array(spent), np.array(head_entry, dtype=np.int32), none.astype(np.uint8), none)
 
 
-def test_a_link_is_as_slow_as_those_who_left_it_or_as_its_head_has_waited():
+def test_link_time_is_the_mean_of_leavers_or_the_wait_of_the_head():
     roads, time_s = measured([seen([2, 0, 0, 4, 0], [300, 0, 0, 40, 0], [-1, 40, 95, 20, -1])], tick=100)
     assert roads.links.free_flow_s.tolist() == pytest.approx([100, 110, 10, 20, 10])
-    # Means 150 and 10; heads have been there for 60, 5 and 80 ticks. Free flow is the least there is.
+    # Means 150 and 10; heads have waited for 60, 5 and 80 ticks. Free flow is the minimum.
     assert time_s.tolist() == pytest.approx([150, 110, 10, 80, 10])
 
 
-def test_only_those_who_left_since_the_last_look_count():
+def test_only_vehicles_that_left_since_the_last_update_count():
     first = seen([2, 0, 0, 0, 0], [600, 0, 0, 0, 0], [-1] * 5)
     second = seen([3, 0, 0, 0, 0], [720, 0, 0, 0, 0], [-1] * 5)
     _, time_s = measured([first, second], tick=100)
@@ -152,13 +152,13 @@ def test_only_those_who_left_since_the_last_look_count():
     assert time_s[0] == pytest.approx(100)
 
 
-def test_ticks_become_seconds():
+def test_ticks_are_converted_to_seconds():
     _, time_s = measured([seen([1, 0, 0, 0, 0], [700, 0, 0, 0, 0], [-1] * 5)], tick=800, step_s=0.5)
     assert time_s[0] == pytest.approx(350)
 
 
-def test_nobody_is_sent_through_a_closed_node():
-    """Node 1 is a zone's: the way through it is the quickest, and not allowed."""
+def test_rerouting_avoids_closed_nodes():
+    """Node 1 belongs to a zone: the route through it is the fastest, and not allowed."""
     roads, clock = two_ways(bottleneck_vph=3600.0), Clock()
     through = np.array([True, False, True, True, True])
     physics = LinkPhysics.build(roads.links, clock)
@@ -190,7 +190,7 @@ def test_nobody_is_sent_through_a_closed_node():
 @pytest.mark.parametrize(
     ("every_s", "share", "named"), [(0.9, 0.1, "every_s"), (5.0, 1.1, "share"), (5.0, -1, "share")]
 )
-def test_what_it_refuses(every_s, share, named):
+def test_invalid_arguments_are_refused(every_s, share, named):
     roads = two_ways()
     trips = Trips(np.array([4], np.int32), np.array([3], np.int32), np.array([0], np.int32))
     with pytest.raises(ValueError, match=named):
@@ -206,7 +206,7 @@ def test_what_it_refuses(every_s, share, named):
 
 
 class TestRouteBook:
-    def test_rows_change_and_the_rest_stay(self):
+    def test_replaced_rows_change_and_others_stay(self):
         book = RouteBook(routes_of([[1, 2, 3], [4], [5, 6]]))
         changed = book.replace(np.array([2, 0]), np.array([1, 1]), routes_of([[6], [9, 8, 7]]))
         assert changed.tolist() == [False, True]
@@ -214,7 +214,7 @@ class TestRouteBook:
         assert book.last(3).tolist() == [7, 4, 6]
         assert book.routes.links.tolist() == [1, 9, 8, 7, 4, 5, 6]
 
-    def test_the_given_routes_are_left_alone(self):
+    def test_given_routes_are_unchanged(self):
         routes = routes_of([[1, 2], [3, 4]])
         book = RouteBook(routes)
         assert book.routes is routes
@@ -222,7 +222,7 @@ class TestRouteBook:
         assert routes.links.tolist() == [1, 2, 3, 4]
         assert routes.offsets.tolist() == [0, 2, 4]
 
-    def test_memory_is_bounded_however_often_rows_change(self):
+    def test_memory_is_bounded_after_many_changes(self):
         rng = np.random.default_rng(4)
         rows = [list(range(20)) for _ in range(300)]
         book = RouteBook(routes_of(rows))

@@ -1,4 +1,4 @@
-"""Reactive routing in the compiled kernel and in the process-per-vehicle reference: the same decisions, exactly."""
+"""Reactive routing in the compiled kernel and in the process-per-vehicle reference: exactly equal decisions."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def assert_equal_at(engines, tick, roads):
 
 
 def assert_drove_their_routes(engine, roads):
-    """What was entered is the beginning of every vehicle's route; routes meet, and end where the trip does."""
+    """The entered links begin every vehicle's route; links connect, and end at the trip's destination."""
     routes, trips = engine.routes, engine.trips
     routes.check_connected(roads.links)
     np.testing.assert_array_equal(roads.links.to_node[routes.last], trips.destination)
@@ -93,7 +93,7 @@ def assert_drove_their_routes(engine, roads):
     share=st.sampled_from([0.0, 0.1, 0.5, 1.0]),
     seed=st.integers(0, 2**32),
 )
-def test_any_city(
+def test_engines_agree_on_any_grid(
     rows, columns, spacing, speed, lanes, one_way, capacity, vehicles, step_s, stuck_s, every_s, share, seed
 ):
     roads = build_grid(
@@ -115,8 +115,8 @@ def test_any_city(
 
 
 @pytest.mark.parametrize("share", [0.2, 1.0])
-def test_a_jammed_city(share):
-    """Blocked heads, full words of turns, vehicles waiting to enter: all of them turn, and a lot of each."""
+def test_engines_agree_in_a_jam(share):
+    """Blocked heads, full turn words, vehicles waiting to enter: all reroute, and in large numbers."""
     roads = build_grid(
         rows=7,
         columns=7,
@@ -133,8 +133,8 @@ def test_a_jammed_city(share):
     assert totals[1].waiting > 50
 
 
-def test_a_node_with_more_links_than_a_short_turn_code_holds():
-    """Positions are read off words of 8-bit turn codes too."""
+def test_engines_agree_at_nodes_with_many_links():
+    """Positions are also read from words of 8-bit turn codes."""
     from roads_by_hand import network  # noqa: PLC0415 - a helper beside this file
 
     nodes = {0: (0.0, 0.0)} | {i: (100.0 * np.cos(i), 100.0 * np.sin(i)) for i in range(1, 21)}
@@ -146,8 +146,8 @@ def test_a_node_with_more_links_than_a_short_turn_code_holds():
     assert_equal_at(engines, 700, roads)
 
 
-def test_asking_in_between_changes_nothing():
-    """A fleet that is looked at every few ticks re-routes as one that is moved in one go."""
+def test_intermediate_queries_change_no_result():
+    """A fleet that is queried every few ticks reroutes like one that runs without queries."""
     roads = build_grid(
         rows=4, columns=5, spacing_x_m=90.0, spacing_y_m=90.0, speed_mps=10.0, lanes=1, anchor=(0.0, 0.0)
     )

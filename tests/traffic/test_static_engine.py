@@ -1,4 +1,4 @@
-"""The engine that moves nobody: owners come, stay and go, and are counted."""
+"""The engine for static owners: they arrive, stay and leave, and are counted."""
 
 import numpy as np
 import simpy
@@ -21,7 +21,7 @@ def at(engine, tick):
     return engine.places()
 
 
-def test_owners_without_a_time_are_there_throughout():
+def test_owners_without_times_are_always_present():
     engine = Static(Owners(sites(), np.array([1, 0, 1], np.int32)), clock=Clock(1.0))
     for tick in (0, 1000.5):
         places = at(engine, tick)
@@ -36,7 +36,7 @@ def test_owners_without_a_time_are_there_throughout():
     assert len(engine.notes()) == 1
 
 
-def test_owners_come_and_go_at_their_times():
+def test_owners_arrive_and_leave_at_their_times():
     arrive, leave = np.array([-5.0, 0.0, 10.0, 20.0]), np.array([5.0, 10.0, 20.0, np.inf])
     engine = Static(Owners(sites(), np.array([0, 1, 1, 0], np.int32), arrive, leave), clock=Clock(2.0))
     on, gone = State.ON_ROAD, State.ARRIVED

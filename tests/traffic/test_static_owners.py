@@ -1,4 +1,4 @@
-"""Tables of data owners: read as they are, and refused where they are not what they should be."""
+"""Tables of data owners: reading, and refusal of invalid tables."""
 
 import bz2
 import gzip
@@ -48,12 +48,12 @@ def by_name(owners):
 def faults(path, columns=COLUMNS, **how):
     with pytest.raises(InputError) as caught:
         read(path, columns, **how)
-    said = caught.value.faults
-    assert all(str(path) in fault for fault in said)
-    return "\n".join(said)
+    messages = caught.value.faults
+    assert all(str(path) in fault for fault in messages)
+    return "\n".join(messages)
 
 
-def test_a_place_with_a_count_is_so_many_owners(write):
+def test_count_column_gives_that_many_owners(write):
     owners = read(write(STATIONS))
     assert owners.sites.names == ["2", "9", "10", "11"], "in the order of numbers"
     assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
@@ -67,7 +67,7 @@ def test_a_place_with_a_count_is_so_many_owners(write):
     assert 3000 < y_max - y_min < 4000
 
 
-def test_rows_are_chosen_by_number_text_or_several(write):
+def test_rows_are_selected_by_number_text_or_several_values(write):
     path = write(STATIONS)
     assert by_name(read(path, where={"hour": (8,)}))["10"] == 3
     assert len(read(path, where={"hour": (8.0,), "type": ("ML",)})) == 7
@@ -79,7 +79,7 @@ def test_rows_are_chosen_by_number_text_or_several(write):
 
 
 @pytest.mark.parametrize("pack", ["csv", "csv.gz", "csv.bz2", "tsv", "no header", "parquet"])
-def test_every_kind_of_file_is_read_alike(write, tmp_path, pack):
+def test_all_file_formats_are_read_alike(write, tmp_path, pack):
     columns, how = COLUMNS, {}
     if pack == "csv.gz":
         path = write(gzip.compress(STATIONS.encode()), "owners.csv.gz")
@@ -102,7 +102,7 @@ def test_every_kind_of_file_is_read_alike(write, tmp_path, pack):
         assert len(read(path, columns, where={"2": ("ML",)}, **how)) == 12
 
 
-def test_arff_is_read_with_its_names_and_quotes(write):
+def test_arff_names_and_quotes_are_read(write):
     text = "% words\n@relation 'r'\n@attribute 'tumor-size' {'0-4','5-9'}\n@ATTRIBUTE Class {'a','b'}\n@data\n"
     path = write(text + "'5-9','a'\n% more words\n'0-4','b'\n?,'b'\n'5-9','b'\n", "owners.arff")
     assert by_name(read(path, {"place": "tumor-size"})) == {"0-4": 1, "5-9": 2}
@@ -110,7 +110,7 @@ def test_arff_is_read_with_its_names_and_quotes(write):
     assert "it has no line @data" in faults(write("@relation r\n", "n.arff"), {"place": 1})
 
 
-def test_places_without_coordinates_stand_in_a_row(write):
+def test_places_without_coordinates_are_placed_in_a_row(write):
     path = write("group,back\n10-14,y\n5-9,n\n0-4,y\n10-14,y\n15-19,n\n")
     owners = read(path, {"place": "group"}, where={"back": ("y",)})
     assert by_name(owners) == {"0-4": 1, "5-9": 0, "10-14": 2, "15-19": 0}
@@ -118,7 +118,7 @@ def test_places_without_coordinates_stand_in_a_row(write):
     assert owners.sites.xy[:, 0].tolist() == [500.0, 1500.0, 2500.0, 3500.0]
 
 
-def test_a_place_is_where_its_first_row_says(write):
+def test_place_has_the_coordinates_of_its_first_row(write):
     path = write("p,x,y\na,0,0\na,5,5\nb,9,9\na,0,0\n")
     owners = read(path, {"place": "p", "x": "x", "y": "y"}, crs="EPSG:32610")
     assert owners.sites.xy.tolist() == [[0.0, 0.0], [9.0, 9.0]]
@@ -132,14 +132,14 @@ DOUBLE = "place,n,hour\na,2,1\na,7,1\na,5,2\nb,1,1\na,4,1\n"
 
 
 @pytest.mark.parametrize(("rule", "there"), [("first", 7), ("last", 9), ("greatest", 12), ("sum", 18)])
-def test_duplicates_are_dealt_with_as_said_and_counted(write, rule, there):
+def test_duplicates_follow_the_given_rule_and_are_counted(write, rule, there):
     path = write(DOUBLE)
     owners = read(path, {"place": "place", "count": "n", "period": "hour"}, duplicates=rule)
     assert by_name(owners) == {"a": there, "b": 1}
     assert owners.notes()[0].startswith(f"{path}: 2 rows of the same place and period as an earlier one: ")
 
 
-def test_duplicates_of_counts_are_refused_unless_said(write):
+def test_duplicate_counts_are_refused_without_a_rule(write):
     path = write(DOUBLE)
     assert "2 rows of the same place and period as an earlier one: rows 2, 5" in faults(
         path, {"place": "place", "count": "n", "period": "hour"}
@@ -147,7 +147,7 @@ def test_duplicates_of_counts_are_refused_unless_said(write):
     assert "columns.period" in faults(path, {"place": "place", "count": "n"})
 
 
-def test_rows_that_are_owners_count_however_often_they_come(write):
+def test_equal_owner_rows_are_all_counted(write):
     path = write("who,when,place\n1,5,a\n1,5,a\n2,5,a\n1,6,b\n")
     assert by_name(read(path, {"place": "place"})) == {"a": 3, "b": 1}
     owners = read(path, {"place": "place", "owner": "who", "period": "when"})
@@ -157,7 +157,7 @@ def test_rows_that_are_owners_count_however_often_they_come(write):
     assert by_name(once) == {"a": 2, "b": 1}
 
 
-def test_one_owner_is_where_it_was_last(write):
+def test_one_per_owner_keeps_its_last_row(write):
     path = write("who,when,place\n1,2020-01-03,a\n1,2020-01-02,b\n2,2020-01-01,b\n3,2020-01-01,b\n3,2020-01-01,c\n")
     owners = read(path, {"place": "place", "owner": "who", "time": "when"}, one_per="owner")
     assert by_name(owners) == {"a": 1, "b": 1, "c": 1}
@@ -166,7 +166,7 @@ def test_one_owner_is_where_it_was_last(write):
     assert by_name(untimed) == {"a": 0, "b": 2, "c": 1}
 
 
-def test_times_are_seconds_of_the_run(write):
+def test_times_are_converted_to_seconds_of_the_run(write):
     path = write("place,t\na,2020-01-01T00:01:00Z\nb,2020-01-01T01:00:30+01:00\na,\nc,2020-01-01T00:00:00Z\n")
     owners = read(path, {"place": "place", "time": "t"}, dwell_s=45.0)
     assert owners.arrive_s.tolist() == [0.0, 30.0, 60.0]
@@ -189,11 +189,11 @@ def test_times_may_be_numbers_of_a_unit(write):
     assert "start must be one" in faults(path, {"place": "place", "time": "h"}, start="seven")
 
 
-def test_fractions_are_refused_or_rounded_place_by_place(write):
+def test_fractional_counts_are_refused_or_rounded_per_place(write):
     path = write("place,n,hour\na,0.5,1\nb,1.5,1\na,0.25,2\na,0.75,3\nb,2,2\n")
     columns = {"place": "place", "count": "n", "period": "hour"}
     assert "rows 1, 2, 3, 4: count (column 'n') must be whole" in faults(path, columns)
-    assert by_name(read(path, columns, fractions="nearest")) == {"a": 2, "b": 4}  # 1.5 and 3.5, halves to the even
+    assert by_name(read(path, columns, fractions="nearest")) == {"a": 2, "b": 4}  # 1.5 and 3.5, halves to even
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,7 +201,7 @@ def test_fractions_are_refused_or_rounded_place_by_place(write):
     counts=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 300).map(lambda n: n / 8)), min_size=1, max_size=40),
     timed=st.booleans(),
 )
-def test_rounded_totals_are_the_totals_rounded(counts, timed, tmp_path_factory):
+def test_rounded_totals_equal_rounding_the_totals(counts, timed, tmp_path_factory):
     path = tmp_path_factory.mktemp("f") / "o.csv"
     rows = [(f"p{place}", n, i % 3) for i, (place, n) in enumerate(counts)]
     path.write_text("place,n,t,i\n" + "".join(f"{p},{n},{t},{i}\n" for i, (p, n, t) in enumerate(rows)))
@@ -218,7 +218,7 @@ def test_rounded_totals_are_the_totals_rounded(counts, timed, tmp_path_factory):
         assert by_name(owners)[place] == sum(n for (p, _), n in expected.items() if p == place)
 
 
-def test_a_window_takes_what_lies_in_it(write):
+def test_window_keeps_only_the_rows_inside(write):
     path = write("lon,lat\n-74,40.7\n-73.9,40.8\n2.3,48.9\n139.7,35.7\n")
     owners = read(path, {"lon": "lon", "lat": "lat"}, window=(-75.0, 40.0, -73.0, 41.0))
     assert len(owners) == 2
@@ -229,10 +229,10 @@ def test_a_window_takes_what_lies_in_it(write):
     )
 
 
-def test_swapped_coordinates_are_guessed_at(write):
+def test_swapped_coordinates_are_detected(write):
     path = write("a,b\n-122.4,37.8\n-122.5,37.9\n")
-    said = faults(path, {"lon": "b", "lat": "a"})
-    assert "rows 1, 2: lat (column 'a') must be within -90 and 90: are lon and lat swapped?, got '-122.4'" in said
+    messages = faults(path, {"lon": "b", "lat": "a"})
+    assert "rows 1, 2: lat (column 'a') must be within -90 and 90: are lon and lat swapped?, got '-122.4'" in messages
     new_york = write("a,b\n-73.9,40.7\n", "ny.csv")
     assert "every latitude is beyond -60" in faults(new_york, {"lon": "b", "lat": "a"})
 
@@ -257,23 +257,23 @@ BAD = {
 
 
 @pytest.mark.parametrize("words", BAD)
-def test_what_is_wrong_is_named(write, words):
+def test_invalid_owner_tables_are_refused(write, words):
     assert words in faults(write(BAD[words]))
 
 
-def test_a_row_that_is_cut_short_has_no_place(write):
+def test_truncated_row_is_dropped_as_without_coordinates(write):
     owners = read(write(STATIONS + "11,ML,9\n"))
     assert by_name(owners) == by_name(read(write(STATIONS)))
     assert "left out 2 rows without lon and lat: rows 5, 7" in owners.notes()[0]
 
 
-def test_more_owners_than_memory_holds(write, monkeypatch):
+def test_more_owners_than_memory_are_refused(write, monkeypatch):
     path = write(STATIONS.replace("OR,7,9", "OR,7,90000009").replace("ML,8,4", "ML,8,90000004"))
     monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e9)
     assert "a vehicle is a data owner: memory needed to hold 180,000,021 vehicles is about 11.5 GB" in faults(path)
 
 
-def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
+def test_truncated_archives_and_decompression_bombs_are_refused(write, monkeypatch):
     packed = gzip.compress(STATIONS.encode() * 200)
     assert "cannot be read: it is incomplete: its gzip ends early" in faults(
         write(packed[: len(packed) // 2], "cut.csv.gz")
@@ -291,20 +291,20 @@ def test_packed_files_are_cut_short_or_blown_up(write, monkeypatch):
 
 def test_columns_without_a_header_are_numbers(write):
     path = write("a,1\n")
-    said = faults(path, {"place": "name"}, header=False)
-    assert "columns of a file without header are known by number, not by name, got 'name'" in said
+    messages = faults(path, {"place": "name"}, header=False)
+    assert "columns of a file without header are known by number, not by name, got 'name'" in messages
     assert "no column 3 for place; it has 2" in faults(path, {"place": 3}, header=False)
     assert "got 'type' in where" in faults(path, {"place": 1}, header=False, where={"type": (1,)})
 
 
-def test_no_such_file(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     assert "no such file" in faults(tmp_path / "none.csv")
     assert "cannot be read: Is a directory" in faults(tmp_path)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_whatever_is_in_a_file_it_is_read_or_refused(data, tmp_path_factory):
+def test_any_owner_file_is_read_or_refused(data, tmp_path_factory):
     name = data.draw(st.sampled_from(["o.csv", "o.csv.gz", "o.tsv", "o.arff", "o.parquet"]))
     body = STATIONS.encode()
     if name.endswith(".arff"):
@@ -326,13 +326,13 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(data, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / name
     path.write_bytes(bytes(raw))
     columns = {"place": "station", "count": "flow"} if name.endswith(".arff") else COLUMNS
-    said, owners = [str(path)], None
+    messages, owners = [str(path)], None
     try:
         owners = read(path, columns, duplicates="sum", fractions="nearest")
     except InputError as error:
-        said = error.faults
-    assert said
-    assert all(str(path) in fault for fault in said)
+        messages = error.faults
+    assert messages
+    assert all(str(path) in fault for fault in messages)
     if owners is not None:
         assert len(owners) == owners.at_sites().sum() > 0
         assert math.isfinite(sum(owners.bounds))
@@ -361,22 +361,22 @@ ROLES = [("place", "count", "time"), ("place", "lon", "lat"), ("place", "owner",
     roles=st.sampled_from(ROLES),
     wanted=st.none() | st.sampled_from([1, "a", True, 1e300]),
 )
-def test_whatever_a_parquet_file_holds_it_is_read_or_refused(columns, roles, wanted, tmp_path_factory):
+def test_any_parquet_content_is_read_or_refused(columns, roles, wanted, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "odd.parquet"
     if not path.exists():
         pq.write_table(pa.table(ODD), path)
     where = {} if wanted is None else {columns[0]: (wanted,)}
     mapping = dict(zip(roles, columns, strict=True))
-    said = [str(path)]
+    messages = [str(path)]
     try:
         assert len(read(path, mapping, where=where, duplicates="sum", fractions="nearest", crs="EPSG:32618")) > 0
     except InputError as error:
-        said = error.faults
-    assert said
-    assert all(str(path) in fault for fault in said)
+        messages = error.faults
+    assert messages
+    assert all(str(path) in fault for fault in messages)
 
 
-def test_millions_of_owners_are_arrays(write):
+def test_millions_of_owners_are_stored_in_arrays(write):
     path = write("place,n,lon,lat\n" + "".join(f"s{i},40000,-122.{i},37.{i}\n" for i in range(100, 300)))
     owners = read(path, {"place": "place", "count": "n", "lon": "lon", "lat": "lat"})
     assert len(owners) == 8_000_000

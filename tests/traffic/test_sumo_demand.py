@@ -1,4 +1,4 @@
-"""SUMO's route files on our roads: against plain parsing, and by hand."""
+"""SUMO's route files on road networks: compared with plain parsing, and by hand."""
 
 import gzip
 import os
@@ -24,7 +24,7 @@ SUMO = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo")
 
 
 def edges_of_sumo(*names):
-    """Edge "ab" from node a to node b, of the ids given; a doubled one is "ab2"."""
+    """Edge "ab" from node a to node b, for the given ids; a repeated pair is "ab2"."""
     return roads_of([(name[0], name[1], {"sumo_edge": name}) for name in names])
 
 
@@ -44,7 +44,7 @@ def edges_driven(read_, roads=ROADS):
     return [[names[link] for link in read_.routes.of(i).tolist()] for i in range(len(read_.ids))]
 
 
-def test_vehicles_drive_the_routes_they_are_given(tmp_path):
+def test_vehicles_use_their_given_routes(tmp_path):
     found = read(
         tmp_path,
         """
@@ -78,7 +78,7 @@ def test_a_round_trip_is_driven(tmp_path, engine):
     assert driven.entries[:, 1].tolist() == found.routes.of(0).tolist()
 
 
-def test_trips_drive_their_edges_and_the_shortest_way_between(tmp_path):
+def test_trips_use_their_edges_and_shortest_paths_between(tmp_path):
     found = read(
         tmp_path,
         """
@@ -91,7 +91,7 @@ def test_trips_drive_their_edges_and_the_shortest_way_between(tmp_path):
     assert edges_driven(found) == [["ab", "bc", "cd"], ["ab"], ["ab", "bc"], ["ab", "bc", "cb", "ba"]]
 
 
-def test_what_is_not_driven_is_counted_by_its_reason(tmp_path):
+def test_undriven_trips_are_counted_by_reason(tmp_path):
     roads = edges_of_sumo("ab", "bc", "cb", "xy", "yx", "ba")
     found = read(
         tmp_path,
@@ -150,7 +150,7 @@ def test_flows(tmp_path, rates, ticks):
     assert found.ids == [f"f.{i}" for i in range(len(ticks))]
 
 
-def test_flows_by_chance(tmp_path):
+def test_random_flows(tmp_path):
     found = read(
         tmp_path,
         '<flow id="p" begin="0" probability="0.25"><route edges="ab"/></flow>'
@@ -192,7 +192,7 @@ def test_routes_drawn_from_a_distribution(tmp_path):
     assert stats.binomtest(second.count(["cd"]), 4000, 0.5).pvalue > LEVEL
 
 
-def test_shares_and_numbers_of_vehicles(tmp_path):
+def test_share_scales_the_number_of_vehicles(tmp_path):
     body = "".join(f'<vehicle id="{i}" depart="{i}"><route edges="ab"/></vehicle>' for i in range(101))
     assert len(read(tmp_path, body, share=0.25).ids) in {25, 26}
     more = read(tmp_path, body, share=2.5)
@@ -204,7 +204,7 @@ def test_shares_and_numbers_of_vehicles(tmp_path):
     assert halves[0] == halves[1] != halves[2]
 
 
-def test_the_clock_of_the_file(tmp_path):
+def test_departures_are_shifted_by_begin_s(tmp_path):
     body = "".join(f'<vehicle id="{i}" depart="{100 * i}"><route edges="ab"/></vehicle>' for i in range(6))
     found = read(tmp_path, body, begin_s=200.0, duration_s=200.0)
     assert found.ids == ["2", "3"]
@@ -214,7 +214,7 @@ def test_the_clock_of_the_file(tmp_path):
     assert "2 not driven: they depart after the run ends (second 400)" in notes
 
 
-def test_several_files_packed_and_plain(tmp_path):
+def test_several_files_with_and_without_compression(tmp_path):
     routes = tmp_path / "routes.add.xml"
     routes.write_text('<additional><route id="r" edges="ab bc"/></additional>')
     packed = tmp_path / "v.rou.xml.gz"
@@ -231,7 +231,7 @@ def test_several_files_packed_and_plain(tmp_path):
         ("cologne8", "cologne8", ("cologne8",)),
     ],
 )
-def test_real_demand_against_plain_parsing(place, net, files):
+def test_real_demand_equals_plain_parsing(place, net, files):
     if not (SUMO / place).is_dir():
         pytest.skip(f"set CROWDVEIL_DATA to a folder with sumo/{place} to read it")
     roads, _ = read_sumo_net(SUMO / place / f"{net}.net.xml.gz")
@@ -261,7 +261,7 @@ def test_real_demand_against_plain_parsing(place, net, files):
             assert found.routes.of(i)[[0, -1]].tolist() == [known[edge] for edge in ends[name]]
 
 
-def test_roads_that_did_not_come_from_sumo(tmp_path):
+def test_roads_not_from_sumo_are_refused(tmp_path):
     with pytest.raises(InputError, match="need roads read from SUMO's network"):
         read(tmp_path, '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>', roads=ring(3))
 
@@ -277,6 +277,6 @@ def test_roads_that_did_not_come_from_sumo(tmp_path):
         ("7:30", None, None),
     ],
 )
-def test_a_clock_is_read_as_sumo_reads_it_and_strictly_elsewhere(text, as_sumo, strictly):
+def test_clock_times_in_sumo_and_strict_form(text, as_sumo, strictly):
     assert seconds(text) == as_sumo
     assert seconds(text, as_sumo=False) == strictly

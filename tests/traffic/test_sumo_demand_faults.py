@@ -1,4 +1,4 @@
-"""What is wrong with SUMO's route files: said with file, line and rule; and nothing else ever comes out."""
+"""Invalid SUMO route files: faults with file, line and rule, and no other exception."""
 
 import contextlib
 import gzip
@@ -24,10 +24,10 @@ def read(file, **options):
 def faults_of(tmp_path, text, **options):
     file = tmp_path / "demand.rou.xml"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         read(file, **options)
-    assert str(file) in "\n".join(told.value.faults)
-    return "\n".join(told.value.faults)
+    assert str(file) in "\n".join(caught.value.faults)
+    return "\n".join(caught.value.faults)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def faults_of(tmp_path, text, **options):
         ("", "no vehicle of 0 can be driven on these roads"),
     ],
 )  # fmt: skip
-def test_route_files(tmp_path, body, words):
+def test_route_file_faults(tmp_path, body, words):
     assert words in faults_of(tmp_path, f"<routes>\n{body}\n</routes>")
 
 
@@ -82,28 +82,28 @@ def test_route_files(tmp_path, body, words):
         (b"\x00\x01\x02\xff", "not well-formed XML"),
     ],
 )
-def test_files_that_are_none(tmp_path, text, words):
+def test_invalid_route_files_are_refused(tmp_path, text, words):
     assert words in faults_of(tmp_path, text)
 
 
-def test_no_such_file(tmp_path):
+def test_missing_file_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"none\.xml: no such file"):
         read(tmp_path / "none.xml")
 
 
-def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
+def test_gzip_bomb_is_refused(tmp_path, monkeypatch):
     for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     assert "memory needed to hold the" in faults_of(tmp_path, gzip.compress(b"<routes>" + b" " * (1 << 25)))
 
 
-def test_a_tag_without_end_is_refused(tmp_path, monkeypatch):
+def test_unterminated_tag_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("simulator.files.xml_elements.LONGEST_BYTES", 1 << 21)
     assert "must have a tag in every 2,097,152 bytes" in faults_of(tmp_path, b'<routes x="' + b"y" * (1 << 23))
 
 
-def test_a_share_that_leaves_none(tmp_path):
+def test_share_without_vehicles_is_refused(tmp_path):
     words = "a share of 1e-12 of 1 vehicle leaves none"
     assert words in faults_of(tmp_path, f"<routes>{VEHICLE}</routes>", share=1e-12)
 
@@ -121,7 +121,7 @@ WHOLE = f"""<?xml version="1.0" encoding="UTF-8"?>
 
 
 class NamedFaultsError(Exception):
-    """The room's error, whose faults name the file."""
+    """An InputError whose faults name the file."""
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=400)
@@ -137,7 +137,7 @@ class NamedFaultsError(Exception):
     packed=st.booleans(),
 )
 @example(cut=len(WHOLE), places=[], packed=False)
-def test_junk_gives_faults_and_nothing_else(tmp_path, cut, places, packed):
+def test_damaged_files_raise_only_named_faults(tmp_path, cut, places, packed):
     junk = bytearray(gzip.compress(WHOLE, mtime=0) if packed else WHOLE)[:cut]
     for at, piece in places:
         junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece

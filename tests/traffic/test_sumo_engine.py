@@ -1,4 +1,4 @@
-"""What the engine says of SUMO's vehicles is what SUMO itself writes of the same run."""
+"""The engine's vehicles equal SUMO's own output of the same run."""
 
 import dataclasses
 import gzip
@@ -53,12 +53,12 @@ def assert_agrees(given, moments, *, until_s):
     return tallies
 
 
-def test_every_vehicle_is_where_sumo_itself_writes_it(own_net):
+def test_vehicle_positions_equal_the_fcd_output_of_sumo(own_net):
     tallies = assert_agrees(inputs(own_net), MOMENTS, until_s=300)
     assert min(tallies["waiting"], tallies["on_road"], tallies["arrived"]) > 20, "each state was there to be compared"
 
 
-def test_half_steps_and_a_later_begin(own_net):
+def test_half_second_steps_and_a_later_begin(own_net):
     assert assert_agrees(inputs(own_net, step_s=0.5, begin_s=40.0), (0, 11, 200, 399), until_s=200)["arrived"] > 20
 
 
@@ -73,7 +73,7 @@ def test_the_mesoscopic_model(own_net):
         assert "mesoscopic" in driven.sumo.notes()[0]
 
 
-def test_another_seed_is_another_run(own_net):
+def test_seed_determines_the_run(own_net):
     def total(seed):
         with Driven(engine(inputs(own_net, seed=seed))) as driven:
             return driven.to(250).totals()
@@ -81,7 +81,7 @@ def test_another_seed_is_another_run(own_net):
     assert total(5) == total(5) != total(6)
 
 
-def test_who_asks_when_changes_no_number(own_net):
+def test_intermediate_queries_change_no_result(own_net):
     given = inputs(own_net)
     with Driven(engine(given)) as often:
         for tick in range(0, 120, 3):
@@ -94,7 +94,7 @@ def test_who_asks_when_changes_no_number(own_net):
             np.testing.assert_array_equal(once.sumo.places().xy, often.sumo.places().xy)
 
 
-def test_rows_are_only_added_and_in_the_order_of_departure(own_net):
+def test_vehicle_rows_are_appended_in_order_of_departure(own_net):
     with Driven(engine(inputs(own_net))) as driven:
         known = {}
         for tick in range(0, 60, 5):
@@ -112,7 +112,7 @@ def test_rows_are_only_added_and_in_the_order_of_departure(own_net):
     )
 
 
-def test_waiting_is_at_the_start_of_the_first_edge_and_arrived_at_the_end_of_the_last(own_net):
+def test_waiting_and_arrived_vehicles_are_at_the_ends_of_their_route(own_net):
     with Driven(engine(inputs(own_net), link_of={"A1B1": 7, "C1D1": 9})) as driven:
         sumo = driven.to(150)
         places, rows = sumo.places(), driven.rows()
@@ -123,12 +123,12 @@ def test_waiting_is_at_the_start_of_the_first_edge_and_arrived_at_the_end_of_the
         arrived = np.flatnonzero((places.state == State.ARRIVED) & (places.link == 9))
         assert len(arrived) > 3
         (end,) = np.unique(places.xy[arrived], axis=0)
-        # A grid of 120 m: from A1 to D1 it is three blocks due east, less what two junctions take.
+        # A grid of 120 m: from A1 to D1 it is three blocks due east, minus the length of two junctions.
         assert end[1] == pytest.approx(start[1])
         assert 330 < end[0] - start[0] < 360
 
 
-def test_a_vehicle_has_its_link_on_known_edges_only(own_net):
+def test_vehicle_has_a_link_only_on_known_edges(own_net):
     seen, _ = plain_run(inputs(own_net), until_s=101)
     link_of = {"A1B1": 0, "B1C1": 1, "C1D1": 2}
     with Driven(engine(inputs(own_net), link_of=link_of)) as driven:
@@ -139,7 +139,7 @@ def test_a_vehicle_has_its_link_on_known_edges_only(own_net):
         assert "45 edges of SUMO's network are not among the roads" in " ".join(driven.sumo.notes())
 
 
-def test_another_networks_roads_are_refused(own_net):
+def test_roads_of_another_network_are_refused(own_net):
     with (
         pytest.raises(InputError, match="must be the one the roads were read from"),
         Driven(engine(inputs(own_net), link_of={"nowhere": 0})),
@@ -171,7 +171,7 @@ def test_a_configuration_gives_files_begin_and_scale(own_net):
     assert assert_agrees(read, (0, 100), until_s=101)["on_road"] > 20
 
 
-def test_vehicles_that_sumo_gives_up_are_absent(own_net):
+def test_vehicles_removed_by_sumo_are_absent(own_net):
     given = inputs(own_net)
     config = own_net.parent / "impatient.sumocfg"
     config.write_text(
@@ -195,7 +195,7 @@ BLOCKED = """<routes><vType id="long" length="100" minGap="0"/><route id="east" 
   <flow id="behind" begin="1" end="60" number="8" route="east"/></routes>"""
 
 
-def test_teleported_vehicles_are_absent_meanwhile_and_counted(own_net):
+def test_teleported_vehicles_are_absent_and_counted(own_net):
     with Driven(engine(inputs(own_net, BLOCKED, teleport_s=5.0))) as driven:
         absent = []
         for tick in range(260):
@@ -212,7 +212,7 @@ def test_teleported_vehicles_are_absent_meanwhile_and_counted(own_net):
         assert never.to(149).totals().stuck_released == 0
 
 
-def test_a_vehicle_that_waits_for_its_passenger_is_numbered_when_it_leaves(own_net):
+def test_vehicle_waiting_for_a_passenger_is_numbered_at_departure(own_net):
     routes = """<routes><route id="east" edges="A1B1 B1C1"/>
       <vehicle id="taxi" depart="triggered" route="east"/><vehicle id="own" depart="5" route="east"/>
       <person id="p" depart="20"><ride from="A1B1" to="B1C1" lines="taxi"/></person></routes>"""
@@ -241,7 +241,7 @@ def test_more_vehicles_than_expected_are_an_error(own_net):
         driven.to(30)
 
 
-def test_an_end_in_the_configuration_and_an_empty_road_do_not_end_it(own_net):
+def test_configured_end_and_empty_road_do_not_end_the_run(own_net):
     given = inputs(own_net, '<routes><trip id="one" depart="0" from="A1B1" to="B1C1"/></routes>')
     config = own_net.parent / "short.sumocfg"
     tool("sumo", *given.arguments(), "--end", 20, "--save-configuration", config)
@@ -250,7 +250,7 @@ def test_an_end_in_the_configuration_and_an_empty_road_do_not_end_it(own_net):
         assert driven.to(500).places().state.tolist() == [State.ARRIVED]
 
 
-def test_before_the_start_there_is_nothing_to_ask(own_net):
+def test_query_before_the_start_is_an_error(own_net):
     sumo = engine(inputs(own_net))
     with pytest.raises(RuntimeError, match="call start"):
         sumo.advance()

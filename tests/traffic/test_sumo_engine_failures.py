@@ -1,4 +1,4 @@
-"""Whatever happens to SUMO, the message is clear and no process is left behind."""
+"""For any failure of SUMO the message is clear and no process is left."""
 
 import signal
 import subprocess
@@ -35,7 +35,7 @@ def gone(process):
     return process.poll() is not None
 
 
-def test_a_killed_sumo_is_an_error_that_says_when_and_how(net):
+def test_killed_sumo_gives_an_error_with_time_and_cause(net):
     with Driven(engine(inputs(net))) as driven:
         driven.to(10)
         process = process_of(driven)
@@ -49,8 +49,8 @@ def test_a_killed_sumo_is_an_error_that_says_when_and_how(net):
     assert gone(process)
 
 
-def test_it_reaches_whoever_runs_the_environment_whole(net):
-    """SimPy makes an error that a process raises anew from its arguments: faults must survive that."""
+def test_error_reaches_the_caller_of_the_environment_unchanged(net):
+    """SimPy re-creates an error raised in a process from its arguments: faults must survive that."""
     with Driven(engine(inputs(net))) as driven:
         driven.to(10)
         process_of(driven).kill()
@@ -73,7 +73,7 @@ def test_it_reaches_whoever_runs_the_environment_whole(net):
     ],
     ids=["edge", "to", "type", "gap", "depart", "flow"],
 )
-def test_a_bad_route_file_is_told_in_sumos_own_words(net, routes, words):
+def test_invalid_route_file_gives_the_message_of_sumo(net, routes, words):
     with pytest.raises(InputError) as caught, Driven(engine(inputs(net, routes))) as driven:
         driven.to(5)
     (fault,) = caught.value.faults
@@ -83,7 +83,7 @@ def test_a_bad_route_file_is_told_in_sumos_own_words(net, routes, words):
     assert "proj" not in fault
 
 
-def test_a_route_that_fails_while_it_drives_says_so(net):
+def test_route_fault_during_the_run_is_reported_with_its_time(net):
     routes = """<routes><trip id="fine" depart="0" from="A0B0" to="B0C0"/>
       <trip id="fine2" depart="600" from="A0B0" to="B0C0"/>
       <vehicle id="late" depart="900"><route edges="A0B0 nowhere"/></vehicle></routes>"""
@@ -97,7 +97,7 @@ def test_a_route_that_fails_while_it_drives_says_so(net):
 @pytest.mark.parametrize(
     "content", [b"", b"\x00\xff junk", b"<net>", b"<routes/>"], ids=["empty", "junk", "cut", "other"]
 )
-def test_what_is_no_network_is_told(net, content):
+def test_invalid_network_is_refused(net, content):
     given = inputs(net)
     bad = net.parent / "bad.net.xml"
     bad.write_bytes(content)
@@ -108,7 +108,7 @@ def test_what_is_no_network_is_told(net, content):
         pass
 
 
-def test_a_configuration_sumo_does_not_take_is_told(net):
+def test_unsupported_configuration_is_refused(net):
     config = net.parent / "bad.sumocfg"
     for content, words in (
         ('<configuration><bogus value="1"/></configuration>', "bogus"),
@@ -123,7 +123,7 @@ def test_a_configuration_sumo_does_not_take_is_told(net):
         assert all(str(config) in fault for fault in caught.value.faults)
 
 
-def test_files_in_folders_whose_names_have_blanks_and_commas(net):
+def test_folder_names_with_blanks_and_commas(net):
     folder = net.parent / "my cities, all"
     folder.mkdir()
     there = folder / net.name
@@ -143,7 +143,7 @@ def test_files_in_folders_whose_names_have_blanks_and_commas(net):
         assert driven.to(5).totals().departed > 0
 
 
-def test_close_ends_it_at_any_time_and_twice(net):
+def test_close_ends_sumo_at_any_time_and_is_idempotent(net):
     sumo = engine(inputs(net))
     sumo.close()
     with Driven(engine(inputs(net))) as driven:
@@ -157,7 +157,7 @@ def test_close_ends_it_at_any_time_and_twice(net):
         assert driven.sumo.notes()
 
 
-def test_an_exception_in_the_middle_of_a_request_ends_it_at_once(net):
+def test_exception_during_a_request_ends_sumo_at_once(net):
     with Driven(engine(inputs(net))) as driven:
         process = process_of(driven)
         with pytest.raises(KeyboardInterrupt):
@@ -169,12 +169,12 @@ def test_an_exception_in_the_middle_of_a_request_ends_it_at_once(net):
 
 def interrupt(server):
     with server.asking(what="now"):
-        # Sent, and its answer not taken: it would be the answer to the next request.
+        # Sent without reading the answer, which would become the answer to the next request.
         server._process.stdin.write(b'["simulationStep", []]\n')
         raise KeyboardInterrupt
 
 
-def test_launching_is_no_leak_where_it_fails(net, monkeypatch):
+def test_failed_launch_leaves_no_process(net, monkeypatch):
     started = []
     popen = subprocess.Popen
 
@@ -194,7 +194,7 @@ def test_launching_is_no_leak_where_it_fails(net, monkeypatch):
     not Path("/proc/self/task").is_dir(), reason="looks for child processes in /proc, which is not here"
 )
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_no_sumo_is_left_when_its_owner_ends(net, which):
+def test_no_sumo_process_outlives_its_parent(net, which):
     inputs(net)
     script = net.parent / "own.py"
     script.write_text(
@@ -232,7 +232,7 @@ def alive(pid):
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def test_a_saying_is_one_line_of_bounded_length():
+def test_error_text_is_one_line_of_limited_length():
     assert (
         error_text("pj_obj_create: Cannot find proj.db\nWarning: a\nError: b\n\nError:  c\nQuitting (on error).")
         == "b c"
@@ -242,7 +242,7 @@ def test_a_saying_is_one_line_of_bounded_length():
     assert len(error_text("Error: " + "x" * 10_000)) == LONGEST_ERROR_TEXT
 
 
-def test_an_installation_without_sumo_says_what_to_install(net, monkeypatch):
+def test_missing_sumo_gives_an_install_hint(net, monkeypatch):
     given = inputs(net, ROUTES)
     monkeypatch.setitem(sys.modules, "libsumo", None)
     with pytest.raises(InputError, match=r"pip install 'crowdveil\[sumo\]'"):

@@ -1,4 +1,4 @@
-"""SUMO listens on no port, no wait for it is without end, and its warnings are kept."""
+"""SUMO opens no port, every wait for it has a limit, and its warnings are kept."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ def gone(process):
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks for sockets in /proc, which is not here")
 @pytest.mark.parametrize("configured", [False, True], ids=["files", "config that asks for a port"])
-def test_sumo_has_no_socket_even_where_its_configuration_asks_for_one(net, configured):
+def test_sumo_opens_no_socket_even_if_its_configuration_requests_one(net, configured):
     given = inputs(net)
     if configured:
         with socket.socket() as free:
@@ -46,7 +46,7 @@ def test_sumo_has_no_socket_even_where_its_configuration_asks_for_one(net, confi
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
-def test_a_sumo_that_does_not_answer_is_not_waited_for_without_end(net, monkeypatch):
+def test_unresponsive_sumo_times_out(net, monkeypatch):
     monkeypatch.setattr("simulator.traffic.sumo.server._ANSWER_S", 0.5)
     monkeypatch.setattr("simulator.traffic.sumo.server._ENDING_S", 0.5)
     server = SumoServer.launch(inputs(net))
@@ -65,7 +65,7 @@ def test_a_sumo_that_does_not_answer_is_not_waited_for_without_end(net, monkeypa
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
-def test_a_sumo_that_does_not_come_up_is_not_waited_for_without_end(net, monkeypatch):
+def test_sumo_that_does_not_start_times_out(net, monkeypatch):
     popen = subprocess.Popen
 
     def stopped(*arguments, **options):
@@ -79,7 +79,7 @@ def test_a_sumo_that_does_not_come_up_is_not_waited_for_without_end(net, monkeyp
         SumoServer.launch(inputs(net))
 
 
-def test_a_configuration_that_sumo_does_not_read_in_time_is_told(net, monkeypatch):
+def test_configuration_not_read_in_time_is_refused(net, monkeypatch):
     config = net.parent / "slow.sumocfg"
     config.write_text('<configuration><net-file value="small.net.xml"/></configuration>')
     monkeypatch.setattr("simulator.traffic.sumo.inputs._PATIENCE_S", 0.0)
@@ -87,20 +87,20 @@ def test_a_configuration_that_sumo_does_not_read_in_time_is_told(net, monkeypatc
         SumoInputs.from_config(config, seed=1, step_s=1.0)
 
 
-def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
-    said = SumoLog()
-    said.file.write(b"Warning: ignoring 'e'!\n")
+def test_warnings_are_counted_by_kind():
+    log = SumoLog()
+    log.file.write(b"Warning: ignoring 'e'!\n")
     for number in range(30_000):
-        said.file.write(f"Warning: Teleporting vehicle 'f.{number}'; waited too long, time={number}.00.\n".encode())
-    said.file.write(b"Error: \xff\nWarning: ignoring 'g'!\n")
-    said.file.flush()
+        log.file.write(f"Warning: Teleporting vehicle 'f.{number}'; waited too long, time={number}.00.\n".encode())
+    log.file.write(b"Error: \xff\nWarning: ignoring 'g'!\n")
+    log.file.flush()
     for _ in range(2):
-        assert said.warned() == (
+        assert log.warned() == (
             (2, "ignoring 'e'!"),
             (30_000, "Teleporting vehicle 'f.0'; waited too long, time=0.00."),
         )
-        assert len(said.read()) <= 1 << 20
-        said.close()
+        assert len(log.read()) <= 1 << 20
+        log.close()
     many = SumoLog()
     many.file.writelines(b"Warning: " + b"x" * number + b"\n" for number in range(1, 151))
     many.file.flush()
@@ -108,7 +108,7 @@ def test_warnings_are_counted_by_kind_from_the_first_to_the_last():
     many.close()
 
 
-def test_a_warning_is_among_the_notes(net):
+def test_sumo_warning_appears_in_the_notes(net):
     routes = """<routes><trip id="a" depart="20" from="A0B0" to="B0C0"/>
       <trip id="late" depart="3" from="A0B0" to="B0C0"/>
       <trip id="later" depart="5" from="A0B0" to="B0C0"/></routes>"""

@@ -1,4 +1,4 @@
-"""The most vehicles that SUMO's files can hold: never fewer than there are, and not far more."""
+"""The maximum number of vehicles in SUMO's files: never below the true number, and not far above."""
 
 import contextlib
 import gzip
@@ -43,11 +43,11 @@ def file(tmp_path):
         ('<vType id="t" scale="2.5"/><vehicle id="a" depart="3"/>', 3, 3),
     ],
 )
-def test_what_each_kind_comes_to_at_most(file, text, least, most):
+def test_maximum_insertions_of_each_element(file, text, least, most):
     assert least <= most_of(file, text).most <= most
 
 
-def test_the_configurations_scale_and_included_files_count(file):
+def test_scale_and_included_files_count(file):
     (file.parent / "more.xml").write_text('<routes><trip id="b" depart="0"/></routes>')
     text = '<include href="more.xml"/><trip id="a" depart="0"/>'
     assert most_of(file, text, scale=1.5).most == 4
@@ -74,7 +74,7 @@ def test_only_files_that_carry_vehicles_or_routes_are_named(file):
     number=st.none() | st.integers(0, 50),
     seed=st.integers(0, 2**32),
 )
-def test_no_flow_ever_comes_to_more(file, rate, value, begin_s, length_s, number, seed):
+def test_no_flow_exceeds_its_maximum(file, rate, value, begin_s, length_s, number, seed):
     if rate == "probability":
         value = min(value, 1.0)
     key, text = ("period", f"exp({value!r})") if rate == "exp" else (rate, repr(value))
@@ -83,12 +83,12 @@ def test_no_flow_ever_comes_to_more(file, rate, value, begin_s, length_s, number
         attributes["number"] = str(number)
     flow = SumoFlow.from_attributes("f", 0, attributes, where="here")
     leaves = flow.departures(end_s=500.0, rng=np.random.default_rng(seed))
-    written = " ".join(f'{name}="{said}"' for name, said in attributes.items())
+    written = " ".join(f'{name}="{text_value}"' for name, text_value in attributes.items())
     text = f'<trip id="t" depart="0"/><flow id="f" {written}/>'
     assert most_of(file, text, end_s=500.0).most - 1 >= len(leaves)
 
 
-def test_sumo_itself_inserts_no_more(tmp_path):
+def test_sumo_inserts_no_more_than_the_maximum(tmp_path):
     given = inputs(make_net(tmp_path), ROUTES)
     sumo = engine(given, until_s=250.0)
     with Driven(sumo) as driven:
@@ -115,7 +115,7 @@ def test_sumo_itself_inserts_no_more(tmp_path):
     ],
     ids=["empty", "cut", "junk", "gzip", "dtd", "none", "many", "begin", "period", "exp", "huge", "dense", "include"],
 )
-def test_a_file_that_cannot_be_used_is_told_with_its_line(file, content, words):
+def test_unusable_file_is_refused_with_its_line(file, content, words):
     with pytest.raises(InputError, match=words) as caught:
         most_of(file, content)
     assert str(file.parent) in str(caught.value)
@@ -123,7 +123,7 @@ def test_a_file_that_cannot_be_used_is_told_with_its_line(file, content, words):
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, len(ROUTES)), at=st.integers(0, len(ROUTES) - 1), byte=st.integers(0, 255))
-def test_no_broken_file_raises_anything_else(file, cut, at, byte):
+def test_damaged_route_files_raise_only_input_errors(file, cut, at, byte):
     content = bytearray(ROUTES.encode())
     content[at] = byte
     for broken in (bytes(content), bytes(content[:cut])):
@@ -131,7 +131,7 @@ def test_no_broken_file_raises_anything_else(file, cut, at, byte):
             assert most_of(file, broken).most > 0
 
 
-def test_the_message_of_nobody_departing_says_which_stretch_is_meant(tmp_path):
+def test_message_without_departures_names_the_time_window(tmp_path):
     file = tmp_path / "early.rou.xml"
     file.write_text('<routes><trip id="a" depart="0" from="x" to="y"/></routes>')
     with pytest.raises(InputError, match="within the run, from second 15 to 315 of SUMO's time"):

@@ -1,4 +1,4 @@
-"""Time zones of recorded moments: every form of ISO 8601, and no file in which only some moments have one."""
+"""Time zones of recorded times: every form of ISO 8601, and no file in which only some times have a zone."""
 
 import itertools
 from datetime import UTC, datetime, timedelta, timezone
@@ -27,7 +27,7 @@ WRITTEN = [
 
 
 def moment(text):
-    """Read a moment by the standard library, which wants upper case and two digits of minutes."""
+    """Read a time by the standard library, which needs upper case and two digits of minutes."""
     day, clock = text[:10], text[11:].upper()
     digits = clock[: 12 if "." in clock else 8]
     zone = clock[len(digits) :].strip()
@@ -36,7 +36,7 @@ def moment(text):
 
 
 @pytest.mark.parametrize("text", WRITTEN)
-def test_a_moment_and_whether_it_names_a_zone(text):
+def test_time_is_read_with_or_without_zone(text):
     read = Times.from_column(pd.Series([text, text]))
     assert read.seconds.tolist() == [moment(text)] * 2
     assert read.naive == (not any(text.endswith(zone) for zone in ZONES if zone))
@@ -70,7 +70,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_recording_in_which_only_some_times_name_a_zone_is_refused(form, tmp_path):
+def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
     name, text, place = FORMS[form]
     if form == "gpx":
         pytest.importorskip("gpxpy", reason="GPX is read by gpxpy")
@@ -91,12 +91,12 @@ def owners(folder, moments, **reading):
     return Owners.from_file(folder / "o.csv", OwnerOptions(**how), crs=None)
 
 
-def test_owners_of_whom_only_some_have_a_zone_are_refused(tmp_path):
+def test_owners_with_zones_on_some_times_only_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"o\.csv: rows 1, 4: time .* some times name a time zone.*, got '2008-02-03T"):
         owners(tmp_path, MIXED)
 
 
-def test_owners_come_at_the_moments_of_their_zones(tmp_path):
+def test_owner_times_are_converted_from_their_zones(tmp_path):
     zoned = [text for text in MIXED if text != MIXED[0] and text != MIXED[3]]
     read = owners(tmp_path, [zoned[0].replace("T", "t"), zoned[1].replace("Z", "z")], start="2008-02-03t09:00:00z")
     assert sorted(read.arrive_s.tolist()) == [300.0, 4200.0]
@@ -105,7 +105,7 @@ def test_owners_come_at_the_moments_of_their_zones(tmp_path):
 @pytest.mark.parametrize(
     "zone", ["+1", "-5", "+5:30", "+530", "+05:3", "+1:5", "+053", "+1:", "+", "+01:", "+001", "+00530"]
 )
-def test_a_zone_is_one_exactly_where_the_parser_takes_it_for_one(zone):
+def test_zone_detection_agrees_with_the_parser(zone):
     text = pd.Series([f"2008-02-03T10:00:00{zone}", "2008-02-03T10:00:00"])
     parsed = pd.to_datetime(text[:1], format="ISO8601", errors="coerce")[0]
     read = Times.from_text(text)
@@ -113,7 +113,7 @@ def test_a_zone_is_one_exactly_where_the_parser_takes_it_for_one(zone):
     assert read.without_zone.tolist() == [False, bool(read.zoned[0])]
 
 
-def test_times_of_owners_without_a_zone_are_taken_as_utc_with_a_note(tmp_path):
+def test_owner_times_without_zone_are_taken_as_utc_with_a_note(tmp_path):
     note = "times without a time zone are taken as UTC"
     naive = [MIXED[0], MIXED[3]]
     read = owners(tmp_path, naive, start="2008-02-03T09:00:00")
@@ -124,13 +124,13 @@ def test_times_of_owners_without_a_zone_are_taken_as_utc_with_a_note(tmp_path):
         owners(tmp_path, naive, start="2008-02-03T09:00:00+01:00")
 
 
-@pytest.mark.parametrize(("zones", "doubted"), [(("", "Z"), True), (("", ""), False), (("+01", "Z"), False)])
-def test_a_file_with_zones_beside_one_without_is_a_warning_that_names_both(zones, doubted, tmp_path):
+@pytest.mark.parametrize(("zones", "warned"), [(("", "Z"), True), (("", ""), False), (("+01", "Z"), False)])
+def test_files_with_and_without_zones_give_a_warning(zones, warned, tmp_path):
     files = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for file, zone in zip(files, zones, strict=True):
         file.write_text(f"vehicle,time,lon,lat\n{file.stem},2008-02-03T10:00:00{zone},11.3,44.5\n")
-    said = doubts_of(read_trace(files).left_out)
-    assert len(said) == doubted
-    if doubted:
-        assert "first.csv: its times name no time zone" in said[0]
-        assert "second.csv are in UTC" in said[0]
+    found_warnings = doubts_of(read_trace(files).left_out)
+    assert len(found_warnings) == warned
+    if warned:
+        assert "first.csv: its times name no time zone" in found_warnings[0]
+        assert "second.csv are in UTC" in found_warnings[0]

@@ -1,4 +1,4 @@
-"""A recording that is not what it should be is refused in words: file, line or row, rule."""
+"""An invalid recording is refused with file, line or row, and rule."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_each_fault_has_its_words(tmp_path, case):
+def test_each_fault_has_its_message(tmp_path, case):
     name, content, words = BROKEN[case]
     file = tmp_path / name
     if content is None:
@@ -151,14 +151,14 @@ def test_each_fault_has_its_words(tmp_path, case):
     assert all(str(file) in fault for fault in caught.value.faults)
 
 
-def test_a_truncated_gzip(tmp_path):
+def test_truncated_gzip_is_refused(tmp_path):
     whole = gzip.compress(files.taxi_csv().encode() * 50)
     (tmp_path / "t.csv.gz").write_bytes(whole[: len(whole) - 12])
     with pytest.raises(InputError, match=r"t\.csv\.gz: cannot be read: it is incomplete: its gzip ends early"):
         read_trace(tmp_path / "t.csv.gz")
 
 
-def test_a_decompression_bomb(tmp_path, monkeypatch):
+def test_decompression_bomb_is_refused(tmp_path, monkeypatch):
     for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
@@ -167,7 +167,7 @@ def test_a_decompression_bomb(tmp_path, monkeypatch):
         read_trace(tmp_path / "t.csv.gz")
 
 
-def test_every_bad_file_is_named_at_once(tmp_path):
+def test_all_invalid_files_are_reported_together(tmp_path):
     files.written(tmp_path, "a.csv", HEADER + FINE)
     files.written(tmp_path, "b.csv", "")
     files.written(tmp_path, "c.csv", f"{HEADER}x,0,1,100\n")
@@ -181,7 +181,7 @@ def test_every_bad_file_is_named_at_once(tmp_path):
         read_trace(tmp_path / "hollow")
 
 
-def test_dates_do_not_go_with_relative_times(tmp_path):
+def test_dates_and_relative_times_must_not_be_mixed(tmp_path):
     pair = [files.written(tmp_path, "a.csv", files.taxi_csv()), files.written(tmp_path, "b.csv", HEADER + FINE)]
     with pytest.raises(InputError, match=r"b\.csv: its times are relative, and those of .*a\.csv are dates"):
         read_trace(pair)
@@ -195,7 +195,7 @@ def test_files_of_one_vehicle_differ_in_name(tmp_path):
         read_trace([tmp_path / "one", tmp_path / "two"])
 
 
-def test_named_columns_that_are_not_there(tmp_path):
+def test_missing_named_columns_are_refused(tmp_path):
     file = files.written(tmp_path, "t.csv", HEADER + FINE)
     with pytest.raises(InputError, match="no column 'wo' for lon; its columns are 'vehicle', 'time', 'lon', 'lat'"):
         read_trace(file, columns={"lon": "wo"})
@@ -230,13 +230,13 @@ def _mutated(data: st.DataObject, content: bytes) -> bytes:
 @pytest.mark.parametrize("name", SMALL)
 @given(data=st.data())
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_spoiled_files_raise_nothing_else(tmp_path, name, data):
+def test_damaged_files_raise_only_input_errors(tmp_path, name, data):
     file = tmp_path / name
     file.write_bytes(_mutated(data, SMALL[name]))
     try:
         trace = read_trace(file)
     except InputError as error:
-        assert error.faults  # noqa: PT017 - either way is fine, and nothing else is
+        assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
     else:
         frame = trace.frame()
         assert frame[["time_s", "lon", "lat"]].notna().all().all()
@@ -246,7 +246,7 @@ def test_spoiled_files_raise_nothing_else(tmp_path, name, data):
 
 @given(data=st.data())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_spoiled_parquet_raises_nothing_else(tmp_path, data):
+def test_damaged_parquet_raises_only_input_errors(tmp_path, data):
     whole = tmp_path / "whole.parquet"
     if not whole.is_file():
         files.TIDY.rename(columns={"time_s": "time"}).to_parquet(whole)
@@ -256,11 +256,11 @@ def test_spoiled_parquet_raises_nothing_else(tmp_path, data):
         try:
             assert len(read_trace(tmp_path / "t.parquet")) > 0
         except InputError as error:
-            assert error.faults  # noqa: PT017 - either way is fine, and nothing else is
+            assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
 
 
-def test_a_number_of_thousands_of_digits(tmp_path):
-    """Python refuses to convert it, with an error of its own."""
+def test_number_of_thousands_of_digits_is_refused(tmp_path):
+    """Python refuses to convert it, with an exception of its own."""
     spoiled = files.deck_json().replace("11.3", "9" * 5_000, 1)
     assert spoiled != files.deck_json()
     path = files.written(tmp_path, "d.json", spoiled)

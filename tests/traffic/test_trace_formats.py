@@ -1,4 +1,4 @@
-"""One recording gives one table, whatever format it comes in."""
+"""One recording gives one table in every format."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ RELATIVE = {
 
 
 @pytest.mark.parametrize("name", ABSOLUTE)
-def test_dated_formats(tmp_path, name):
+def test_formats_with_dates(tmp_path, name):
     trace = read_trace(files.written(tmp_path, name, ABSOLUTE[name]))
     assert trace.calendar
     assert_frame_equal(trace.frame(), files.TIDY, check_dtype=False)
 
 
 @pytest.mark.parametrize("name", RELATIVE)
-def test_sumo(tmp_path, name):
+def test_formats_with_relative_times(tmp_path, name):
     trace = read_trace(files.written(tmp_path, name, RELATIVE[name]))
     assert not trace.calendar
     assert_frame_equal(trace.frame(), SUMO_TIDY, check_dtype=False)
@@ -58,21 +58,21 @@ def test_sumo_parquet_with_an_empty_timestep(tmp_path):
     assert_frame_equal(read_trace(tmp_path / "fcd.parquet").frame(), SUMO_TIDY, check_dtype=False)
 
 
-def test_timed_paths_are_a_vehicle_each(tmp_path):
+def test_each_timed_path_is_one_vehicle(tmp_path):
     frame = read_trace(files.written(tmp_path, "trips.json", files.deck_json())).frame()
     assert list(frame["vehicle"].unique()) == ["trip 1", "trip 2"]
     assert_frame_equal(frame.drop(columns="vehicle"), SUMO_TIDY.drop(columns="vehicle").assign(speed_mps=np.nan))
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_cabspotting_names_a_cab_as_its_file(tmp_path, newest_first):
+def test_cabspotting_vehicle_is_named_after_its_file(tmp_path, newest_first):
     for vehicle in "ab":
         files.written(tmp_path, f"new_{vehicle}.txt.gz", files.cabspotting(vehicle, newest_first=newest_first))
     (tmp_path / "_cabs.txt").write_text("an index, which is no trace")
     assert_frame_equal(read_trace(tmp_path).frame(), files.TIDY, check_dtype=False)
 
 
-def test_gpx_names_a_vehicle_as_its_file(tmp_path):
+def test_gpx_vehicle_is_named_after_its_file(tmp_path):
     pair = [files.written(tmp_path, f"{vehicle}.gpx", files.gpx(vehicle)) for vehicle in "ab"]
     assert_frame_equal(read_trace(pair).frame(), files.TIDY, check_dtype=False)
 
@@ -90,7 +90,7 @@ def test_parquet_of_timestamps_and_geoparquet(tmp_path):
         assert_frame_equal(read_trace(tmp_path / f"{name}.parquet").frame(), files.TIDY, check_dtype=False)
 
 
-def test_from_a_geodataframe(tmp_path):
+def test_trace_from_a_geodataframe(tmp_path):
     del tmp_path
     stamps = pd.to_datetime(files.TIDY["time_s"], unit="s")
     points = gpd.GeoDataFrame(
@@ -108,9 +108,9 @@ def test_from_a_geodataframe(tmp_path):
         Trace.from_geodataframe(points, vehicle="nobody")
 
 
-def test_from_a_movingpandas_collection():
+def test_trace_from_a_movingpandas_collection():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # movingpandas warns of its own dependencies when it is imported
+        warnings.simplefilter("ignore")  # movingpandas warns of its own dependencies when imported
         movingpandas = pytest.importorskip("movingpandas")
         stamps = pd.DatetimeIndex(pd.to_datetime(files.TIDY["time_s"], unit="s"))
         points = gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"])
@@ -120,7 +120,7 @@ def test_from_a_movingpandas_collection():
     assert_frame_equal(Trace.from_trajectories(collection).frame(), files.TIDY, check_dtype=False)
 
 
-def test_named_columns_metres_and_speeds(tmp_path):
+def test_named_columns_in_metres_with_speeds(tmp_path):
     points = gpd.GeoSeries(gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"]), crs="EPSG:4326").to_crs(32632)
     pd.DataFrame(
         {"wer": [f"{v}01" for v in files.TIDY["vehicle"]], "wann": files.TIDY["time_s"] * 1000, "rechts": points.x,
@@ -134,7 +134,7 @@ def test_named_columns_metres_and_speeds(tmp_path):
     assert frame["lon"].to_numpy() == pytest.approx(files.TIDY["lon"].to_numpy(), abs=1e-9)
 
 
-def test_names_of_vehicles_keep_their_digits(tmp_path):
+def test_vehicle_names_keep_leading_zeros(tmp_path):
     rows = "vehicle_id,time,lon,lat\n007,1,11.3,44.5\n7,2,11.3,44.5\n"
     assert read_trace(files.written(tmp_path, "t.csv", rows)).names == ["007", "7"]
 
@@ -153,7 +153,7 @@ def test_pickups_and_dropoffs_are_two_fixes(tmp_path):
     assert frame["lon"].tolist() == [-73.95, -73.96, -73.978, -73.989, -73.98, -73.99]
 
 
-def test_what_is_left_out_is_counted(tmp_path):
+def test_dropped_fixes_are_counted(tmp_path):
     rows = (
         "vehicle,time,lon,lat\na,0,11.3,44.5\na,0,11.3,44.5\na,0,11.4,44.5\na,0,11.4,44.5\na,10,0,0\na,20,11.3,44.6\n"
     )
@@ -165,7 +165,7 @@ def test_what_is_left_out_is_counted(tmp_path):
     assert "1 fix at longitude 0, latitude 0" in notes
 
 
-def test_order(tmp_path):
+def test_order_of_fixes(tmp_path):
     turning = "vehicle,time,lon,lat\na,0,11.3,44.5\nb,7,11.3,44.5\na,20,11.3,44.5\na,10,11.4,44.5\n"
     file = files.written(tmp_path, "t.csv", turning)
     with pytest.raises(
@@ -184,7 +184,7 @@ def test_order(tmp_path):
         read_trace(forward_again)
 
 
-def test_numbers_follow_the_first_fix(tmp_path):
+def test_vehicles_are_numbered_by_first_fix(tmp_path):
     rows = "vehicle,time,lon,lat\nlate,5,1,1\nearly,1,1,1\nearly,9,1,1\nlate,6,1,1\nalso,1,1,1\n"
     assert read_trace(files.written(tmp_path, "t.csv", rows)).names == ["early", "also", "late"]
 
@@ -213,7 +213,7 @@ def test_real_recordings(inside, vehicles, fixes):
         ("%Y%m%d%H%M%S", None),
     ],
 )
-def test_times_written_otherwise(tmp_path, written, time_format):
+def test_times_in_other_formats(tmp_path, written, time_format):
     moments = pd.to_datetime(files.TIDY["time_s"], unit="s").dt.strftime(written)
     file = tmp_path / "taxis.csv"
     files.TIDY.drop(columns=["time_s", "speed_mps"]).assign(time=moments).to_csv(file, index=False)
@@ -222,7 +222,7 @@ def test_times_written_otherwise(tmp_path, written, time_format):
     assert trace.left_out == ("times without a time zone are taken as UTC",)
 
 
-def test_a_format_with_a_zone(tmp_path):
+def test_time_format_with_a_zone(tmp_path):
     rows = [
         f"{f.vehicle},{pd.Timestamp(f.time_s + 7200, unit='s'):%d.%m.%Y %H:%M:%S} +0200,{f.lon},{f.lat}"
         for f in files.TIDY.itertuples()
@@ -233,13 +233,13 @@ def test_a_format_with_a_zone(tmp_path):
     assert trace.left_out == ()
 
 
-def test_row_numbers_are_no_times():
+def test_row_numbers_are_refused_as_times():
     frame = gpd.GeoDataFrame({"who": [1, 1]}, geometry=gpd.points_from_xy([11.3, 11.4], [44.5, 44.5]), crs="EPSG:4326")
     with pytest.raises(InputError, match="holds row numbers, not times"):
         Trace.from_geodataframe(frame, vehicle="who")
 
 
-def test_what_names_no_system_and_no_file():
+def test_invalid_crs_and_missing_files_are_refused():
     frame = pd.DataFrame({"vehicle": [1], "time": [3], "x": [1.0], "y": [2.0]})
     with pytest.raises(InputError, match="crs must name a coordinate system, got 'EPSG:nope'"):
         Trace.from_frame(frame, crs="EPSG:nope")

@@ -27,7 +27,7 @@ EVERY_S = 10
 
 @dataclass(frozen=True)
 class Driven:
-    """What a fleet did: fixes, and at each the link and the fraction of it."""
+    """Output of a fleet: fixes, and the link and fraction at each."""
 
     roads: RoadNetwork
     fixes: pd.DataFrame
@@ -85,7 +85,7 @@ def driven() -> Driven:
 
 
 def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[pd.DataFrame, Recording]:
-    """Links and places at the moments of the fixes, in the order of `driven.fixes`."""
+    """Links and positions at the times of the fixes, in the order of `driven.fixes`."""
     recording = Recording.build(trace, driven.roads, gap_s=60.0, start=0.0, matching=matching)
     engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
     engine.start(env)
@@ -102,7 +102,7 @@ def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[p
 
 
 @pytest.mark.parametrize("method", ["nearest", "hmm"])
-def test_without_noise_links_are_exact_away_from_junctions(driven, method):
+def test_matching_without_noise_is_exact_away_from_junctions(driven, method):
     found, recording = _matched(driven, driven.trace(), Matching(method, 50.0, 2.0))
     assert (found["link"].to_numpy() == driven.link)[driven.away].mean() == 1.0
     assert np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"]).max() < 1e-3
@@ -110,16 +110,16 @@ def test_without_noise_links_are_exact_away_from_junctions(driven, method):
 
 
 @pytest.mark.parametrize("method", ["nearest", "hmm"])
-def test_with_noise_most_links_are_right_and_places_on_roads(driven, method):
+def test_matching_with_noise_finds_most_links(driven, method):
     found, _ = _matched(driven, driven.trace(6.0), Matching(method, 50.0, 6.0))
     assert (found["link"].to_numpy() == driven.link)[driven.away].mean() > 0.97
     apart = np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"])
-    # Of a noise in two directions the one along the street is left.
+    # Of noise in two directions only the component along the street remains.
     assert apart.mean() < 6.0
 
 
 def test_between_fixes_a_vehicle_follows_the_roads(driven):
-    """Fixes of every third moment: the way between them is the one that was driven, where that was the quickest."""
+    """Fixes of every third time: between them the vehicle is on the route driven, if that was the fastest."""
     sparse = Driven(driven.roads, *_every_third(driven))
     recording = Recording.build(sparse.trace(), driven.roads, gap_s=60.0, start=0.0, matching=Matching("nearest"))
     engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
@@ -153,7 +153,7 @@ def _every_third(driven: Driven) -> tuple[pd.DataFrame, npt.NDArray[np.int32], n
 
 
 @pytest.mark.parametrize("method", ["nearest", "hmm"])
-def test_fixes_off_the_roads_stay_where_they_were_and_are_counted(driven, method):
+def test_fixes_off_the_roads_keep_their_position_and_are_counted(driven, method):
     west, south, _, _ = driven.roads.bounds
     frame = pd.DataFrame(
         {

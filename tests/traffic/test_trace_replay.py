@@ -1,4 +1,4 @@
-"""Replayed vehicles are where, and as fast as, a pencil says."""
+"""Replayed vehicles have the positions and speeds computed by hand."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def states(engine: Replay) -> list[State]:
     return [State(state) for state in engine.places().state]
 
 
-def test_a_pencil_follows_two_vehicles():
+def test_two_vehicles_follow_the_computed_positions():
     for engine, moment in zip(played(laid(), 5, 10, 12.5, 15, 20, 45, 75, 80, 90), range(9), strict=True):
         totals = engine.totals()
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
@@ -88,12 +88,12 @@ def test_a_pencil_follows_two_vehicles():
                 assert totals.mean_trip_s == pytest.approx((70 + 0) / 2)
 
 
-def test_a_longer_gap_is_crossed_where_that_is_asked():
+def test_longer_gap_is_interpolated_on_request():
     (engine,) = played(laid(gap_s=50.0), 45)
     assert (xy(engine)[0], states(engine)[0]) == ([100, 250], State.ON_ROAD)
 
 
-def test_held_after_a_fix():
+def test_vehicle_is_held_after_a_fix():
     for engine, expected in zip(
         played(laid(), 25, 26, 85, 86, hold_s=5.0),
         (State.ON_ROAD, State.ABSENT, State.ON_ROAD, State.ARRIVED),
@@ -102,12 +102,12 @@ def test_held_after_a_fix():
         assert states(engine)[0] == expected
 
 
-def test_moments_between_ticks_are_exact():
+def test_positions_between_ticks_are_exact():
     (engine,) = played(laid(), 12.5, step_s=10.0)
     assert xy(engine) == [[25, 0]]
 
 
-def test_recorded_speeds_come_first():
+def test_recorded_speeds_have_priority():
     frame = FIXES.assign(fast=[2.0, 4.0, np.nan, 8.0, 1.0])
     recording = laid(frame, speed_mps="fast")
     for engine, expected in zip(played(recording, 15, 75), ([3.0, 1.0], [10.0, 0.0]), strict=True):
@@ -117,7 +117,7 @@ def test_recorded_speeds_come_first():
 def test_the_start_is_a_recorded_time():
     recording = laid(start=15.0)
     engine = next(played(recording, 0))
-    # Vehicle a is on its way from a fix before second 0.
+    # Vehicle a is moving from a fix before second 0.
     assert xy(engine) == [[50, 0], [50, 50]]
     later = laid(start=17.0)
     assert later.tracks.vehicles == 1
@@ -139,7 +139,7 @@ def test_dated_recordings_start_at_a_date():
     assert laid(dated, start=None).tracks.time_s[0] == 0
 
 
-def test_what_is_after_the_run_is_left_out():
+def test_fixes_after_the_run_are_dropped():
     for engine in played(laid(), 12, 14.5, 16, duration_s=14.0):
         assert engine.vehicles == 1
         assert len(engine.places()) == 1
@@ -148,7 +148,7 @@ def test_what_is_after_the_run_is_left_out():
 
 @given(st.data())
 @settings(max_examples=25)
-def test_places_agree_with_numpy_interp(data):
+def test_positions_equal_numpy_interp(data):
     count = data.draw(st.integers(1, 12))
     times = np.cumsum(
         data.draw(st.lists(st.sampled_from([1.0, 7.0, 29.0, 30.0, 31.0, 200.0]), min_size=count, max_size=count))
@@ -169,7 +169,7 @@ def test_places_agree_with_numpy_interp(data):
             assert states(engine) == [State.ARRIVED if after == count else State.ABSENT]
 
 
-def test_roads_give_the_system_and_tell_swapped_degrees():
+def test_roads_give_the_crs_and_detect_swapped_degrees():
     roads = build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=10, lanes=1, anchor=(11.3, 44.5))
     inside = pd.DataFrame({"vehicle": "v", "time": [0, 1], "lon": [11.301, 11.302], "lat": [44.501, 44.502]})
     recording = Recording.build(Trace.from_frame(inside), roads, gap_s=10)
@@ -186,7 +186,7 @@ def test_roads_give_the_system_and_tell_swapped_degrees():
         Recording.build(Trace.from_frame(far), roads, gap_s=10)
 
 
-def test_a_million_fixes_are_quick_and_their_memory_is_told():
+def test_million_fixes_are_fast_and_their_memory_is_reported():
     vehicles, each = 5_000, 200
     rng = np.random.default_rng(3)
     times = np.cumsum(rng.uniform(1, 20, (vehicles, each)), axis=1)

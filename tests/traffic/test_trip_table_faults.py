@@ -1,4 +1,4 @@
-"""What is wrong with trip tables: said with file, line or row, and rule; and nothing else ever comes out."""
+"""Invalid trip tables: faults with file, line or row, and rule, and no other exception."""
 
 import contextlib
 import gzip
@@ -23,9 +23,9 @@ HEAD = "<NUMBER OF ZONES> 2\n<END OF METADATA>\n"
 
 
 def faults_of(call, *args, **kwargs):
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         call(*args, **kwargs)
-    return "\n".join(told.value.faults)
+    return "\n".join(caught.value.faults)
 
 
 def drawn(file, roads, **taking):
@@ -58,7 +58,7 @@ def drawn(file, roads, **taking):
         ("<TOTAL OD FLOW> 12\n<END OF METADATA>\nOrigin 1\n2 : 10.0;\n", "must be the sum of the trips, 10,"),
     ],
 )  # fmt: skip
-def test_tntp(tmp_path, text, words):
+def test_tntp_trip_faults(tmp_path, text, words):
     file = tmp_path / "trips.tntp"
     file.write_text(text)
     faults = faults_of(read_trip_table, file, columns={})
@@ -89,7 +89,7 @@ def test_tntp(tmp_path, text, words):
         ("origin,destination,trips\n1,2,3,4,5\n", "cannot be read as a table"),
     ],
 )  # fmt: skip
-def test_tables(tmp_path, text, words):
+def test_trip_table_faults(tmp_path, text, words):
     file = tmp_path / "od.csv"
     file.write_text(text)
     faults = faults_of(read_trip_table, file, columns={})
@@ -97,7 +97,7 @@ def test_tables(tmp_path, text, words):
     assert str(file) in faults
 
 
-def test_dates_and_yes_and_no_are_no_numbers(tmp_path):
+def test_dates_and_booleans_are_no_numbers(tmp_path):
     file = tmp_path / "od.parquet"
     base = {"origin": [1, 1], "destination": [2, 3]}
     pd.DataFrame({**base, "trips": [True, False]}).to_parquet(file)
@@ -107,7 +107,7 @@ def test_dates_and_yes_and_no_are_no_numbers(tmp_path):
     assert "departure_s (column 'departure') must be seconds" in faults_of(read_trip_table, file, columns={})
 
 
-def test_lists_are_names_of_no_place_and_no_times(tmp_path):
+def test_lists_are_no_places_and_no_times(tmp_path):
     file = tmp_path / "od.parquet"
     pd.DataFrame({"origin": [[1], [2]], "destination": [2, 3], "departure": [[0], [1]]}).to_parquet(file)
     assert "rows 1, 2: departure_s (column 'departure') must be seconds" in faults_of(read_trip_table, file, columns={})
@@ -115,7 +115,7 @@ def test_lists_are_names_of_no_place_and_no_times(tmp_path):
     assert "row 1: '[1]' is no node of the roads" in faults_of(drawn, file, ring(3))
 
 
-def test_other_files(tmp_path):
+def test_unknown_or_missing_files_are_refused(tmp_path):
     junk = tmp_path / "trips.txt"
     junk.write_bytes(b"once upon a time")
     assert "must be a table (.csv, .csv.gz, .parquet), SUMO routes" in faults_of(read_trip_table, junk, columns={})
@@ -127,7 +127,7 @@ def test_other_files(tmp_path):
     assert "trip_columns apply only to a table" in faults_of(read_trip_table, junk, columns={"origin": "a"})
 
 
-def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
+def test_gzip_bomb_is_refused(tmp_path, monkeypatch):
     for module in ("memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
@@ -139,7 +139,7 @@ def test_a_gzipped_bomb_is_refused(tmp_path, monkeypatch):
     assert "a line must not be longer than" in faults_of(read_trip_table, bomb, columns={})
 
 
-def test_a_zone_that_is_not_there(tmp_path):
+def test_unknown_zone_is_refused(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,2,5\n1,9,5\n8,2,1\n9,1,1\n")
     faults = faults_of(drawn, file, ring(3))
@@ -154,7 +154,7 @@ def test_a_zone_that_is_not_there(tmp_path):
     assert "row 2: '9' is no zone of the roads, which have 2, and no node" in zoned
 
 
-def test_a_zone_that_cannot_be_reached(tmp_path):
+def test_unreachable_zone_is_refused(tmp_path):
     file = tmp_path / "trips.tntp"
     file.write_text("<END OF METADATA>\nOrigin 12\n3 : 4;\nOrigin 3\n12 : 5;\n")
     roads = roads_of([(12, 3), (3, 5), (5, 3)])
@@ -164,14 +164,14 @@ def test_a_zone_that_cannot_be_reached(tmp_path):
     assert "5 trips (1 pair) not driven: no path leads from one node to the other" in planned.notes[0]
 
 
-def test_a_zone_that_only_a_centroid_leads_to(tmp_path):
+def test_zone_reachable_only_through_a_centroid_is_refused(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,3,5\n")
     roads = roads_of([(1, 2), (2, 1), (2, 3), (3, 2)], closed=[2])
     assert "row 1: node 3 cannot be reached from node 1: no path" in faults_of(drawn, file, roads)
 
 
-def test_tables_that_leave_nothing_to_drive(tmp_path):
+def test_table_without_drivable_trips_is_refused(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips,from_s,to_s\n1,1,5,0,10\n")
     assert "of 5 trips, none can be driven" in faults_of(drawn, file, ring(3))
@@ -199,12 +199,12 @@ WHOLE = {
 
 
 class NamedFaultsError(Exception):
-    """The room's error, whose faults name the file."""
+    """An InputError whose faults name the file."""
 
 
 @contextlib.contextmanager
 def faults_name(file):
-    """Let nothing out but the room's error, and that only if it names the file."""
+    """Pass only an InputError that names the file, as NamedFaultsError."""
     try:
         yield
     except InputError as error:
@@ -218,7 +218,7 @@ def faults_name(file):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(cut=st.integers(0, 2000), places=st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=4)), max_size=4))
 @example(cut=2000, places=[])
-def test_junk_gives_faults_and_nothing_else(tmp_path, name, cut, places):
+def test_damaged_files_raise_only_named_faults(tmp_path, name, cut, places):
     junk = bytearray(WHOLE[name][:cut])
     for at, piece in places:
         junk[at % (len(junk) + 1) : at % (len(junk) + 1) + len(piece)] = piece

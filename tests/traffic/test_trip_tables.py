@@ -1,4 +1,4 @@
-"""Trip tables: files against plain parsing, whole vehicles against their expectations."""
+"""Trip tables: files compared with plain parsing, rounded vehicles with their expectations."""
 
 import gzip
 import os
@@ -58,7 +58,7 @@ def test_tntp_text(tmp_path, packed):
     assert table.total == pytest.approx(60.5)
 
 
-def test_a_pair_given_twice_is_added_up_and_said(tmp_path):
+def test_repeated_pair_is_summed_and_noted(tmp_path):
     file = tmp_path / "trips.tntp"
     file.write_text("<END OF METADATA>\nOrigin 1\n2 : 1; 3 : 5;\n2 : 2.5;\n")
     table = read_tntp_trips(file)
@@ -92,7 +92,7 @@ def test_published_totals(name, published, zones):
     assert max(map(int, table.places)) <= zones
 
 
-def test_lima_as_pandas_reads_it():
+def test_lima_demand_equals_pandas():
     file = DATA / "gmns" / "Lima" / "demand.csv.gz"
     if not file.is_file():
         pytest.skip("set CROWDVEIL_DATA to a folder with gmns/Lima/demand.csv.gz to read it")
@@ -116,14 +116,14 @@ def test_origin_destination_tables(tmp_path, suffix):
     assert "1 row, row 4 the first" in table.notes[0]
 
 
-def test_columns_may_be_called_anything(tmp_path):
+def test_columns_may_have_any_name(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("von,nach,zahl,total\n1,2,3,100\n")
     table = read_od_table(file, columns={"origin": "von", "destination": "nach", "trips": "zahl"})
     assert pairs(table) == {("1", "2"): 3.0}
 
 
-def test_columns_that_are_not_read_are_named(tmp_path):
+def test_unread_columns_are_noted(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,from_s,leaves_at,\n1,2,600,10:00,\n")
     table = read_od_table(file)
@@ -131,7 +131,7 @@ def test_columns_that_are_not_read_are_named(tmp_path):
     assert table.notes == ["od.csv: columns not read: 'from_s', 'leaves_at'"]
 
 
-def test_a_row_is_a_trip_where_no_column_counts_them(tmp_path):
+def test_row_without_count_column_is_one_trip(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,departure_time\n1,2,00:01\n2,1,90\n1,2,0:00:05\n")
     table = read_od_table(file)
@@ -163,7 +163,7 @@ def test_departures_within_windows_of_the_file(tmp_path):
     st.integers(0, 2**32 - 1),
     st.one_of(st.none(), st.integers(0, 500)),
 )
-def test_whole_vehicles_are_as_near_to_their_flows_as_whole_numbers_can_be(flows, seed, total):
+def test_rounded_vehicles_differ_from_flows_by_less_than_one(flows, seed, total):
     flows = np.array(flows)
     if total and flows.sum() < 1e-6:
         return
@@ -173,20 +173,20 @@ def test_whole_vehicles_are_as_near_to_their_flows_as_whole_numbers_can_be(flows
     assert abs(whole.sum() - expected.sum()) < 1
     if total is not None:
         assert whole.sum() == total
-    for start in range(0, len(flows), 7):  # any neighbours, as those of one origin
+    for start in range(0, len(flows), 7):  # groups of adjacent flows, like those of one origin
         assert abs(whole[start : start + 9].sum() - expected[start : start + 9].sum()) < 1 + 1e-9
 
 
-def test_whole_vehicles_are_right_on_average():
+def test_rounded_vehicles_are_unbiased():
     flows = np.array([0.1, 2.25, 0.0, 7.9, 0.5, 0.5])
     rng = np.random.default_rng(3)
     mean = np.mean([whole_vehicles(flows, rng=rng) for _ in range(20_000)], axis=0)
-    # A flow's whole number is one of two, so its mean errs by at most 0.5 / √20,000 in a standard deviation.
+    # A rounded flow takes one of two values, so the standard deviation of its mean is at most 0.5 / √20,000.
     np.testing.assert_allclose(mean, flows, atol=6 * 0.5 / np.sqrt(20_000))
 
 
 @pytest.mark.parametrize(("share", "vehicles", "total"), [(1.0, None, 30.7), (0.1, None, 3.07), (3.0, None, 92.1)])
-def test_a_share_of_a_table(tmp_path, share, vehicles, total):
+def test_share_of_a_trip_table(tmp_path, share, vehicles, total):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,2,10.2\n2,1,20.5\n1,1,99\n")
     planned = drawn(read_od_table(file), ring(3), share=share, vehicles=vehicles)
@@ -194,7 +194,7 @@ def test_a_share_of_a_table(tmp_path, share, vehicles, total):
     assert "99 trips (1 pair) not driven: they begin and end in one node" in planned.notes[0]
 
 
-def test_so_many_vehicles_of_a_table(tmp_path):
+def test_given_number_of_vehicles_from_a_table(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,2,1\n2,1,3\n")
     planned = drawn(read_od_table(file), ring(3), vehicles=1000)
@@ -202,7 +202,7 @@ def test_so_many_vehicles_of_a_table(tmp_path):
     assert len(planned.trips) == 1000
 
 
-def test_zones_before_nodes_and_their_nodes_evenly(tmp_path):
+def test_zones_precede_nodes_and_use_their_nodes_evenly(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,A,6000\n")
     roads = ring(6, zones={2: "A", 3: "A", 4: "A", 5: 1})
@@ -213,10 +213,10 @@ def test_zones_before_nodes_and_their_nodes_evenly(tmp_path):
     assert stats.chisquare(counts[1:4]).pvalue > LEVEL
 
 
-def test_pairs_of_nodes_in_zones_are_drawn_from_those_that_a_path_joins(tmp_path):
+def test_node_pairs_of_zones_are_connected(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,2,6000\n")
-    # From a and b to c; from b only to d: of the four pairs of nodes three are joined.
+    # From a and b to c; from b only to d: three of the four pairs of nodes are connected.
     roads = roads_of(
         [("a", "c"), ("b", "c"), ("b", "d"), ("c", "x"), ("x", "c")], zones={"a": 1, "b": 1, "c": 2, "d": 2}
     )
@@ -228,10 +228,10 @@ def test_pairs_of_nodes_in_zones_are_drawn_from_those_that_a_path_joins(tmp_path
     assert len(seen) == 3
 
 
-def test_beside_zones_a_node_may_stand_for_itself(tmp_path):
+def test_node_outside_zones_may_be_named_directly(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,4,10\n4,Z,3000\n")
-    # Node 4 is a place of its own, and lies in zone Z, to which it sends trips: but none to itself.
+    # Node 4 is named directly and also lies in zone Z, to which it sends trips, but none to itself.
     planned = drawn(read_od_table(file), ring(4, zones={2: 1, 3: "Z", 4: "Z"}))
     trips = planned.trips
     assert np.unique(np.column_stack([trips.origin, trips.destination]), axis=0).tolist() == [[1, 3], [3, 2]]
@@ -239,7 +239,7 @@ def test_beside_zones_a_node_may_stand_for_itself(tmp_path):
     assert "no zone of the roads but a node has the name of 1 place ('4' the first)" in planned.notes[0]
 
 
-def test_nothing_departs_outside_windows_of_the_run(tmp_path):
+def test_no_trip_departs_outside_the_windows(tmp_path):
     file = tmp_path / "od.csv"
     file.write_text("origin,destination,trips\n1,2,100\n")
     windows = [Interval(10.0, 20.0, 0.5), Interval(50.0, 60.0, 0.1)]
@@ -248,7 +248,7 @@ def test_nothing_departs_outside_windows_of_the_run(tmp_path):
     assert "40 trips not driven: they depart outside the run" in planned.notes[0]
 
 
-def test_a_million_rows_in_seconds(tmp_path):
+def test_million_rows_are_read_in_seconds(tmp_path):
     rng = np.random.default_rng(5)
     ends = rng.integers(1, 301, size=(1_000_000, 2))
     file = tmp_path / "od.parquet"

@@ -1,4 +1,4 @@
-"""Trip times: from departure to arrival, waiting to enter included, the same in both engines."""
+"""Trip times: from departure to arrival, including waiting to enter, equal in both engines."""
 
 import math
 
@@ -19,30 +19,30 @@ def test_one_trip_takes_its_free_flow_time(engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_those_under_way_do_not_count(engine):
+def test_vehicles_under_way_do_not_count(engine):
     totals = drive(engine, chain(*ROAD), [(0, [0, 1, 2]), (90, [0, 1, 2])], until=100).totals()
     assert (totals.arrived, totals.trip_time_s) == (1, 15.0)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_nobody_arrived(engine):
+def test_trip_time_without_arrivals_is_nan(engine):
     totals = drive(engine, chain(*ROAD), [(0, [0, 1, 2])], until=14).totals()
     assert (totals.arrived, totals.trip_time_s) == (0, 0.0)
     assert math.isnan(totals.mean_trip_s)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_waiting_to_enter_counts(engine):
-    """A link for one vehicle: the second enters in the tick after the first has left, and drives as long."""
+def test_waiting_to_enter_counts_as_trip_time(engine):
+    """A link for one vehicle: the second enters in the tick after the first has left, and takes as long."""
     roads = chain({"length_m": 7.5, "speed_mps": 0.75, "capacity_vph": 36000.0})
     totals = drive(engine, roads, [(0, [0, 1]), (0, [0, 1])], until=60).totals()
     assert totals.arrived == 2
-    # The first takes ticks 0 to 10. Its place counts from 11, or from the origin queue's turn in tick 10.
+    # The first takes ticks 0 to 10. Its space is free from 11, or from the origin queue's turn in tick 10.
     assert totals.trip_time_s in (10 + 20, 10 + 21)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_seconds_not_ticks(engine):
+def test_trip_time_is_in_seconds(engine):
     totals = drive(engine, chain(*ROAD), [(0, [0, 1, 2])], until=100, step_s=0.5).totals()
     assert totals.trip_time_s == 15.0
 
@@ -54,13 +54,14 @@ def test_seconds_not_ticks(engine):
     capacity=st.floats(300.0, 4000.0),
     until=st.integers(0, 300),
 )
-def test_equal_in_both_engines_and_to_the_entries(departures, length, capacity, until):
+def test_trip_times_equal_in_both_engines_and_from_entries(departures, length, capacity, until):
     roads = chain({"length_m": length}, {"length_m": 30.0, "capacity_vph": capacity}, {"length_m": 20.0})
     fleet, agents = (
         drive(engine, roads, [(tick, [0, 1, 2, 3]) for tick in departures], until=until) for engine in ENGINES
     )
     assert fleet.totals() == agents.totals()
-    # Nobody overtakes on a chain, so the last link's 2 ticks and a headway apart follow from its entries.
+    # Vehicles do not overtake on a chain, so arrivals follow from the entries: 2 ticks on the last link, a headway
+    # apart.
     entered = [int(tick) for _, link, tick in fleet.entries if link == 2]
     arrivals, free_at = [], 0
     for tick in entered:

@@ -1,4 +1,4 @@
-"""Gravity from zones: against its definition, a solver, and what cannot be spread."""
+"""Gravity from zones: compared with its definition and with a solver, and infeasible masses."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def masses(production, attraction, names=None):
 
 
 def spread(zones, roads, *, scale_s=60.0, constraint="doubly"):
-    """The table as a matrix, and the table."""
+    """The trip matrix, and the table."""
     paths = ShortestPaths(roads.links, through=roads.through)
     table = gravity_table(zones, roads, paths, scale_s=scale_s, constraint=constraint)
     matrix = np.zeros((len(zones.names), len(zones.names)))
@@ -28,9 +28,9 @@ def spread(zones, roads, *, scale_s=60.0, constraint="doubly"):
 
 
 @given(st.integers(0, 10_000), st.floats(5.0, 1e4))
-def test_doubly_constrained_has_both_sums_and_the_form_of_the_model(seed, scale_s):
+def test_doubly_constrained_gravity_has_both_sums_and_its_form(seed, scale_s):
     rng = np.random.default_rng(seed)
-    # No zone has more than half of all: then some spread without trips inside zones has both sums.
+    # No zone has more than half of the total: then a matrix without trips inside zones with both sums exists.
     zones = masses(rng.uniform(10, 15, 8), rng.uniform(20, 30, 8))
     roads = ring(8)
     matrix, table = spread(zones, roads, scale_s=scale_s)
@@ -46,7 +46,7 @@ def test_doubly_constrained_has_both_sums_and_the_form_of_the_model(seed, scale_
     assert f"attractions are scaled by {factor:.6g}" in table.notes[0]
 
 
-def test_doubly_constrained_is_the_spread_of_most_entropy():
+def test_doubly_constrained_gravity_maximises_entropy():
     zones, roads = masses([30, 20, 25, 25], [20, 30, 30, 20]), ring(4)
     matrix, _ = spread(zones, roads, scale_s=15.0)
     time = ShortestPaths(roads.links).times(np.arange(4, dtype=np.int32))
@@ -70,7 +70,7 @@ def test_doubly_constrained_is_the_spread_of_most_entropy():
     np.testing.assert_allclose(matrix[apart], found.x, rtol=1e-3)
 
 
-def test_singly_constrained_sends_out_what_zones_produce():
+def test_singly_constrained_gravity_keeps_productions():
     zones, roads = masses([100, 0, 50, 10], [1, 2, 0, 4]), ring(4)
     matrix, table = spread(zones, roads, scale_s=20.0, constraint="singly")
     time = ShortestPaths(roads.links).times(np.arange(4, dtype=np.int32))
@@ -81,14 +81,14 @@ def test_singly_constrained_sends_out_what_zones_produce():
     assert table.notes == []
 
 
-def test_a_small_scale_sends_all_to_the_nearest():
+def test_small_scale_sends_all_trips_to_the_nearest_zone():
     matrix, _ = spread(masses([7, 7, 7], [1, 1, 1]), roads_of(
         [(1, 2), (2, 1), (2, 3, {"length_m": 500.0}), (3, 2, {"length_m": 500.0})]
     ), scale_s=1e-3, constraint="singly")  # fmt: skip
     np.testing.assert_allclose(matrix, [[0, 7, 0], [7, 0, 0], [0, 7, 0]])
 
 
-def test_times_between_zones_are_means_over_the_pairs_of_nodes_that_a_path_joins():
+def test_zone_times_are_means_over_connected_node_pairs():
     roads = random_roads(3, nodes=12, degree=2)
     for node, data in roads.graph.nodes(data=True):
         data["zone"] = int(node) % 4
@@ -114,20 +114,20 @@ def test_times_between_zones_are_means_over_the_pairs_of_nodes_that_a_path_joins
         (masses([5, 0, 0, 0], [5, 0, 0, 0]), "row 1: zone 1 produces 5 and attracts 5 of 5 trips, and no table"),
     ],
 )
-def test_zones_that_cannot_be_spread(zones, words):
-    with pytest.raises(InputError) as told:
+def test_infeasible_zone_masses_are_refused(zones, words):
+    with pytest.raises(InputError) as caught:
         spread(zones, ring(4))
-    assert words in "\n".join(told.value.faults)
+    assert words in "\n".join(caught.value.faults)
 
 
-def test_zones_that_no_path_joins():
+def test_disconnected_zones_are_refused():
     roads = roads_of([(1, 2), (2, 1), (2, 3), (4, 3), (3, 4)])
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         spread(masses([1, 1, 1], [1, 1, 1], ["1", "2", "3"]), roads)
-    assert "row 3: zone 3 produces trips, and no path leads from it to a zone" in told.value.faults[0]
+    assert "row 3: zone 3 produces trips, and no path leads from it to a zone" in caught.value.faults[0]
 
 
-def test_reading(tmp_path):
+def test_zone_masses_are_read(tmp_path):
     file = tmp_path / "zones.csv"
     file.write_text("Zone_ID,Productions,attraction\n7.0,3,4\nA,5,6\n")
     read = ZoneMasses.read(file)
@@ -146,10 +146,10 @@ def test_reading(tmp_path):
         ("zone,production,attraction\n1,1e308,3\n2,1e308,1\n", "and to a finite number, got inf"),
     ],
 )
-def test_reading_faults(tmp_path, text, words):
+def test_zone_mass_faults(tmp_path, text, words):
     file = tmp_path / "zones.csv"
     file.write_text(text)
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         ZoneMasses.read(file)
-    assert words in "\n".join(told.value.faults)
-    assert str(file) in told.value.faults[0]
+    assert words in "\n".join(caught.value.faults)
+    assert str(file) in caught.value.faults[0]

@@ -1,4 +1,4 @@
-"""One small recording in every format it may come in."""
+"""One small recording in every supported format."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def gpx(vehicle: str = "a") -> str:
 
 
 def sumo_xml() -> str:
-    """Relative times, as SUMO's; a timestep at 45 s is empty."""
+    """Relative times, as in SUMO's files; the timestep at 45 s is empty."""
     steps = []
     for time_s in (0.0, 30.0, 45.0, 60.0, 90.0, 120.0):
         there = TIDY[TIDY["time_s"] == EPOCH_S + time_s]
@@ -78,7 +78,7 @@ def sumo_xml() -> str:
 
 
 def sumo_frame() -> pd.DataFrame:
-    """The same as SUMO's tables have it: a row without a vehicle for the empty timestep."""
+    """The same as a SUMO table: a row without a vehicle for the empty timestep."""
     rows = TIDY.sort_values("time_s")
     frame = pd.DataFrame(
         {
@@ -122,7 +122,7 @@ def kepler_json() -> str:
 
 
 def written(folder: Path, name: str, content: str | bytes) -> Path:
-    """Write a file, packed where its name says so."""
+    """Write a file, compressed as its name says."""
     data = content.encode() if isinstance(content, str) else content
     file = folder / name
     file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
