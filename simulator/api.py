@@ -6,7 +6,7 @@ from scenarios import Overrides, Scenario
 from simulator.experiment.result import RunResult
 from simulator.experiment.run import Progress, run_scenario
 from simulator.experiment.run_directory import check_free
-from simulator.files.memory import permitting
+from simulator.files.available_memory import permitting
 from simulator.reporting import write_report
 
 

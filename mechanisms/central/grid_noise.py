@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 
 # (upper − lower)/ε, the scale of the noise that hides one value, is between 2^39 and 2^41 steps of the grid.
 FINENESS = 40

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.central.grid_noise import GRID_BASIS, SLACK, WIDENING, Grid, draw_rounded_laplace
 from mechanisms.central.release import ValueEstimate, check_bounds, check_values, clamp, lower_median, median_rank
 from mechanisms.central.simple_random_sample import NoisyStatistic, SimpleRandomSample
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim

@@ -19,7 +19,7 @@ from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import check_integer
 from mechanisms.privacy.memoised_bits import MemoisedBits
-from mechanisms.privacy.sampling_privacy import linked_blanks
+from mechanisms.privacy.sampling_privacy_claims import linked_blanks
 
 
 def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike, queries: int = 1) -> float | None:

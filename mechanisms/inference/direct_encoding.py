@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mechanisms.compiled import compiled
 from mechanisms.inference.report_law import INVALID, Logs, greatest_other, read_values
-from mechanisms.kernel import compiled
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.privacy.sampling_privacy import linked_blanks
+from mechanisms.privacy.sampling_privacy_claims import linked_blanks
 
 # Multiplications beyond which the exact sum takes more than a few seconds.
 MOST_WORK = 2e9

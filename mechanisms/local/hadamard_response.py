@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from mechanisms.local.common.base import CategoricalReports
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.mechanism import Counts, NoMemory, Truth

@@ -6,7 +6,7 @@ from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.mechanism import LocalMechanism
 from mechanisms.local.randomized_response import RandomizedResponse
 from mechanisms.local.sampling_privacy import SamplingPrivacy
-from mechanisms.privacy.sampling_privacy import (
+from mechanisms.privacy.sampling_privacy_claims import (
     printed_binary_leakage,
     printed_multi_value_leakage,
     printed_randomized_response_leakage,

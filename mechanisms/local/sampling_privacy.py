@@ -32,7 +32,7 @@ from mechanisms.parameter import (
     check_true_counts,
 )
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.sampling_privacy import sampling_claim
+from mechanisms.privacy.sampling_privacy_claims import sampling_claim
 from mechanisms.privacy.view import View
 
 SUM_TOLERANCE = 1e-9

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from mechanisms.local.common.binary_query import batch_of_rows
 from mechanisms.local.common.frequency_oracle import FrequencyOracle
 from mechanisms.local.common.packed_bits import BitReports, toss_rows, words_of

@@ -19,9 +19,9 @@ from mechanisms.privacy.released import released_counts_delta as released_counts
 from mechanisms.privacy.released import released_differences_delta as released_differences_delta
 from mechanisms.privacy.released import worst_crowd_delta as worst_crowd_delta
 from mechanisms.privacy.report_claims import shares_claim as shares_claim
-from mechanisms.privacy.sampling_privacy import printed_binary_leakage as printed_binary_leakage
-from mechanisms.privacy.sampling_privacy import printed_multi_value_leakage as printed_multi_value_leakage
-from mechanisms.privacy.sampling_privacy import (
+from mechanisms.privacy.sampling_privacy_claims import printed_binary_leakage as printed_binary_leakage
+from mechanisms.privacy.sampling_privacy_claims import printed_multi_value_leakage as printed_multi_value_leakage
+from mechanisms.privacy.sampling_privacy_claims import (
     printed_randomized_response_leakage as printed_randomized_response_leakage,
 )
 from mechanisms.privacy.shuffled import shuffled_claim as shuffled_claim

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.hockey_stick import INTERVAL, ComposedDelta, Pair, dominating_pair, pair_delta

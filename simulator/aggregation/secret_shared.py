@@ -12,7 +12,7 @@ from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy import Shares, View
 from simulator.aggregation.aggregator import Aggregator
 from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles
-from simulator.aggregation.shares import (
+from simulator.aggregation.secret_sharing import (
     MOST_SERVERS,
     SEED_NBYTES,
     WORD_NBYTES,

@@ -10,7 +10,7 @@ import numpy as np
 import pyproj
 import shapely
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from simulator.cells.coarsening import check_level, pieces
 from simulator.cells.partition import LARGEST_COUNT, frame_of, points_of, window_faults
 from simulator.files.errors import InputError, positive_faults

@@ -14,8 +14,8 @@ import shapely
 from simulator.cells.coarsening import blocks_of, spacing_of
 from simulator.cells.partition import frame_of, points_of
 from simulator.cells.road_segments import numbered
+from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
-from simulator.files.memory import shortage
 from simulator.files.messages import counted
 
 if TYPE_CHECKING:

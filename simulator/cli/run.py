@@ -43,7 +43,7 @@ def run(
         from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
         from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - imported only when needed
-        from simulator.files.memory import permitting  # noqa: PLC0415 - imported only when needed
+        from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
         from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"

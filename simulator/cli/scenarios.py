@@ -54,7 +54,7 @@ def check_scenario(
     from simulator.experiment.build.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
-    from simulator.files.memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.files.available_memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
 
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)

@@ -11,7 +11,7 @@ from simulator.files.xml_elements import elements_of
 from simulator.roads.network import RoadNetwork
 from simulator.roads.readers.tntp import TntpLinks
 from simulator.roads.readers.tntp_files import TntpNodes, read_flows
-from simulator.traffic.demand.trip_files import read_tntp_trips as read_trip_table
+from simulator.traffic.demand.trip_table_readers import read_tntp_trips as read_trip_table
 from simulator.traffic.trace import read_trace
 
 

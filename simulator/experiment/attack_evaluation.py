@@ -17,9 +17,9 @@ from scenarios.attacks import corrupted_in, parties_of
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER
 from simulator.arrays import IntArray
-from simulator.experiment.attack_records import CampaignRecord, StoredTranscripts
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError
+from simulator.experiment.query_records import CampaignRecord, StoredTranscripts
 from simulator.streams import Streams
 
 NO_MEMBER = "none"

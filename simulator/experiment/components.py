@@ -16,7 +16,7 @@ from simulator.experiment.build.demand import build_flow_check
 from simulator.experiment.build.mechanisms import build_mechanisms, import_plug_ins
 from simulator.experiment.build.servers import build_deployments, check_schedules
 from simulator.experiment.flow_check import FlowCheck
-from simulator.experiment.memory import check_memory
+from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.study_area import City

@@ -21,7 +21,6 @@ from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
 from simulator.attacks.observation import Observation, patterns, read_round
 from simulator.attacks.reconstruction import Prior
-from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
 from simulator.experiment.guess_games import (
     CLAIMING_TOO_MUCH,
     AttackContext,
@@ -31,6 +30,7 @@ from simulator.experiment.guess_games import (
     score_guesses,
     score_hits,
 )
+from simulator.experiment.query_records import CampaignRecord, QueryRecord, places_of
 from simulator.sensing.query import keeps_randomness
 
 MOST_WORDS = 2**22

@@ -19,7 +19,7 @@ from simulator.attacks.reconstruction import (
     SamplingGuesses,
     sampling_guesses,
 )
-from simulator.experiment.attack_records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
+from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
 from simulator.sensing.query import keeps_randomness
 
 Columns = dict[str, Any]

@@ -12,12 +12,12 @@ import simpy
 import scenarios
 from scenarios import Overrides, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
-from simulator.experiment.attack_records import record_campaigns
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, build_schedules
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
+from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunOutcome, RunResult
 from simulator.experiment.traffic_log import TrafficLog, drive_alone

@@ -20,9 +20,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simulator.files.available_memory import shortage
 from simulator.files.compressed_io import BUFFER_BYTES, LONGEST_BYTES, TABLE_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
-from simulator.files.memory import shortage
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 
 if TYPE_CHECKING:

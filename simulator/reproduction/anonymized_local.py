@@ -23,9 +23,9 @@ from mechanisms.local import (
 from mechanisms.local.common.binary_query_mechanism import EstimatorChoice
 from mechanisms.privacy import LinkedReports, Report
 from simulator.reproduction.data import PEMS, locate, read_table
-from simulator.reproduction.entry import Curve, Results
 from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, std_error
+from simulator.reproduction.published_results import Curve, Results
 from simulator.streams import Streams
 
 RECORDS, HOURS = 50_000, 24

@@ -12,9 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from simulator.reporting.terminal_summary import wide_console
-from simulator.reproduction.entry import CITATIONS, ENTRIES, Entry, Reproduction
 from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.page import shown, write_page
+from simulator.reproduction.published_results import CITATIONS, ENTRIES, Entry, Reproduction
 
 STYLES = {True: "green", False: "bold yellow", None: "dim"}
 

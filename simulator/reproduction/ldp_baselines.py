@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mechanisms.central import LaplaceCounts, SampleThenSuppress
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
-from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.published_results import Curve, Results
 
 EPSILON, DELTA = 1.0, 1e-6
 OCCUPANCY = 100

@@ -11,7 +11,7 @@ from simulator.reporting.figures import faint, numbered_style
 from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
-from simulator.reproduction.entry import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
+from simulator.reproduction.published_results import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
 
 
 def shown(value: Value) -> str:

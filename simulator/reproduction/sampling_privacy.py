@@ -22,11 +22,11 @@ from mechanisms.privacy import (
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
-from mechanisms.privacy.sampling_privacy import sampling_claim
+from mechanisms.privacy.sampling_privacy_claims import sampling_claim
 from simulator.reproduction.data import GOWALLA, locate, read_table
-from simulator.reproduction.entry import Curve, Results
 from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import one_cell, simulate_error, std_error
+from simulator.reproduction.published_results import Curve, Results
 from simulator.streams import Streams
 
 FIRST_COIN, SECOND_COIN = 0.8, 0.2

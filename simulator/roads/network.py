@@ -13,7 +13,7 @@ import numpy as np
 import pyproj
 import shapely
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 

@@ -8,7 +8,7 @@ import simpy
 
 from simulator.arrays import Int32Array, StateArray
 from simulator.roads.network import Links
-from simulator.traffic import kernel
+from simulator.traffic import spatial_queue
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import LinkPhysics
@@ -24,12 +24,12 @@ class Fleet(QueueEngine):
     def _prepare(self, *, record_entries: bool) -> None:
         vehicles = len(self.trips)
         self._links = _link_records(self._road_links, self._physics)
-        self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
+        self._vehicles = np.zeros(vehicles, dtype=spatial_queue.VEHICLE)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
-        self._ring, self._origins = kernel.empty_calendar(len(self._physics))
-        self._counts = np.zeros(1, dtype=kernel.COUNTS)
+        self._ring, self._origins = spatial_queue.empty_calendar(len(self._physics))
+        self._counts = np.zeros(1, dtype=spatial_queue.COUNTS)
         self._log = np.zeros((self._book.live if record_entries else 0, 3), dtype=np.int32)
-        self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
+        self._bits = spatial_queue.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._next_tick = 0
         self._env: simpy.Environment | None = None
 
@@ -72,11 +72,11 @@ class Fleet(QueueEngine):
     def _reroute(self, reactive: ReactiveRouting) -> None:
         """Re-route vehicles; the turn words of those with a new route are refilled."""
         links, (state, _, _) = self._links, self._entries_now()
-        position = kernel.positions(self._vehicles, self._cursor, len(state), self._bits)
+        position = spatial_queue.positions(self._vehicles, self._cursor, len(state), self._bits)
         entry = self._vehicles["entry"][links["head"]]
         flow = Flow(
-            left=links["passed"] // kernel.ONE_PASSED,
-            spent_ticks=links["passed"] % kernel.ONE_PASSED,
+            left=links["passed"] // spatial_queue.ONE_PASSED,
+            spent_ticks=links["passed"] % spatial_queue.ONE_PASSED,
             head_entry=np.where(links["head"] >= 0, entry, -1),
             state=state,
             position=position,
@@ -88,7 +88,7 @@ class Fleet(QueueEngine):
             self._log = np.concatenate([self._log, np.zeros((self._book.live - len(self._log), 3), dtype=np.int32)])
 
     def _work(self, start: int, stop: int) -> None:
-        kernel.advance(
+        spatial_queue.advance(
             self._links,
             self._vehicles,
             self._cursor,
@@ -116,7 +116,7 @@ class Fleet(QueueEngine):
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
         where = self._book.last(departed)
         entry = np.zeros(departed, dtype=np.int32)
-        kernel.survey(self._links, self._vehicles, state, where, entry)
+        spatial_queue.survey(self._links, self._vehicles, state, where, entry)
         return state, where, entry
 
     def totals(self) -> Totals:
@@ -128,7 +128,7 @@ class Fleet(QueueEngine):
             on_road=int(counts["on_road"]),
             arrived=int(counts["arrived"]),
             stuck_released=int(counts["stuck"]),
-            link_crossings=int((self._links["passed"] // kernel.ONE_PASSED).sum()),
+            link_crossings=int((self._links["passed"] // spatial_queue.ONE_PASSED).sum()),
             trip_time_s=int(counts["trip_ticks"]) * self._clock.step_s,
             due=self._due(),
         )
@@ -149,7 +149,7 @@ class Fleet(QueueEngine):
 
 def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:
     """Return one record per link that holds all its data for the kernel in one cache line."""
-    records = np.zeros(len(physics), dtype=kernel.LINK)
+    records = np.zeros(len(physics), dtype=spatial_queue.LINK)
     records["head"] = records["tail"] = records["origin_head"] = records["origin_tail"] = -1
     records["blocked_since"] = records["freed_tick"] = -1
     records["storage"] = physics.storage

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.roads.network import Links
 from simulator.traffic.routes import Routes, copy_rows

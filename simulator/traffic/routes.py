@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from simulator.arrays import Int32Array, IntArray, Mask
 from simulator.roads.network import Links
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.arrays import Int32Array
-from simulator.files.memory import shortage
+from simulator.files.available_memory import shortage
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles: their numbers have 32 bits."""

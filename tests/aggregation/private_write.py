@@ -18,7 +18,7 @@ class PrivateWrite:
     Ostrovsky and Shoup 1997, *Private Information Storage*, the first to do so with less communication than there are
     cells). The present method is a distributed point function: a device sends each of two servers a key, which the
     server expands to a share of the one-hot vector. Nothing is expanded here; the class computes the costs, for
-    comparison with those of `simulator.aggregation.shares.AdditiveSharing`.
+    comparison with those of `simulator.aggregation.secret_sharing.AdditiveSharing`.
 
     Sizes are those of Boyle, Gilboa and Ishai 2016, *Function Secret Sharing: Improvements and Extensions*, fig 1 and
     sec 3.2: a key is the root's seed (λ bits), a correction word of a seed and two bits (λ + 2) for each level of the

@@ -10,7 +10,7 @@ from scipy import stats
 
 from mechanisms.local import SamplingPrivacy
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.shares import AdditiveSharing, ShareSums
+from simulator.aggregation.secret_sharing import AdditiveSharing, ShareSums
 
 FAMILY = 1e-6
 WORD = st.integers(-(2**63), 2**63 - 1)

@@ -18,7 +18,7 @@ from mechanisms.local import (
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.shares import EncodingRule, Prio3Histogram
+from simulator.aggregation.secret_sharing import EncodingRule, Prio3Histogram
 
 CELLS = 4
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)

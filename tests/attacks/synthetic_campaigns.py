@@ -9,8 +9,8 @@ from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trust
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.experiment.attack_evaluation import run_attacks
-from simulator.experiment.attack_records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.experiment.guess_games import AttackContext, Member
+from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.streams import Streams
 
 FAMILY = 1e-6

@@ -12,8 +12,8 @@ from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.experiment.attack_evaluation import ATTACK_COLUMNS, Finding, run_attacks, tabulate_findings
-from simulator.experiment.attack_records import CampaignRecord, QueryRecord, places_of
 from simulator.experiment.guess_games import Guessed, score_guesses
+from simulator.experiment.query_records import CampaignRecord, QueryRecord, places_of
 from simulator.streams import Streams
 
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
@@ -212,7 +212,7 @@ def test_stored_pseudonyms_map_back_to_their_devices(name):
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.attack_records.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.experiment.query_records.MOST_WORDS", 10)
     again, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 

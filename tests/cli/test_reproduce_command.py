@@ -10,8 +10,8 @@ import pytest
 
 from simulator.cli import main
 from simulator.reproduction import command
-from simulator.reproduction.entry import ENTRIES, Entry, Reproduction, Row
 from simulator.reproduction.errors import ReproductionError
+from simulator.reproduction.published_results import ENTRIES, Entry, Reproduction, Row
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
@@ -51,7 +51,7 @@ def test_list_names_every_entry_and_computes_none(call_in_process, monkeypatch):
 
 def test_listing_entries_imports_no_heavy_library():
     script = (
-        "import sys; from simulator.reproduction.entry import ENTRIES; "
+        "import sys; from simulator.reproduction.published_results import ENTRIES; "
         "print([name for name in ('plotly', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -15,8 +15,8 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import app, main
 from simulator.experiment.components import RunComponents
-from simulator.experiment.memory import estimate
-from simulator.files import memory
+from simulator.experiment.memory_estimate import estimate
+from simulator.files import available_memory
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
 
@@ -28,8 +28,8 @@ def available(monkeypatch):
     """Pretend that this many bytes are available."""
 
     def pretend(nbytes):
-        monkeypatch.setattr(memory, "available_nbytes", lambda: nbytes)
-        monkeypatch.setattr(memory, "NEGLIGIBLE", 0)
+        monkeypatch.setattr(available_memory, "available_nbytes", lambda: nbytes)
+        monkeypatch.setattr(available_memory, "NEGLIGIBLE", 0)
 
     return pretend
 
@@ -97,7 +97,7 @@ def test_large_parquet_is_refused_from_its_metadata(available, tmp_path):
 
 
 def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
-    assert 0 < memory.available_nbytes() < 2**50
+    assert 0 < available_memory.available_nbytes() < 2**50
     own, root = tmp_path / "self", tmp_path / "groups"
     own.write_text("0::/a/b\n")
     (root / "a" / "b").mkdir(parents=True)
@@ -105,10 +105,10 @@ def test_available_memory_is_the_smallest_limit(tmp_path, monkeypatch):
         (group / "memory.max").write_text(f"{most}\n")
         (group / "memory.current").write_text(f"{held}\n")
         (group / "memory.stat").write_text(f"anon 7\ninactive_file {droppable}\n")
-    assert list(memory._of_groups(root, own)) == [2500.0]
+    assert list(available_memory._of_groups(root, own)) == [2500.0]
     for name in ("_of_groups", "_of_address_space", "_of_system"):
-        monkeypatch.setattr(memory, name, lambda: iter(()))
-    assert memory.available_nbytes() == float("inf")
+        monkeypatch.setattr(available_memory, name, lambda: iter(()))
+    assert available_memory.available_nbytes() == float("inf")
 
 
 MEASURE = """

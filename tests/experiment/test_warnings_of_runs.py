@@ -15,7 +15,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
-from simulator.files import memory
+from simulator.files import available_memory
 from simulator.reporting import print_summary, write_report
 from simulator.reporting.report import build_report
 
@@ -142,7 +142,7 @@ def test_gridlock_gives_a_warning(engine):
 
 def test_missing_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, monkeypatch):
     """Coordinates in miles without a stated system are taken as degrees."""
-    monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
+    monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e9)
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
     head = "<NUMBER OF ZONES> 6\n<NUMBER OF NODES> 6\n<FIRST THRU NODE> 1\n<NUMBER OF LINKS> 30\n<END OF METADATA>\n"
@@ -165,7 +165,7 @@ def test_missing_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, 
 
 
 def test_too_many_cells_over_a_correct_city_is_a_cells_fault(mistaken, monkeypatch):
-    monkeypatch.setattr(memory, "available_nbytes", lambda: 2e9)
+    monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e9)
     with pytest.raises(ScenarioError) as caught:
         run(mistaken(size_m=0.2))
     assert [fault.path for fault in caught.value.faults] == ["cells"]

@@ -17,7 +17,7 @@ from simulator.reproduction.amplification.private_median import (
     sampled_ranks,
     sensitivities,
 )
-from simulator.reproduction.entry import ENTRIES as EVERY_ENTRY
+from simulator.reproduction.published_results import ENTRIES as EVERY_ENTRY
 
 ENTRIES = [entry for entry in EVERY_ENTRY if entry.paper == "HDK"]
 NAMES = [*(f"hdk-fig{figure}" for figure in range(1, 14)), "hdk-table1"]

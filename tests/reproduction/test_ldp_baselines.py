@@ -7,7 +7,6 @@ import pytest
 
 from mechanisms.planning import plan
 from simulator.reproduction.command import find_entries
-from simulator.reproduction.entry import Results, read_paper
 from simulator.reproduction.ldp_baselines import (
     FORMS,
     OCCUPANCY,
@@ -22,6 +21,7 @@ from simulator.reproduction.ldp_baselines import (
     findings,
     settings,
 )
+from simulator.reproduction.published_results import Results, read_paper
 
 
 @pytest.fixture(scope="module", params=list(VIEWS))

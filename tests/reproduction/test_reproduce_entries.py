@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.entry import (
+from simulator.reproduction.page import shown
+from simulator.reproduction.published_results import (
     ENTRIES,
     DeclaredEntry,
     DeclaredPanel,
@@ -17,7 +18,6 @@ from simulator.reproduction.entry import (
     Results,
     Row,
 )
-from simulator.reproduction.page import shown
 
 SHOWN = [
     (None, "–"), (True, "yes"), (False, "no"), ("grows", "grows"), (0, "0"), (1234567, "1,234,567"), (-3, "−3"),

@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reproduce_browser import open_page
 
-from simulator.reproduction.entry import Curve, Drawing, Entry, Reproduction, Row
 from simulator.reproduction.page import build_page, plot, write_page
+from simulator.reproduction.published_results import Curve, Drawing, Entry, Reproduction, Row
 
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
 

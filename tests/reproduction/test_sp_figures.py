@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simulator.reproduction.command import find_entries
-from simulator.reproduction.entry import read_paper
+from simulator.reproduction.published_results import read_paper
 from simulator.reproduction.sampling_privacy import (
     AGE,
     PATIENTS,

@@ -9,8 +9,8 @@ import pytest
 from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.readers.tntp_files import read_flows
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
-from simulator.traffic.demand.trip_files import read_trip_table
 from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.trip_table_readers import read_trip_table
 
 CITIES = {
     "SiouxFalls": ("SiouxFalls_node.tntp", 500.0, 36.0, 360_600.0),

@@ -269,7 +269,7 @@ def test_truncated_row_is_dropped_as_without_coordinates(write):
 
 def test_more_owners_than_memory_are_refused(write, monkeypatch):
     path = write(STATIONS.replace("OR,7,9", "OR,7,90000009").replace("ML,8,4", "ML,8,90000004"))
-    monkeypatch.setattr("simulator.files.memory.available_nbytes", lambda: 1e9)
+    monkeypatch.setattr("simulator.files.available_memory.available_nbytes", lambda: 1e9)
     assert "a vehicle is a data owner: memory needed to hold 180,000,021 vehicles is about 11.5 GB" in faults(path)
 
 

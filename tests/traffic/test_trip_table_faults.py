@@ -14,8 +14,8 @@ from zoned_roads import ring, roads_of
 from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import read_profile
-from simulator.traffic.demand.trip_files import read_trip_table
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
+from simulator.traffic.demand.trip_table_readers import read_trip_table
 from simulator.traffic.demand.zone_gravity import ZoneMasses
 from simulator.traffic.paths import ShortestPaths
 

@@ -15,8 +15,8 @@ from zoned_roads import ring, roads_of
 
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Interval
-from simulator.traffic.demand.trip_files import read_od_table, read_tntp_trips, read_trip_table
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips, whole_vehicles
+from simulator.traffic.demand.trip_table_readers import read_od_table, read_tntp_trips, read_trip_table
 from simulator.traffic.paths import ShortestPaths
 
 LEVEL = 1e-6

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 
 SAMPLED = -1
 # Number of uniforms drawn at once: 256 kB, which the kernel reads from the cache.

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError, check_integer
 
 WORD = 64

@@ -12,10 +12,10 @@ from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.engine import read_recorded
-from simulator.experiment.memory import check_memory
+from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground
+from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
-from simulator.files.memory import shortage
 from simulator.files.messages import doubts_of
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_doubts

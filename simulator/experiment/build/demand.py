@@ -12,7 +12,7 @@ from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.flow_check import FlowCheck
-from simulator.experiment.memory import check_memory
+from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
@@ -23,9 +23,9 @@ from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
-from simulator.traffic.demand.trip_files import is_sumo_routes, read_trip_table
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 

@@ -9,7 +9,7 @@ from scenarios.channel import Aggregation
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.shares import EncodingRule
+from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.transcript import NETWORK
 from simulator.experiment.build.constructors import constructor_of, same_keys
 from simulator.sensing.campaign import moments_of

@@ -12,7 +12,7 @@ from mechanisms.central.laplace import LaplaceMean
 from mechanisms.central.smooth_median import SmoothMedian
 from mechanisms.privacy.subsampling import population_privacy, sample_privacy
 from simulator.reproduction.amplification.populations import DELTAS, N, histogram, seeded_beta
-from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.published_results import Curve, Results
 
 # ε, N and the number of repetitions are missing from the text; these values agree with its sentences.
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from simulator.reproduction.entry import Curve
+from simulator.reproduction.published_results import Curve
 
 # R scrambles a seed by steps of this congruential generator: 50 steps first, then one for each word of the state.
 MULTIPLIER, WORD, SCRAMBLES, STATE_WORDS = 69069, 2**32, 50, 624

@@ -29,7 +29,7 @@ from simulator.reproduction.amplification.populations import (
     printed_mixture,
     seeded_lognormal,
 )
-from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.published_results import Curve, Results
 from simulator.streams import Streams
 
 EPSILONS = (0.1, 0.5, 1.0)

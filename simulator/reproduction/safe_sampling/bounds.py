@@ -10,7 +10,7 @@ from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_de
 from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
 from simulator.reporting.formatting import finite
-from simulator.reproduction.entry import Curve, Results
+from simulator.reproduction.published_results import Curve, Results
 
 
 def amplified(epsilon: float, sampling: float, *, delta: float = 0.0) -> tuple[float, float]:

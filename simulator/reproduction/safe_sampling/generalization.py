@@ -16,8 +16,8 @@ from mechanisms.privacy import safe_delta, sampled_choice_delta, worst_crowd_del
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
-from simulator.reproduction.entry import Curve, Results
 from simulator.reproduction.monte_carlo import ALPHA, Rate, allowed_success
+from simulator.reproduction.published_results import Curve, Results
 
 BETA = 0.2
 RECODING_K = 20

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mechanisms.privacy import resampled_privacy
 from mechanisms.privacy.binomial import mass_at, window
-from simulator.reproduction.entry import Curve, Results
 from simulator.reproduction.monte_carlo import Rate, allowed_success
+from simulator.reproduction.published_results import Curve, Results
 
 BETA, TRIALS = 0.5, 20_000
 

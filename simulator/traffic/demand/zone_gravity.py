@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from simulator.arrays import FloatArray
+from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
-from simulator.files.memory import shortage
 from simulator.files.messages import counted
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.roads.network import RoadNetwork

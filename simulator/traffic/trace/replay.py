@@ -14,7 +14,7 @@ from simulator.roads.projection import utm_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.trace.fixes import transformed
-from simulator.traffic.trace.matching import Matching, Tracks, match_trace
+from simulator.traffic.trace.map_matching import Matching, Tracks, match_trace
 from simulator.traffic.trace.times import in_words, moment_of
 from simulator.traffic.trace.trace import Trace
 

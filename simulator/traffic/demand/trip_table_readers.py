@@ -78,7 +78,7 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
         ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, without which each
         row is one trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which
         they depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
-        :data:`~simulator.traffic.demand.trip_files.NAMES`.
+        :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
 

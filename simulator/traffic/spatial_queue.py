@@ -21,7 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from mechanisms.kernel import compiled
+from mechanisms.compiled import compiled
 from simulator.arrays import Int32Array, IntArray, StateArray
 from simulator.traffic.physics import FRACTION_BITS, ONE_TICK
 
