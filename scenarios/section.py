@@ -148,7 +148,9 @@ class Section(BaseModel):
             yield RuleViolation(at, "is required")
         elif kind == "too_short" and received:
             pass  # pydantic counts valid items only, and each invalid item has a fault of its own
-        elif not at or not isinstance(data, dict) or at[0] in data:  # else it was filled in from another key
+        elif (
+            not at or not isinstance(data, dict) or at[0] in data
+        ):  # a value filled in from another key has no fault of its own
             yield RuleViolation(_without_tags(at), _words(kind, error), received)
 
 

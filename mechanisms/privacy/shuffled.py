@@ -108,7 +108,8 @@ class BlanketDelta:
 
     so δ is the mean of the positive part of a function linear in a and b. Over a, given b, it is a partial mean of a
     binomial distribution; over b and M it is a sum. (Balle, Bell, Gascón and Nissim 2019 bound that mean; here it is
-    computed.) Apart from M, it is what the histogram reveals where the other devices have other truths.
+    computed.) If all other devices have truths
+    other than t and t', the histogram reveals exactly this, apart from M.
 
     Parameters
     ----------
@@ -314,7 +315,7 @@ def shuffled_value_claim(
 
     The privacy blanket (`BlanketDelta`): unsampled devices answer without their truth, and their blanks hide the
     device's own report. k-ary randomized response has this form, with equal blanks. The worst two truths are those with
-    the two least likely blanks: showing some of a value's blanks leaves it less likely.
+    the two least likely blanks: the fewer blanks equal a truth, the less they hide a report of it.
 
     Parameters
     ----------
@@ -357,11 +358,12 @@ class CrowdRatioDelta:
 
     Each device of the crowd answers up with u, still with s and otherwise with the rest. If the device in question is
     elsewhere, it answers up with αu and still with γs, α < 1 ≤ γ, and otherwise with the same probability. The
-    counts (a, b, n − a − b) are trinomial if it is there, and if it is elsewhere they have the density
+    counts (a, b, n − a − b) are trinomial if the device is in the crowd. If it is elsewhere, the ratio of their
+    probability to that of the trinomial distribution is
 
-    (α·a + γ·b + (n − a − b))/n = 1 − ((1 − α)a − (γ − 1)b)/n
+    (α·a + γ·b + (n − a − b))/n = 1 − ((1 − α)a − (γ − 1)b)/n.
 
-    with respect to that. Both hockey-stick divergences are the means of a positive part linear in a. Over a, given b,
+    Both hockey-stick divergences are the means of a positive part linear in a. Over a, given b,
     it is a partial mean of a binomial distribution; over b it is a sum.
 
     Parameters

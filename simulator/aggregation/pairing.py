@@ -9,7 +9,7 @@ from simulator.arrays import FloatArray
 
 
 def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, asked: int) -> Estimate:
-    """Estimate the occupancy of all devices asked from those received in every round (papers.md, item 6).
+    """Estimate the occupancy of all devices asked from those received in every round.
 
     Reports of n of N devices were received in all rounds. The mechanism treats these n as a population of their own
     without missing reports, so Ŷ = (N/n)·Ŷ_n. As every device's coins are independent of the channel, the n are a

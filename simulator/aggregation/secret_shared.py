@@ -27,7 +27,7 @@ from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
 EXACT_WORDS = 2**22
 EXACT_SEEDS = 2**13
 """Greatest numbers of words of shares and of seeds up to which a query's reports are cut one by one, in about 0.2 s.
-Beyond either the servers' sums are drawn."""
+If one of the two is exceeded, the servers' sums are drawn instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class SecretShared(Deployment):
         Whether shares are stored under a one-time pseudonym per query and only complete devices are counted. At the
         end of a query the servers compare the pseudonyms received in each round, and together drop those not received
         in every round. They learn which pseudonyms were received, but no answer; and the noise of the rounds cancels
-        again (papers.md, item 6).
+        again.
     robust
         Whether devices prove that the vector they share is a valid encoding, and servers reject invalid ones. The
         proof is simulated; see `Prio3Histogram` for the simulation and the cost.

@@ -49,8 +49,8 @@ class LastDevice:
     def guess(self, mechanism: SamplingPrivacy) -> Mask:
         """Guess by likelihood ratio, at even odds, whether the last device was in the cell or outside all cells.
 
-        The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state (papers.md, item
-        3). If both are equally likely the guess is "outside".
+        The difference of the n − 1 others is Bin(n − 1, π_s); the device adds what its reports state. If both are
+        equally likely, the guess is "outside".
 
         Parameters
         ----------

@@ -262,7 +262,7 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     """
     seen = observation.of_round(query, round_)
     plain = [entry for entry in seen if entry.content_kind == "reports"]
-    named = [_name(observation, entry) for entry in plain if entry.handles is not None]
+    named = [_with_handles(observation, entry) for entry in plain if entry.handles is not None]
     if named:
         return _without_own(observation, query, _joined(observation, named))
     parts = [entry for entry in seen if entry.content_kind == "shares"]
@@ -327,7 +327,7 @@ def patterns(present: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
         yield tuple(row.tolist()), np.flatnonzero(of.reshape(-1) == number)
 
 
-def _name(observation: Observation, entry: StoredEntries) -> Readable:
+def _with_handles(observation: Observation, entry: StoredEntries) -> Readable:
     """Return a party's entries, under device numbers if the network knows the devices of their connections."""
     if entry.handle_kind == "query" and entry.connections is not None:
         for other in observation.of_round(entry.query, entry.round):
@@ -340,7 +340,7 @@ def _name(observation: Observation, entry: StoredEntries) -> Readable:
 
 def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
     """Return the entries of several parties, each handle once; of two kinds of handles, only device numbers."""
-    kind = min(one.handle_kind for one in named)
+    kind = "device" if any(one.handle_kind == "device" for one in named) else named[0].handle_kind
     alike = [one for one in named if one.handle_kind == kind]
     if len(alike) == 1:
         return alike[0]
@@ -353,7 +353,7 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
 
 def _added(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
     """Return the sums of the shares stored under the same handles, modulo 2⁶⁴, as signed numbers."""
-    named = [_name(observation, part) for part in parts]
+    named = [_with_handles(observation, part) for part in parts]
     handles, places = join(named)
     in_all = np.flatnonzero((places >= 0).all(axis=1))
     total = sum(one.content[places[in_all, column]] for column, one in enumerate(named))
@@ -372,7 +372,8 @@ def _without_own(observation: Observation, query: int, read: Readable) -> Readab
 
 def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Readable:
     """Return the reports of several parties' lists without handles, without those of corrupted vehicles."""
-    # The reports that a mixer holds encrypted to a server include all of that server's list.
+    # A mixer holds all reports that the server's list has, and some that it did not forward. Once the server's key has
+    # decrypted them (`sealed_to` names it still), the server's own list adds nothing.
     forwarded = {entry.sealed_to for entry in plain}
     lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
     if len(lists) == 1:

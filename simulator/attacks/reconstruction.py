@@ -353,8 +353,7 @@ class SamplingGuesses:
 def sampling_guesses(observation: Observation, prior: Prior) -> list[SamplingGuesses]:
     """Return the posterior probability that each device was sampled (outcome S), from round one alone.
 
-    A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled
-    (papers.md, item 5).
+    A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled.
 
     Parameters
     ----------

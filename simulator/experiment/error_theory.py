@@ -115,7 +115,7 @@ def describe_loss(
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
     The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.
-    Rounds lose reports independently of one another, at the rates of this run (papers.md, item 6). In fact a device's
+    Rounds lose reports independently of one another, at the rates of this run. In fact a device's
     losses are not independent if they come in bursts; or if devices leave and the mechanism asks twice after the
     query's first moment, as a device that leaves misses every later round.
 

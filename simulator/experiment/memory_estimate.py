@@ -114,7 +114,9 @@ def estimate(
         yield Part(field, f"processes of {processes:,.0f} devices and their messages", processes * _PROCESS)
     streams, passing = Streams(scenario.seed), []
     for name, mechanism in mechanisms.items():
-        kept, tossed = (_slope(mechanism, number, rng=streams.of("estimate", name)) for number in range(2))
+        kept, tossed = (
+            _nbytes_per_device(mechanism, coins=coins, rng=streams.of("estimate", name)) for coins in (False, True)
+        )
         tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
         coins = asked * tossed if mechanism.rounds > 1 else 0.0
         yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)
@@ -132,14 +134,14 @@ def _driving(city: City, duration_s: float) -> float:
     return min(1.0, typical_links(len(city.roads.node_names)) * crossing_s / duration_s)
 
 
-def _slope(mechanism: LocalMechanism, number: int, *, rng: np.random.Generator) -> float:
-    """Return the bytes per device of its memory (0) or of its coins in a query (1).
+def _nbytes_per_device(mechanism: LocalMechanism, *, coins: bool, rng: np.random.Generator) -> float:
+    """Return the bytes that a mechanism keeps per device: of its coins in a query, or else from query to query.
 
     They are an eighth of the difference between nine devices and one.
     """
 
     def size(devices: int) -> int:
         memory = mechanism.enrol(devices, rng=rng)
-        return len(pickle.dumps(mechanism.toss(memory, rng=rng) if number else memory, protocol=5))
+        return len(pickle.dumps(mechanism.toss(memory, rng=rng) if coins else memory, protocol=5))
 
     return max(0.0, (size(9) - size(1)) / 8)

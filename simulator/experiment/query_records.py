@@ -34,7 +34,8 @@ class QueryRecord:
     asked, counted
         Devices asked and reports counted, by round.
     values
-        (cells,) float64, the values that a release published in place of the counts; None if there is no release.
+        (cells,) float64, the published estimates, of the release if there is one, else of the mechanism; None if
+        the answer does not estimate every cell.
     time_s
         The moment of truth, seconds.
     campaign, number_in_campaign
@@ -101,7 +102,7 @@ class CampaignRecord:
     noised
         The release that replaces the counts, in words; empty if counts or differences are published.
     fleet
-        (vehicles,) int64, the numbers of all vehicles in random order, with those first that are corrupted last; None:
+        (vehicles,) int64, the numbers of all vehicles in random order; the last are corrupted first; None:
         the recorded devices in the order of their numbers.
     """
 

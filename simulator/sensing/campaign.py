@@ -22,7 +22,7 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
 
 TRUTH_MOMENT = 2
-"""The moment whose occupancy is estimated, the moment of truth: that of round two (papers.md, item 7)."""
+"""The moment whose occupancy is estimated, the moment of truth: that of round two."""
 
 
 def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:

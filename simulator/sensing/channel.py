@@ -186,7 +186,7 @@ class Deliveries:
     left
         (n,) bool: whether at least one message of the report was sent by the device, which the network observes.
     link_down
-        (n,) bool: whether the device's link was down.
+        (n,) bool: whether the device's link was down when the last message of its report was sent.
     """
 
     fate: npt.NDArray[np.uint8]

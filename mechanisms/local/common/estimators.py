@@ -123,11 +123,10 @@ def difference_variance(
     On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N devices
     counted, as independent simple random samples, and L = (N − n)/n,
 
-    Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1),   p₂ = π_v +
-    π_s·Y/N,
+    Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1)
 
-    where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual first-order formula. If the rounds
-    asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices, N·L₁ becomes N²(1/n₁ +
+    with p₂ = π_v + π_s·Y/N, where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual first-order
+    formula. If the rounds asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices, N·L₁ becomes N²(1/n₁ +
     1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are common to both rounds.
 
     Parameters
@@ -322,9 +321,11 @@ def proportion_variance(*, true_yes: float, false_yes: float, received: Response
     """Return the exact variance of `estimate_proportion`, given that n of N answers were counted.
 
     The number X of Yes among all N answers has Var X = Y·p₁(1 − p₁) + (N − Y)·p₀(1 − p₀). A simple random sample of n
-    answers adds
-    N²/n · (N − n)/(N − 1) · (p(1 − p) − Var X/N²), p = p₀ + (p₁ − p₀)Y/N, the expected spread within the N
-    answers. Both are divided by (p₁ − p₀)².
+    of these answers adds
+
+    N²/n · (N − n)/(N − 1) · (p(1 − p) − Var X/N²)   with p = p₀ + (p₁ − p₀)Y/N,
+
+    whose last factor is the expected variance within the N answers. Both are divided by (p₁ − p₀)².
 
     Parameters
     ----------
@@ -333,17 +334,16 @@ def proportion_variance(*, true_yes: float, false_yes: float, received: Response
     received : ResponseCounts
         Devices asked and counted, with `silent` False.
     """
-    n = received.devices
-    if n == 0:
+    devices, counted = received.devices, received.counted[-1]
+    if devices == 0:
         return QuadraticVariance(0.0, 0.0, 0.0)
-    counted = received.counted[-1]
     gap = true_yes - false_yes
     spread = false_yes * (1.0 - false_yes)
     more = true_yes * (1.0 - true_yes) - spread
     # N/n · (N − n)/(N − 1): the factor of the sample's variance, over N; 0 when every answer was counted.
-    sample = n / counted * (n - counted) / max(n - 1, 1)
+    sample = devices / counted * (devices - counted) / max(devices - 1, 1)
     return QuadraticVariance(
-        constant=(n * spread + sample * (n - 1) * spread) / gap**2,
-        linear=(more + sample * (gap * (1.0 - 2.0 * false_yes) - more / n)) / gap**2,
-        square=-sample / n,
+        constant=(devices * spread + sample * (devices - 1) * spread) / gap**2,
+        linear=(more + sample * (gap * (1.0 - 2.0 * false_yes) - more / devices)) / gap**2,
+        square=-sample / devices,
     )

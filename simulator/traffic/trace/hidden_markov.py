@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import shapely
 from leuvenmapmatching.map.inmem import InMemMap
+from leuvenmapmatching.matcher.distance import DistanceMatcher
 
 from simulator.arrays import FloatArray, Int32Array
-from simulator.files.extras import import_extra
 from simulator.roads import RoadNetwork
 from simulator.traffic.trace.map_matching import Tracks
 
@@ -37,17 +37,11 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
     tuple
         Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
 
-    Raises
-    ------
-    InputError
-        If leuvenmapmatching is not installed.
     """
-    needed = 'match = "hmm" needs leuvenmapmatching'
-    distance = import_extra("leuvenmapmatching.matcher.distance", needed=needed, extra="traces")
     roads_map = SegmentMap(roads)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)
     fraction = np.zeros(len(link))
-    matcher = distance.DistanceMatcher(
+    matcher = DistanceMatcher(
         roads_map,
         max_dist=most_m,
         max_dist_init=most_m,

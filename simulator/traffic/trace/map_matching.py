@@ -9,6 +9,7 @@ import pandas as pd
 import shapely
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
@@ -328,6 +329,9 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
     if matching.method == "nearest":
         link, fraction = match_nearest(tracks, roads, most_m=matching.most_m)
     else:
+        import_extra(
+            "leuvenmapmatching.matcher.distance", needed='match = "hmm" needs leuvenmapmatching', extra="traces"
+        )
         from simulator.traffic.trace.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
 
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
