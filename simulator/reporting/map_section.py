@@ -169,11 +169,11 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if run.estimates.empty:  # campaigns of speeds alone may publish no cell
         return {"empty": True}
     if len(run.cells) == 1:
-        return {"one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
+        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
     page.data |= {"city": cell_outlines(run.cells), "campaigns": campaigns}
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
-    return {"one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned}
+    return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned}
 
 
 def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:

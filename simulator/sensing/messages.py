@@ -115,13 +115,17 @@ class Party:
         "server:1", …, or "mixer".
     survey
         The survey that it is a party of.
+
+    Attributes
+    ----------
+    kept
+        The messages received, in the order of their arrival.
     """
 
     def __init__(self, name: str, survey: "MessageSurvey") -> None:
         self.name, self.survey = name, survey
         self.mailbox = simpy.Store(survey.env)
         self.kept: list[Message] = []
-        """The messages received, in the order of their arrival."""
 
     def run(self) -> Process:
         """Receive messages for ever."""
@@ -153,6 +157,13 @@ class MessageSurvey(Survey):
         The environment of the run, and the clock that converts seconds to its ticks.
     device, party
         The classes of devices, and of parties by name; others are `Party`.
+
+    Attributes
+    ----------
+    questions
+        An event for each round, whose value is its `Question`.
+    parties
+        The servers and the mixer, by name.
     """
 
     env: simpy.Environment = field(kw_only=True)
@@ -165,7 +176,6 @@ class MessageSurvey(Survey):
         super().__post_init__()
         rounds = range(1, self.mechanism.rounds + 1)
         self.questions = [self.env.event() for _ in rounds]
-        """An event for each round, whose value is its `Question`."""
         names = dict.fromkeys(name for round_ in rounds for path in self.route(round_) for name in path)
         self.parties = {name: self.party.get(name, Party)(name, self) for name in names}
         for party in self.parties.values():
@@ -173,8 +183,7 @@ class MessageSurvey(Survey):
         for number in range(self._reporting):
             self.env.process(self.device(number, self).run())
         self._answered: list[list[Any]] = []
-        self._sent: dict[Message, bool] = {}
-        """The messages sent, and whether each has arrived."""
+        self._sent: dict[Message, bool] = {}  # whether each message has arrived
 
     def route(self, round_: int) -> tuple[tuple[str, ...], ...]:
         """Return the messages of a report of a round, each as the parties that it passes, in order."""

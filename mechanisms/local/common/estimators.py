@@ -126,8 +126,9 @@ def difference_variance(
     Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1)
 
     with p₂ = π_v + π_s·Y/N, where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual first-order
-    formula. If the rounds asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices, N·L₁ becomes N²(1/n₁ +
-    1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are common to both rounds.
+    formula. If the rounds asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices,
+    N·L₁ becomes N²(1/n₁ + 1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are common to both
+    rounds.
 
     Parameters
     ----------
