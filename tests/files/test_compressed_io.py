@@ -85,7 +85,7 @@ def test_decompression_bomb_is_refused_by_the_memory_it_needs(tmp_path, monkeypa
         assert len(stream.read()) == 1 << 22
     monkeypatch.setattr("simulator.files.available_memory.available_nbytes", lambda: 1e6)
     monkeypatch.setattr("simulator.files.compressed_io.available_nbytes", lambda: 1e6)
-    for module in ("memory", "compressed_io"):
+    for module in ("available_memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
     fault = fault_of(path, lambda path: read_whole(path, times=8.0))
     assert fault.startswith("memory needed to hold the ")

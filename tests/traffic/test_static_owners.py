@@ -280,7 +280,7 @@ def test_truncated_archives_and_decompression_bombs_are_refused(write, monkeypat
     )
     assert "cannot be read: its name ends in .gz, but it is not gzip" in faults(write(STATIONS, "plain.csv.gz"))
     bomb = write(gzip.compress(STATIONS.encode() + b"1,ML,9,1,37,-122\n" * 200_000), "bomb.csv.gz")
-    for module in ("memory", "compressed_io"):
+    for module in ("available_memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     assert "memory needed to hold the" in faults(bomb)

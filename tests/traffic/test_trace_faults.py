@@ -159,7 +159,7 @@ def test_truncated_gzip_is_refused(tmp_path):
 
 
 def test_decompression_bomb_is_refused(tmp_path, monkeypatch):
-    for module in ("memory", "compressed_io"):
+    for module in ("available_memory", "compressed_io"):
         monkeypatch.setattr(f"simulator.files.{module}.NEGLIGIBLE", 1)
         monkeypatch.setattr(f"simulator.files.{module}.available_nbytes", lambda: 1 << 20)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress((HEADER + "a,0,11.3,44.5\n" * 400_000).encode()))
