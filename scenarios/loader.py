@@ -43,6 +43,7 @@ def load(
     seed: int | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
+    files_exist: bool = True,
 ) -> Scenario:
     """Read and check a scenario.
 
@@ -60,6 +61,8 @@ def load(
     untrusted
         Refuse files outside the scenario's folder and ``CROWDVEIL_DATA``, engine ``sumo``, and, in a run, plug-ins.
         Both permissions are kept with the scenario; see `Permissions` for the environment variables.
+    files_exist
+        Whether a file that the scenario names must exist; False for scenarios that are not run.
 
     Returns
     -------
@@ -82,7 +85,9 @@ def load(
         source, folder = os.fspath(reference), path.parent
         raw = _parsed(path, source)
     permissions = Permissions.of(source, allow_plugins=allow_plugins, untrusted=untrusted)
-    return Scenario.from_tables(raw, folder, overrides, source=source, seed=seed, permissions=permissions)
+    return Scenario.from_tables(
+        raw, folder, overrides, source=source, seed=seed, permissions=permissions, files_exist=files_exist
+    )
 
 
 def source_text(reference: str | os.PathLike[str]) -> str:

@@ -277,6 +277,8 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
     try:
         path = _find(reference, context.get("folder", Path()), kinds, untrusted=permissions_of(info).untrusted)
     except _NoSuchFileError as missing:
+        if not context.get("files_exist", True):
+            return Reference(reference)
         # Of several missing files of one data set, only the first message states where to get it.
         explained: set[str] = context.get("explained", set())
         words = missing.words if missing.origin in explained else str(missing)

@@ -116,7 +116,13 @@ class Scenario(Section):
 
     @classmethod
     def check(
-        cls, raw: dict[str, Any], folder: Path, *, permissions: Permissions | None = None, **options: Any
+        cls,
+        raw: dict[str, Any],
+        folder: Path,
+        *,
+        permissions: Permissions | None = None,
+        files_exist: bool = True,
+        **options: Any,
     ) -> "Scenario | list[Fault]":
         """Check a parsed file.
 
@@ -128,6 +134,8 @@ class Scenario(Section):
             Folder to which file references are relative.
         permissions
             Permissions of the scenario; if None, those of the environment variables.
+        files_exist
+            Whether a file that the scenario names must exist.
         options
             Options of pydantic's `model_validate`.
 
@@ -137,7 +145,13 @@ class Scenario(Section):
             The scenario if it has no fault; else all faults, in the order of the sections.
         """
         permissions = permissions or Permissions.of("given as tables")
-        context = {"folder": folder, "given": raw, "explained": set(), "permissions": permissions}
+        context = {
+            "folder": folder,
+            "given": raw,
+            "explained": set(),
+            "permissions": permissions,
+            "files_exist": files_exist,
+        }
         try:
             return super().model_validate(raw, context=context, **options)
         except ValidationError as error:
@@ -266,6 +280,7 @@ class Scenario(Section):
         source: str,
         seed: int | None,
         permissions: Permissions,
+        files_exist: bool = True,
     ) -> "Scenario":
         """Apply overrides and a seed to a parsed file, then check it; `source` names it in messages.
 
@@ -277,7 +292,7 @@ class Scenario(Section):
         faults = apply_overrides(raw, overrides)
         if seed is not None and isinstance(raw.setdefault("scenario", {}), dict):
             raw["scenario"]["seed"] = plain(seed)
-        outcome = cls.check(raw, folder, permissions=permissions)
+        outcome = cls.check(raw, folder, permissions=permissions, files_exist=files_exist)
         if isinstance(outcome, Scenario) and not faults:
             return outcome
         raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])

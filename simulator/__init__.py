@@ -4,12 +4,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from simulator.api import run
-    from simulator.experiment.result import RunResult
+    from simulator.api import RunResult, run
 
 __all__ = ["RunResult", "run"]
 
-_MODULES = {"run": "simulator.api", "RunResult": "simulator.experiment.result"}
+_MODULES = {"run": "simulator.api", "RunResult": "simulator.api"}
 
 
 def __getattr__(name: str) -> Any:  # PEP 562

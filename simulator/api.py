@@ -1,13 +1,62 @@
-"""Public functions of the library: `from simulator import run`."""
+"""Public functions of the library, which `crowdveil` and `simulator` export: run, load and compare."""
 
+from io import StringIO
 from pathlib import Path
+from typing import Self
+
+from rich.console import Console
 
 from scenarios import Overrides, Scenario
-from simulator.experiment.result import RunResult
+from simulator.experiment.comparison import DifferentTruthError, compare
+from simulator.experiment.result import RunData
 from simulator.experiment.run import Progress, run_scenario
-from simulator.experiment.run_directory import check_free
+from simulator.experiment.run_directory import TABLES, check_free
 from simulator.files.available_memory import permitting
-from simulator.reporting import write_report
+from simulator.reporting import FinishedRun, write_report
+from simulator.reporting.terminal_summary import LEAST_WIDTH, print_run
+
+__all__ = ["DifferentTruthError", "RunResult", "compare", "load", "run"]
+
+
+class RunResult(RunData):
+    """The result of a run: its tables as data frames, its record, and a summary in words."""
+
+    @classmethod
+    def of(cls, data: RunData) -> Self:
+        """Return the result with the content of a run directory."""
+        return cls(**vars(data))
+
+    def summary(self) -> str:
+        """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
+        text = StringIO()
+        wall_s = self.record.wall_s if self.stopwatch is None else self.stopwatch.wall_s()
+        record = self.record.model_copy(update={"wall_s": wall_s})
+        tables = {name: getattr(self, name) for name in ("cells", *TABLES)}
+        print_run(FinishedRun(Path(), record=record, tables=tables), Console(file=text, width=LEAST_WIDTH))
+        return text.getvalue()
+
+
+def load(directory: str | Path) -> RunResult:
+    """Read the result of an earlier run from its directory.
+
+    The data files that its scenario names need not exist any more.
+
+    Parameters
+    ----------
+    directory
+        A directory that `run` or `crowdveil run` wrote.
+
+    Returns
+    -------
+    RunResult
+        With the same tables, scenario and record; floating-car data are not loaded.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the directory holds no finished run, a file is missing, or a later version wrote it.
+    """
+    return RunResult.load(directory)
 
 
 def run(
@@ -28,7 +77,7 @@ def run(
     ----------
     scenario
         The name of a shipped scenario (see `crowdveil scenarios list`), the path of a file, or a `Scenario` that was
-        already read, or made from tables by `Scenario.model_validate`.
+        already read, or made in Python.
     seed
         Used instead of the scenario's seed.
     overrides
@@ -76,13 +125,15 @@ def run(
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
     with permitting(assume_yes):
-        result = run_scenario(
-            scenario,
-            seed=seed,
-            overrides=overrides,
-            progress=progress,
-            allow_plugins=allow_plugins,
-            untrusted=untrusted,
+        result = RunResult.of(
+            run_scenario(
+                scenario,
+                seed=seed,
+                overrides=overrides,
+                progress=progress,
+                allow_plugins=allow_plugins,
+                untrusted=untrusted,
+            )
         )
         if out is not None:
             result.save(out, overwrite=overwrite, render=write_report)

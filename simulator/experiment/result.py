@@ -28,7 +28,7 @@ from simulator.experiment.provenance import (
 )
 from simulator.experiment.refine import describe_refinements, refinement_warnings
 from simulator.experiment.releases import describe_releases
-from simulator.experiment.run_directory import fill_directory
+from simulator.experiment.run_directory import COMPLETE, TABLES, UnfinishedRunError, fill_directory, read_record
 from simulator.experiment.run_record import (
     RUN_FORMAT,
     VEHICLE_STATES,
@@ -84,7 +84,7 @@ class RunOutcome:
 
 
 @dataclass(frozen=True, eq=False)
-class RunResult:
+class RunData:
     """Complete content of a run directory.
 
     Attributes
@@ -97,8 +97,10 @@ class RunResult:
         The tables of the run directory.
     record
         Content of `run.json`, except what is known only after the tables are written.
+    stopwatch
+        Wall time by phase; None for a run that was loaded, whose record has it.
     fcd
-        Floating-car data, if the scenario requests it.
+        Floating-car data, if the scenario requests it; not loaded from a directory.
     """
 
     scenario: Scenario
@@ -110,7 +112,7 @@ class RunResult:
     claims: pd.DataFrame
     attacks: pd.DataFrame
     record: RunRecord
-    stopwatch: Stopwatch
+    stopwatch: Stopwatch | None = None
     fcd: Samples | None = None
 
     @classmethod
@@ -198,6 +200,43 @@ class RunResult:
             fcd=outcome.fcd,
         )
 
+    @classmethod
+    def load(cls, directory: str | Path) -> Self:
+        """Read a run from its directory.
+
+        The data files that its scenario names need not exist any more.
+
+        Parameters
+        ----------
+        directory
+            A directory that `save` wrote, or `crowdveil run`.
+
+        Raises
+        ------
+        UnfinishedRunError
+            If the directory holds no finished run, a file is missing, or a later version wrote it.
+        """
+        folder = Path(directory)
+        record = read_record(folder / COMPLETE)
+        paths = {name: folder / f"{name}.parquet" for name in ("cells", *TABLES)}
+        for path in (folder / SCENARIO, *paths.values()):
+            if not path.is_file():
+                raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
+        scenario = scenarios.load(folder / SCENARIO, files_exist=False)
+        tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
+        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record)
+
+    def to_geodataframe(self) -> gpd.GeoDataFrame:
+        """Return the estimates with the names and shapes of their cells.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            The rows and columns of `estimates`, and `name` and `geometry`, in WGS84.
+        """
+        joined = self.estimates.merge(self.cells, on="cell", validate="many_to_one")
+        return gpd.GeoDataFrame(joined, geometry="geometry", crs=self.cells.crs)
+
     def save(
         self,
         directory: str | Path,
@@ -235,10 +274,11 @@ class RunResult:
         )
 
     def _write(self, directory: Path, render: Callable[[Path], object] | None) -> None:
-        with self.stopwatch.phase("write"):
+        stopwatch = self.stopwatch or Stopwatch()
+        with stopwatch.phase("write"):
             (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)
-            for name in ("estimates", "rounds", "servers", "scores", "claims", "attacks"):
+            for name in TABLES:
                 table: pd.DataFrame = getattr(self, name)
                 table.to_parquet(directory / f"{name}.parquet", index=False)
             section = self.scenario.fcd
@@ -246,18 +286,20 @@ class RunResult:
                 write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s)
         self._write_facts(directory)
         if render is not None:
-            with self.stopwatch.phase("report"):
+            with stopwatch.phase("report"):
                 render(directory)
             # Written again, to include the time and memory of the report.
             self._write_facts(directory)
 
     def _write_facts(self, directory: Path) -> None:
-        facts = {**self.facts, "wall_s": self.stopwatch.wall_s()}
+        facts = self.facts
         facts["scenario_sha256"] = hashlib.sha256((directory / SCENARIO).read_bytes()).hexdigest()
-        facts["memory_bytes"] = {**facts["memory_bytes"], "peak": peak_memory_nbytes()}
-        staged = directory / "run.json.partial"
+        if self.stopwatch is not None:
+            facts["wall_s"] = self.stopwatch.wall_s()
+            facts["memory_bytes"] = {**facts["memory_bytes"], "peak": peak_memory_nbytes()}
+        staged = directory / f"{COMPLETE}.partial"
         staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        staged.replace(directory / "run.json")
+        staged.replace(directory / COMPLETE)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -266,7 +308,7 @@ class RunResult:
 
     def __repr__(self) -> str:
         return (
-            f"<RunResult: {self.scenario.name}, seed {self.scenario.seed}, {self.record.queries} queries, "
+            f"<{type(self).__name__}: {self.scenario.name}, seed {self.scenario.seed}, {self.record.queries} queries, "
             f"{len(self.cells)} cells, {len(self.record.mechanisms)} mechanisms>"
         )
 

@@ -19,7 +19,7 @@ from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
 from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
-from simulator.experiment.result import RunOutcome, RunResult
+from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
@@ -66,7 +66,7 @@ def run_scenario(
     progress: Progress | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
-) -> RunResult:
+) -> RunData:
     """Simulate a scenario.
 
     Parameters
@@ -84,7 +84,7 @@ def run_scenario(
 
     Returns
     -------
-    RunResult
+    RunData
         The complete content of the run directory.
 
     Raises
@@ -149,7 +149,7 @@ def run_scenario(
             flow_check=flow_check,
             fcd=None if sampler is None else sampler.samples(),
         )
-        return RunResult.build(parts, outcome)
+        return RunData.build(parts, outcome)
 
 
 def _simulate(

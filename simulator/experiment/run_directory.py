@@ -1,14 +1,21 @@
-"""Run directory: written completely or not at all."""
+"""Run directory: written completely or not at all, and the reader of its `run.json`."""
 
+import json
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from simulator.experiment.run_record import RUN_FORMAT, RunRecord
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
+
+TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
+"""The tables, each in a Parquet file of its name."""
 
 LATEST = "latest"
 """Name of the link to the newest run in the same folder."""
@@ -94,3 +101,47 @@ def link_latest(directory: Path) -> None:
         made = staging / LATEST
         made.symlink_to(directory.name, target_is_directory=True)
         made.replace(link)
+
+
+class UnfinishedRunError(ValueError):
+    """The directory holds no finished run that can be read; the message states why."""
+
+
+def read_record(path: Path) -> RunRecord:
+    """
+    Read `run.json` in the current format or an earlier one.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    record
+        Its content; what earlier formats lack has its default.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the file is missing, is not a run record, or has a later format.
+    """
+    if not path.is_file():
+        raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+    if not isinstance(facts, dict):
+        raise UnfinishedRunError(f"{path}: must be a JSON object")
+    number = facts.get("format", 1)
+    if number not in range(1, RUN_FORMAT + 1):
+        rule = f"must be a whole number from 1 to {RUN_FORMAT}, the formats that this version of crowdveil reads"
+        raise UnfinishedRunError(
+            f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
+        )
+    try:
+        return RunRecord.model_validate(facts)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise UnfinishedRunError(f"{path}: {faults}") from error

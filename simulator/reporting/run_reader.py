@@ -1,17 +1,17 @@
 """Reader of a finished run, from its directory alone, and the words for its data owners, mechanisms and campaigns."""
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
-from pydantic import ValidationError
 
 from scenarios.kinds import title as title_of
-from simulator.experiment.run_record import RUN_FORMAT, MechanismRecord, ReleaseRecord, RunRecord
+from simulator.experiment.run_directory import COMPLETE, UnfinishedRunError, read_record
+from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
 
 class OwnerNames(NamedTuple):
@@ -81,50 +81,6 @@ _SPEEDS = {
 }
 
 
-class UnfinishedRunError(ValueError):
-    """The directory holds no finished run that can be read; the message states why."""
-
-
-def read_record(path: Path) -> RunRecord:
-    """
-    Read `run.json` in the current format or an earlier one.
-
-    Parameters
-    ----------
-    path
-        The file.
-
-    Returns
-    -------
-    record
-        Its content; what earlier formats lack has its default.
-
-    Raises
-    ------
-    UnfinishedRunError
-        If the file is missing, is not a run record, or has a later format.
-    """
-    if not path.is_file():
-        raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
-    if not isinstance(facts, dict):
-        raise UnfinishedRunError(f"{path}: must be a JSON object")
-    number = facts.get("format", 1)
-    if number not in range(1, RUN_FORMAT + 1):
-        rule = f"must be a whole number from 1 to {RUN_FORMAT}, the formats that this version of crowdveil reads"
-        raise UnfinishedRunError(
-            f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
-        )
-    try:
-        return RunRecord.model_validate(facts)
-    except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise UnfinishedRunError(f"{path}: {faults}") from error
-
-
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows of a frame by column, with None for each missing value."""
     rows = frame.to_dict("records")
@@ -133,12 +89,14 @@ def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
 
 class FinishedRun:
     """
-    The files of one run directory; each file is read when it is first needed.
+    A finished run, in memory or in a run directory, each file of which is read when it is first needed.
 
     Parameters
     ----------
     directory
         A directory with `run.json` in it.
+    record, tables
+        The content of `run.json`, and the cells and tables by name, if they are not read from the directory.
 
     Raises
     ------
@@ -146,9 +104,12 @@ class FinishedRun:
         If the directory holds no readable `run.json`, or one of a later format.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self, directory: Path, *, record: RunRecord | None = None, tables: Mapping[str, pd.DataFrame] | None = None
+    ) -> None:
         self.directory = directory
-        self.record = read_record(directory / "run.json")
+        self.record = read_record(directory / COMPLETE) if record is None else record
+        vars(self).update(tables or {})
         self.owners = OwnerNames(*self.record.called)
         self.mechanisms = {mechanism.name: mechanism for mechanism in self.record.mechanisms}
         self.refined = {refinement.name: refinement for refinement in self.record.refinements}

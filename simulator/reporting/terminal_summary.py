@@ -48,8 +48,15 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
     """
     console = console or Console()
     directory = Path(result)
-    run = FinishedRun(directory)
     console.print()
+    print_run(FinishedRun(directory), console)
+    report = directory / FILE_NAME
+    # Not wrapped, so that the path can be copied.
+    console.print(Text(f"Report: {report}" if report.is_file() else f"Results: {directory}"), soft_wrap=True)
+
+
+def print_run(run: FinishedRun, console: Console) -> None:
+    """Print the summary of a run on a console, without the path of its report."""
     console.print(_what_ran(run))
     for unit, scores in run.scores_by_unit.items():
         console.print(_scores(run, scores, unit))
@@ -64,9 +71,6 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
             console.print(Text(f"Note: {note}", style="dim"))
     for warning in warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
-    report = directory / FILE_NAME
-    # Not wrapped, so that the path can be copied.
-    console.print(Text(f"Report: {report}" if report.is_file() else f"Results: {directory}"), soft_wrap=True)
 
 
 def _notes(record: RunRecord) -> list[str]:

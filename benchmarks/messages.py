@@ -1,0 +1,65 @@
+"""Devices a second of the message-level engine, two rounds over a lossy channel, beside whole batches of reports."""
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import simpy
+from timing import seconds, spread
+
+from mechanisms.local import NoMemory, SamplingPrivacy
+from simulator.aggregation.plain_servers import Trusted
+from simulator.sensing.channel import Channel, ExponentialLatency
+from simulator.sensing.messages import MessageSurvey
+from simulator.sensing.query import QueriedDevices, Respondents
+from simulator.sensing.survey import Draws, Survey
+from simulator.traffic.clock import Clock, after_traffic
+
+
+def ask(env: simpy.Environment, make: Callable[..., Survey], devices: int) -> None:
+    """Ask both rounds of Sampling Privacy, and close the query."""
+    mechanism = SamplingPrivacy(cells=1_000, sampling=0.45)
+    truth = np.random.default_rng(1).integers(1_001, size=devices).astype(np.int32)
+    survey = make(
+        mechanism,
+        asked=QueriedDevices(devices, 0),
+        answers="auto",
+        channel=Channel(ExponentialLatency(5.0), loss_one=0.1, loss_two=0.1),
+        deadline_s=20.0,
+        deployment=Trusted(),
+        draws=Draws(*np.random.default_rng(2).spawn(5)),
+        remember=lambda batch: NoMemory(batch.stop - batch.start),
+    )
+    everyone = Respondents(np.ones(devices, dtype=bool), 0)
+    for round_ in (1, 2):
+        env.run(until=after_traffic(env, 30.0 * round_))
+        survey.ask(round_, moment=round_, at_s=env.now, truth=truth, present=everyone)
+    env.run(until=after_traffic(env, env.now + 20.0))
+    survey.close()
+
+
+def main() -> None:
+    """Measure both and print the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--devices", type=int, default=20_000)
+    parser.add_argument("--repetitions", type=int, default=7)
+    chosen = parser.parse_args()
+
+    def by_messages() -> None:
+        env = simpy.Environment()
+        ask(env, partial(MessageSurvey, env=env, clock=Clock()), chosen.devices)
+
+    of_messages, of_batches = [], []
+    for _ in range(chosen.repetitions):
+        of_messages += seconds(by_messages, repetitions=1)
+        of_batches += seconds(lambda: ask(simpy.Environment(), Survey, chosen.devices), repetitions=1)
+    rate = chosen.devices / 1e6
+    print(f"{chosen.devices:,} devices, two rounds")
+    print(f"messages: {spread([rate / taken for taken in of_messages], unit='million devices/s', digits=3)}")
+    print(f"batches : {spread([rate / taken for taken in of_batches], unit='million devices/s', digits=1)}")
+    print(f"ratio   : {spread([b / a for a, b in zip(of_messages, of_batches, strict=True)], digits=4)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""The package `crowdveil`: its names, results loaded from a directory, and summaries."""
+
+import json
+import re
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import geopandas as gpd
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import crowdveil as cv
+from simulator.reporting import print_summary
+from simulator.reporting.terminal_summary import LEAST_WIDTH
+
+TABLES = ("cells", "estimates", "rounds", "servers", "scores", "claims", "attacks")
+
+
+@pytest.fixture(scope="module")
+def result():
+    return cv.run("collusion", overrides={"traffic.vehicles": 200})
+
+
+def test_all_names_can_be_imported_and_completed():
+    assert dir(cv) == cv.__all__ == sorted(cv.__all__)
+    assert all(getattr(cv, name) is not None for name in cv.__all__)
+    with pytest.raises(AttributeError, match="module 'crowdveil' has no attribute 'sweeep'"):
+        cv.sweeep  # noqa: B018 - the access is what is tested
+
+
+def test_importing_the_package_imports_no_library():
+    heavy = "{'numpy', 'pandas', 'numba', 'pydantic', 'simpy'}"
+    code = f"import crowdveil, sys; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_loaded_result_equals_the_saved_one(result, tmp_path):
+    loaded = cv.load(result.save(tmp_path / "run"))
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(loaded, table), getattr(result, table), check_exact=True)
+    assert loaded.scenario == result.scenario
+    again = loaded.save(tmp_path / "again")
+    assert {path.name for path in again.iterdir()} == {path.name for path in (tmp_path / "run").iterdir()}
+    first, second = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("run", "again"))
+    assert first == second
+
+
+def test_a_run_is_loaded_without_its_data_files(tmp_path):
+    network = tmp_path / "net.csv"
+    (tmp_path / "nodes.csv").write_text("node,x,y\n1,0,0\n2,400,0\n3,400,400\n")
+    network.write_text("from,to,length_m,speed_mps\n1,2,400,9\n2,3,400,9\n3,1,600,9\n2,1,400,9\n3,2,400,9\n1,3,600,9\n")
+    roads = {
+        "source": "tables",
+        "nodes": tmp_path / "nodes.csv",
+        "edges": network,
+        "crs": "EPSG:32632",
+        "columns": {
+            "node": "node",
+            "x": "x",
+            "y": "y",
+            "from": "from",
+            "to": "to",
+            "length_m": "length_m",
+            "speed_mps": "speed_mps",
+        },
+    }
+    made = cv.Scenario(**{**cv.scenarios.load("tiny").tables(), "roads": roads})
+    cv.run(made, out=tmp_path / "run")
+    network.unlink()
+    loaded = cv.load(tmp_path / "run")
+    assert Path(loaded.scenario.roads.edges).name == "net.csv"
+    with pytest.raises(cv.ScenarioError, match=r"roads\.edges: there is no such file"):
+        cv.run(loaded.scenario)
+
+
+def test_directories_without_a_finished_run_are_refused(result, tmp_path):
+    with pytest.raises(cv.UnfinishedRunError, match=r"run\.json is not in it"):
+        cv.load(tmp_path)
+    run = result.save(tmp_path / "run")
+    (run / "servers.parquet").unlink()
+    with pytest.raises(cv.UnfinishedRunError, match=r"servers\.parquet is not in it"):
+        cv.load(run)
+
+
+def test_the_summary_is_that_of_the_terminal(result, tmp_path):
+    text = StringIO()
+    print_summary(result.save(tmp_path / "run"), Console(file=text, width=LEAST_WIDTH))
+    *printed, last = text.getvalue().strip().split("\n")
+    assert last == f"Results: {tmp_path / 'run'}"
+    without_time = re.compile(r"(?m), in [\d.,]+ s$")
+    assert without_time.sub("", result.summary()).split("\n")[:-1] == without_time.sub("", "\n".join(printed)).split(
+        "\n"
+    )
+
+
+def test_estimates_are_joined_to_the_shapes_of_their_cells(result):
+    joined = result.to_geodataframe()
+    assert isinstance(joined, gpd.GeoDataFrame)
+    assert joined.crs == "EPSG:4326"
+    assert len(joined) == len(result.estimates)
+    row = joined.sample(1, random_state=1).iloc[0]
+    cell = result.cells.set_index("cell").loc[row["cell"]]
+    assert row["name"] == cell["name"]
+    assert row.geometry.equals(cell.geometry)
