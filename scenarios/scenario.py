@@ -305,13 +305,13 @@ class Scenario(Section):
 
     def warnings(self) -> list[str]:
         """Return a sentence for each setting that is allowed but probably not intended."""
-        doubts = [
+        warnings = [
             f"mechanisms.{mechanism.name}.{words}"
             for mechanism in self.mechanisms
             if isinstance(mechanism, SamplingPrivacy)
-            for words in _doubts(mechanism)
+            for words in _warnings_of(mechanism)
         ]
-        return [*doubts, *self.release_warnings()]
+        return [*warnings, *self.release_warnings()]
 
     def release_warnings(self) -> list[str]:
         """Return the known weaknesses of releases that may be chosen nevertheless."""
@@ -347,13 +347,13 @@ def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
     return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
 
 
-def _doubts(mechanism: SamplingPrivacy) -> list[str]:
-    doubts = []
+def _warnings_of(mechanism: SamplingPrivacy) -> list[str]:
+    warnings = []
     if mechanism.sampling >= 0.5:
-        doubts.append(f"sampling is {number(mechanism.sampling)}: the papers require less than one half (SP 3.1)")
+        warnings.append(f"sampling is {number(mechanism.sampling)}: the papers require less than one half (SP 3.1)")
     if mechanism.silent_blank:
-        doubts.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
-    return doubts
+        warnings.append("blank_zero is 0: an output of 0 in round one then reveals that a device is sampled")
+    return warnings
 
 
 def schema() -> dict[str, Any]:

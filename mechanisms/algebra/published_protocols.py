@@ -210,10 +210,10 @@ def anonymized_local(
     if one + two > 1:
         raise ParameterError("sampling_yes_two", f"must be at most 1 − sampling_yes_one = {1 - one}", sampling_yes_two)
     no, third = exact_probability("sampling_no", sampling_no), exact_probability("third_coin", third_coin)
-    said = one * exact_probability("first_coin", first_coin) + two * exact_probability("second_coin", second_coin)
+    yes = one * exact_probability("first_coin", first_coin) + two * exact_probability("second_coin", second_coin)
     laws = {
         NO: {"0": no * (1 - third), "1": no * third, APART: 1 - no},
-        YES: {"0": one + two - said, "1": said, APART: 1 - one - two},
+        YES: {"0": one + two - yes, "1": yes, APART: 1 - one - two},
     }
     return Protocol.from_laws("anonymized local privacy", laws, outputs=[("0", "1", APART)])
 

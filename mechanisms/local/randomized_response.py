@@ -230,8 +230,8 @@ class SamplingAndNoise(BinaryQueryMechanism):
     def build_binary_query(self) -> BinaryQuery:
         """Return the distributions of No, Yes and ⊥ (SP eq 1, ALP eq 2)."""
         yes, no = sampling_rates(self)
-        said = (0.0, no) if self.says == "noise" else (no, 0.0)
-        return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*said, 1.0 - no))
+        stated = (0.0, no) if self.says == "noise" else (no, 0.0)
+        return build_yes_no_silent(yes=(0.0, yes, 1.0 - yes), no=(*stated, 1.0 - no))
 
     def build_estimator(self) -> LinearEstimator:
         """Return the estimator from the count of Yes.

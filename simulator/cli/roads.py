@@ -31,7 +31,7 @@ class Format(StrEnum):
 
 @app.command("show")
 def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
-    """Print how large a scenario's roads are, and what was filled in, dropped or doubted in reading them."""
+    """Print how large a scenario's roads are, and what was filled in or dropped in reading them, with warnings."""
     checked = load_scenario(scenario, set_)
     roads, notes = _build(checked)
     zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}

@@ -70,7 +70,7 @@ def check_scenario(
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
     notes += [note for release in parts.releases.values() for note in release.notes]
     notes += planned.notes if planned else ()
-    # Doubts are among the notes too; each sentence is printed once, and names files as a run's report does.
+    # Warnings are among the notes too; each sentence is printed once, and names files as a run's report does.
     all_notes = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
     for note in dict.fromkeys(all_notes):
         typer.echo(f"note: {note}", err=True)

@@ -20,7 +20,7 @@ from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.study_area import City
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.streams import Streams
 
 _MANY_STEPS = 2_000_000
@@ -91,7 +91,7 @@ class RunComponents:
         whole = not is_capable("cells", cells.kind, "places") and getattr(cells, "bounds", None) is None
         one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
         return [
-            *doubts_of(self.city.notes),
+            *warnings_in(self.city.notes),
             *([one] if self.city.cells.count == 1 and whole else []),
             *self.scenario.release_warnings(),
             *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),

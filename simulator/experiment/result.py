@@ -40,7 +40,7 @@ from simulator.experiment.run_record import (
 )
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.extras import own_version
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
@@ -178,7 +178,7 @@ class RunData:
             # the first four are never folded. Warnings that depend on the run itself come first.
             warnings=[
                 *weakened_claims(scenario.claims, mechanisms, deployments, queries),
-                *_traffic_doubts(traffic),
+                *_traffic_warnings(traffic),
                 *_unasked(scenario, queries),
                 *components.warnings(),
                 *refinement_warnings(refinements, queries),
@@ -313,12 +313,12 @@ class RunData:
         )
 
 
-def _traffic_doubts(traffic: TrafficRecord) -> list[str]:
-    """Return the doubts about the run's traffic, and about that of comparison engines, with their names."""
+def _traffic_warnings(traffic: TrafficRecord) -> list[str]:
+    """Return the warnings about the run's traffic, and about that of comparison engines, with their names."""
     comparisons = [
-        f"{other.engine}, for comparison: {doubt}" for other in traffic.beside for doubt in doubts_of(other.notes)
+        f"{other.engine}, for comparison: {warning}" for other in traffic.beside for warning in warnings_in(other.notes)
     ]
-    return [*doubts_of(traffic.notes), *comparisons]
+    return [*warnings_in(traffic.notes), *comparisons]
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:

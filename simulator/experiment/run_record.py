@@ -349,7 +349,7 @@ class TrafficRecord(Record):
     arrived_total, stuck_released
         Totals of the run.
     notes
-        The engine's notes on its traffic; each is kept as it is, since some are marked as doubts.
+        The engine's notes on its traffic; each is kept as it is, since some are marked as warnings.
     beside
         The same vehicles moved by comparison engines.
     """

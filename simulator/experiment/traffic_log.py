@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import simpy
 
 from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
-from simulator.files.messages import Doubt
+from simulator.files.messages import WarningNote
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals
 
@@ -57,7 +57,7 @@ class TrafficLog:
             notes=[*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
         )
 
-    def _past_gridlock(self) -> list[Doubt]:
+    def _past_gridlock(self) -> list[WarningNote]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
         seen = [(time_s, totals) for time_s, totals in zip(self.times_s, self.totals, strict=True)]
         seen = [one for one in seen if one[1].departed >= FEWEST_VEHICLES and one[1].crowding > 1]

@@ -1,4 +1,4 @@
-"""Parts of messages: counted nouns, lists of rows, and notes that are doubts."""
+"""Parts of messages: counted nouns, lists of rows, and notes that are warnings."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Doubt(str):
+class WarningNote(str):
     """A note on something that may mislead the reader of a result; any other note is for information only.
 
-    Doubts are kept in the same lists as notes. A run repeats them in its warnings.
+    Warnings are kept in the same lists as notes. A run repeats them in its warnings.
     """
 
     __slots__ = ()
 
 
-def doubts_of(notes: Iterable[str]) -> list[str]:
-    """Return the doubts among notes, in their order."""
-    return [str(note) for note in notes if isinstance(note, Doubt)]
+def warnings_in(notes: Iterable[str]) -> list[str]:
+    """Return the warnings among notes, in their order."""
+    return [str(note) for note in notes if isinstance(note, WarningNote)]
 
 
 def counted(number: float, noun: str, plural: str | None = None) -> str:

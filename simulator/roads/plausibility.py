@@ -8,7 +8,7 @@ import numpy as np
 import pyproj
 
 from simulator.files.errors import InputError
-from simulator.files.messages import Doubt
+from simulator.files.messages import WarningNote
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ SLOWEST_KPH = 14.0
 """Slower than a bicycle. Speed limits of 15 km/h exist; 50 km/h, given in m/s and read as km/h, is 13.9."""
 
 
-def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
+def length_warnings(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
     """Compare the lengths that a file gives with straight distances between nodes.
 
     Parameters
@@ -68,7 +68,7 @@ def length_doubts(length_m: NDArray[np.float64], straight_m: NDArray[np.float64]
     return [f"{file}: the straight distance between a link's nodes is, in the median, {words} its length: {checks}"]
 
 
-def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
+def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
     """Compare the lengths that a file gives with the lengths of shapes, which should be the same.
 
     Parameters
@@ -97,7 +97,7 @@ def shape_doubts(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *,
     return [f"{file}: {observation}{mercator}"]
 
 
-def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Doubt]:
+def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[WarningNote]:
     """Check that free-flow speeds are plausible for road vehicles.
 
     A speed is often the quotient of a length and a time, so this check also detects a wrong unit of either.
@@ -113,7 +113,7 @@ def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], 
 
     Returns
     -------
-    list of Doubt
+    list of WarningNote
         One sentence if more than a tenth of the total length has a speed above 140 km/h, or half of it one below
         14 km/h; else empty.
     """
@@ -128,10 +128,12 @@ def speed_doubts(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], 
     fast = float(length[kph > FASTEST_KPH].sum())
     if fast > FAST_SHARE:
         observation = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
-        return [Doubt(f"{file}: {observation} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")]
+        return [
+            WarningNote(f"{file}: {observation} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")
+        ]
     if median < SLOWEST_KPH:
         observation = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
-        return [Doubt(f"{file}: {observation}, slower than a bicycle: {checks}")]
+        return [WarningNote(f"{file}: {observation}, slower than a bicycle: {checks}")]
     return []
 
 

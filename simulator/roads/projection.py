@@ -144,7 +144,7 @@ class Projection:
         """
         return _transform(self.source, self.target, xy)
 
-    def doubts(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
+    def warnings(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
         """Check whether the middle of a network lies clearly outside the area for which its system is made.
 
         A neighbouring zone is often used on purpose, so up to a degree of latitude and 0.15 of the area's width are

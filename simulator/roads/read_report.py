@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 import numpy as np
 
 from simulator.files.errors import InputError
-from simulator.files.messages import SHOWN_ROWS, Doubt, counted, numbers_in_words
+from simulator.files.messages import SHOWN_ROWS, WarningNote, counted, numbers_in_words
 from simulator.roads.connectivity import largest_part_for_trips, lost_zones
 from simulator.roads.network import RoadNetwork
 
@@ -78,14 +78,14 @@ class LinkValues:
         Values filled in.
     remarks
         How values were derived, one sentence each.
-    doubts
+    warnings
         Indications that units, or the periods to which capacities refer, are wrong.
     """
 
     columns: dict[str, NDArray[np.float64]]
     defaults: tuple[FilledDefault, ...]
     remarks: tuple[str, ...]
-    doubts: tuple[str, ...]
+    warnings: tuple[str, ...]
 
     def edges(self, classes: Sequence[str | None]) -> Iterator[dict[str, Any]]:
         """Yield the attributes of each link as they are added to a graph, with its class unless that is None."""
@@ -98,7 +98,7 @@ class LinkValues:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadReport:
-    """Report on reading a road network: rows read, dropped and filled in, losses and doubts.
+    """Report on reading a road network: rows read, dropped and filled in, losses and warnings.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class ReadReport:
         Zones that have no node left.
     nodes, links
         Numbers of nodes and links that were kept.
-    doubts
+    warnings
         Indications that units or the coordinate system are wrong, one sentence each.
     """
 
@@ -135,10 +135,10 @@ class ReadReport:
     lost_zones: Sequence[int | str] = ()
     nodes: int
     links: int
-    doubts: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
     def notes(self) -> list[str]:
-        """Return the differences between files and network in plain words, doubts first.
+        """Return the differences between files and network in plain words, warnings first.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class ReadReport:
             One sentence each; empty if every row was used unchanged.
         """
         of_all = f"of {counted(self.link_rows, self.row)}"
-        notes: list[str] = [Doubt(doubt) for doubt in self.doubts]
+        notes: list[str] = [WarningNote(warning) for warning in self.warnings]
         notes += [f"{self.links_file}: dropped {dropped}" for dropped in self.dropped]
         notes += [
             f"{self.links_file}: {filled.name} taken as {filled.default} in {filled.total:,} {of_all}"
@@ -171,7 +171,7 @@ def network_and_report(
     *,
     part_of: Callable[[nx.MultiDiGraph[Any]], tuple[nx.MultiDiGraph[Any], Loss]] = largest_part_for_trips,
     remarks: Iterable[str] = (),
-    doubts: Iterable[str] = (),
+    warnings: Iterable[str] = (),
     **rows: Unpack[RowFields],
 ) -> tuple[RoadNetwork, ReadReport]:
     """Compile the part of a graph that is kept, and report what it lacks.
@@ -186,7 +186,7 @@ def network_and_report(
         Function that returns the part to keep, and what it lacks.
     remarks
         Those of the report; those on what was left out are added.
-    doubts
+    warnings
         Those of the reader, in addition to those of `values`.
     rows
         Fields of the report on the rows of the files.
@@ -206,21 +206,21 @@ def network_and_report(
     part, loss = part_of(graph)
     network = RoadNetwork.from_graph(part)
     nodes, links = len(network.node_names), len(network.links)
-    said = [*remarks]
+    extended = [*remarks]
     if loss.nodes:
-        said.append(loss.beside(nodes=nodes, links=links))
+        extended.append(loss.beside(nodes=nodes, links=links))
     if zones := lost_zones(graph, part):
         shown = ", ".join(map(str, zones[:SHOWN_ZONES])) + (" …" if len(zones) > SHOWN_ZONES else "")
         what = f"{counted(len(zones), 'zone')} cannot be reached, or cannot be left"
-        said.append(f"{what}, and no trip to or from there can be made: {shown}")
+        extended.append(f"{what}, and no trip to or from there can be made: {shown}")
     report = ReadReport(
         defaults=values.defaults,
-        remarks=said,
+        remarks=extended,
         loss=loss,
         lost_zones=zones,
         nodes=nodes,
         links=links,
-        doubts=(*doubts, *values.doubts),
+        warnings=(*warnings, *values.warnings),
         **rows,
     )
     return network, report

@@ -127,7 +127,7 @@ class Transmission:
 
 
 @dataclass(frozen=True)
-class MessageLaw:
+class DeliveryProbabilities:
     """Probabilities of the outcomes of one message; they sum to 1.
 
     Attributes
@@ -242,7 +242,9 @@ class Channel:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
         return self.loss_one if moment <= 1 else self.loss_two
 
-    def law(self, sending: Transmission, message: int = 0, *, was_down: bool | None = None) -> MessageLaw:
+    def probabilities(
+        self, sending: Transmission, message: int = 0, *, was_down: bool | None = None
+    ) -> DeliveryProbabilities:
         """Return the outcome probabilities of one message of a report.
 
         Parameters
@@ -267,7 +269,7 @@ class Channel:
             late = max(0.0, late - lost_late)
         in_time = max(0.0, 1.0 - late - float(server_down.sum()))
         up = 1.0 - down
-        return MessageLaw(up * in_time, up * late, down, tuple((up * server_down).tolist()))
+        return DeliveryProbabilities(up * in_time, up * late, down, tuple((up * server_down).tolist()))
 
     def deliver(
         self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
@@ -334,7 +336,7 @@ class Channel:
 
     def _is_certain(self, sending: Transmission) -> bool:
         """Return whether all messages are certain to arrive in time, and at the same time."""
-        certain = all(self.law(sending, message).in_time == 1.0 for message in range(len(sending.route)))
+        certain = all(self.probabilities(sending, message).in_time == 1.0 for message in range(len(sending.route)))
         return certain and not self.burst_s and isinstance(self.latency, ConstantLatency)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:

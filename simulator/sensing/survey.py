@@ -93,7 +93,7 @@ class Histories:
         with_it[row] = True
         in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
         for message, path in enumerate(sending.route):
-            law = self.channel.law(sending, message, was_down=group.was_down)
+            law = self.channel.probabilities(sending, message, was_down=group.was_down)
             if law.in_time == 1.0:
                 servers.add_message(path, in_time=int((in_time + late + lost).sum()))
                 continue

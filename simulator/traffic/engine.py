@@ -9,7 +9,7 @@ import pyproj
 import simpy
 
 from simulator.arrays import FloatArray, Int32Array, StateArray
-from simulator.files.messages import Doubt, counted
+from simulator.files.messages import WarningNote, counted
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -106,7 +106,7 @@ class Totals:
         shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
         return max(shares)
 
-    def gridlock(self, *, planned: int, when: str = "") -> list[Doubt]:
+    def gridlock(self, *, planned: int, when: str = "") -> list[WarningNote]:
         """Report whether the roads were too full for the result to be meaningful.
 
         Parameters
@@ -118,7 +118,7 @@ class Totals:
 
         Returns
         -------
-        list of Doubt
+        list of WarningNote
             One sentence with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
             teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
             counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
@@ -146,7 +146,7 @@ class Totals:
             return []
         also = "" if broken[0].startswith(forced) else f" and {forced}"
         return [
-            Doubt(
+            WarningNote(
                 f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
                 f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of "
                 "vehicles, capacities and lanes, and the length of the run"

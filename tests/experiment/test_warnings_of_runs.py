@@ -122,11 +122,11 @@ def test_run_without_warnings_has_no_warning_block(mistaken, tmp_path):
 def test_many_warnings_do_not_hide_the_result(mistaken, tmp_path):
     directory = run(mistaken()).save(tmp_path / "run")
     facts = json.loads((directory / "run.json").read_text())
-    facts["warnings"] = [f"doubt number {number}." for number in range(9)]
+    facts["warnings"] = [f"warning number {number}." for number in range(9)]
     (directory / "run.json").write_text(json.dumps(facts))
     head = first_screen(build_report(directory))
-    assert all(f"doubt number {number}." in head for number in range(9))
-    assert head.index("doubt number 3.") < head.index("<summary>5 more") < head.index("doubt number 4.")
+    assert all(f"warning number {number}." in head for number in range(9))
+    assert head.index("warning number 3.") < head.index("<summary>5 more") < head.index("warning number 4.")
 
 
 @pytest.mark.parametrize("engine", ["fleet", "agents"])
@@ -179,5 +179,5 @@ def test_shipped_scenarios_give_no_plausibility_warning(name):
         scenario = scenarios.load(name)
     except ScenarioError as error:
         pytest.skip(f"its data is not there: {error}")
-    doubts = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
-    assert [warning for warning in run(scenario).facts["warnings"] if doubts.search(warning)] == []
+    warnings = re.compile("gridlock|free-flow speed|straight distance|shape of|capacit|outside the area")
+    assert [warning for warning in run(scenario).facts["warnings"] if warnings.search(warning)] == []

@@ -20,7 +20,7 @@ def test_planar_coordinates_have_the_unit_of_lengths(unit_m, tmp_path):
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy).mean(axis=0), 0.0, atol=0.01)
     assert any(
         "node.csv: the coordinates are not degrees and no crs is given, so the map is placed at" in warning
-        for warning in report.doubts
+        for warning in report.warnings
     )
 
 
@@ -58,4 +58,4 @@ ALL_BLANK = ONE_BLANK.replace(",1,400,", ",,400,").replace("3,1,1,0,", "3,1,,0,"
 def test_missing_direction_and_missing_crs_are_noted(links, message, tmp_path):
     _, report = read_gmns(write_gmns_text(tmp_path / "g", NODES, links))
     assert any(note.endswith(message) for note in report.notes())
-    assert 'set roads.crs, for example crs = "EPSG:32618"' in report.doubts[0]
+    assert 'set roads.crs, for example crs = "EPSG:32618"' in report.warnings[0]

@@ -58,7 +58,7 @@ def test_cambridge_by_car():
 
 
 def test_cambridge_lengths_and_capacities_give_warnings():
-    found_warnings = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].doubts
+    found_warnings = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].warnings
     mercator = "check the unit; lengths measured in Web Mercator are too long by such a factor"
     assert any(f"0.739 times as long as its stated length: {mercator}" in warning for warning in found_warnings)
     assert any(
@@ -77,4 +77,4 @@ def test_cambridge_with_swapped_coordinates_is_refused(tmp_path):
 
 
 def test_lima_just_north_of_its_zone_gives_no_warning():
-    assert read_gmns(ROOT / "Lima", **LIMA)[1].doubts == ()
+    assert read_gmns(ROOT / "Lima", **LIMA)[1].warnings == ()

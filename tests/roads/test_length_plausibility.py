@@ -7,7 +7,7 @@ from pyproj import CRS, Transformer
 
 from simulator.files.errors import InputError
 from simulator.roads import read_tables
-from simulator.roads.plausibility import length_doubts
+from simulator.roads.plausibility import length_warnings
 from simulator.roads.projection import Projection
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
@@ -86,14 +86,14 @@ def test_lengths_in_a_wrong_unit_give_a_warning(lengths, warned, tmp_path):
 def test_length_warning_bounds():
     straight = np.full(30, 100.0)
     for times, warned in ((0.89, True), (0.91, False), (1, False), (2.49, False), (2.51, True)):
-        assert bool(length_doubts(straight * times, straight, file="f")) == warned
+        assert bool(length_warnings(straight * times, straight, file="f")) == warned
 
 
 def test_long_lengths_on_a_schematic_map_give_no_warning():
     straight = np.exp(np.random.default_rng(3).normal(5, 0.6, size=200))
     length = np.full(200, np.median(straight) * 4)
-    assert length_doubts(length, straight, file="f") == []
-    assert length_doubts(straight * 4, straight, file="f") != []
+    assert length_warnings(length, straight, file="f") == []
+    assert length_warnings(straight * 4, straight, file="f") != []
 
 
 def test_positions_outside_the_area_of_use_give_a_warning(tmp_path):
@@ -111,9 +111,9 @@ def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):
     edges.to_csv(tmp_path / "e.csv", index=False)
     columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst"}
     files = {"nodes": tmp_path / "n.csv", "edges": tmp_path / "e.csv", "crs": "EPSG:32618"}
-    (area,) = read_tables(**files, columns=columns)[1].doubts
+    (area,) = read_tables(**files, columns=columns)[1].warnings
     assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in area
-    both = read_tables(**files, columns=columns | {"length_m": "len"})[1].doubts
+    both = read_tables(**files, columns=columns | {"length_m": "len"})[1].warnings
     assert both[0] == area
     assert "the straight distance between a link's nodes" in both[1]
 
@@ -130,4 +130,4 @@ def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):
 def test_crs_may_be_used_slightly_outside_its_area(crs, lon, lat, warned):
     projection = Projection(CRS(crs), CRS(crs))
     xy = np.array([Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(lon, lat)])
-    assert bool(projection.doubts(xy, file="f")) == warned
+    assert bool(projection.warnings(xy, file="f")) == warned

@@ -12,9 +12,9 @@ from test_sumo_net import LOCATION, edge, junction, lane
 
 from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.roads import build_grid, read_tables
-from simulator.roads.plausibility import speed_doubts
+from simulator.roads.plausibility import speed_warnings
 from simulator.roads.readers.gmns import read_gmns
 from simulator.roads.readers.osm import read_osm
 from simulator.roads.readers.sumo import read_sumo_net
@@ -101,7 +101,7 @@ READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
 
 @pytest.mark.parametrize("reader", READERS)
 def test_every_reader_warns_of_implausible_speeds(reader, tmp_path):
-    said = {mps: doubts_of(reader(tmp_path, mps)) for mps in (36.0, 50.0, 13.9 / 3.6)}
+    said = {mps: warnings_in(reader(tmp_path, mps)) for mps in (36.0, 50.0, 13.9 / 3.6)}
     assert said[36.0] == []
     (fast,), (slow,) = said[50.0], said[13.9 / 3.6]
     assert "free-flow speed above 140 km/h (median 180 km/h, highest 180 km/h): check the units" in fast
@@ -114,9 +114,9 @@ def test_speed_warning_depends_on_length_and_not_on_link_number(fast, warned):
     for pieces in (1, 50):
         length = np.append(np.full(pieces, fast / pieces), np.full(3, (1000 - fast) / 3))
         speed = np.append(np.full(pieces, 40.0), np.full(3, 14.0))
-        assert bool(speed_doubts(speed, length, file="f")) == warned
+        assert bool(speed_warnings(speed, length, file="f")) == warned
         unknown = np.append(speed, np.full(40, np.nan)), np.append(length, np.full(40, 1e6))
-        assert speed_doubts(*unknown, file="f") == speed_doubts(speed, length, file="f")
+        assert speed_warnings(*unknown, file="f") == speed_warnings(speed, length, file="f")
 
 
 FEET, MILES = 0.3048, 1609.344
@@ -149,12 +149,12 @@ def test_published_networks_give_warnings_only_in_wrong_units(name):
     network, nodes, crs, right, wrong = REAL[name]
     files = {"network": DATA / "tntp" / name / network, "nodes": DATA / "tntp" / name / nodes, "crs": crs}
 
-    def doubts(units):
+    def warnings(units):
         length_m, time_s = units
-        return [said for said in read_tntp(**files, length_m=length_m, time_s=time_s)[1].doubts if "km/h" in said]
+        return [said for said in read_tntp(**files, length_m=length_m, time_s=time_s)[1].warnings if "km/h" in said]
 
-    assert doubts(right) == []
-    assert [len(doubts(units)) for units in wrong] == [1] * len(wrong)
+    assert warnings(right) == []
+    assert [len(warnings(units)) for units in wrong] == [1] * len(wrong)
 
 
 @pytest.mark.skipif(
@@ -164,5 +164,5 @@ def test_published_networks_give_warnings_only_in_wrong_units(name):
 def test_berlin_in_metres_and_seconds_gives_a_warning():
     folder = DATA / "tntp" / "Berlin-Mitte-Center"
     files = {"network": folder / "berlin-mitte-center_net.tntp", "nodes": folder / "berlin-mitte-center_node.tntp"}
-    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0)[1].doubts if "km/h" in d]
+    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0)[1].warnings if "km/h" in d]
     assert "highest 216 km/h" in said

@@ -273,7 +273,7 @@ def chain(length, *, cut=0.0):
     [(100, 0, False), (100, 15, False), (70, 15, False), (10_000, 0, True), (328, 15, True), (30.48, 0, True)],
 )
 def test_lengths_unlike_their_shapes_give_a_warning(write, length, cut, warned):
-    found_warnings = read_sumo_net(write(chain(length, cut=cut)))[1].doubts
+    found_warnings = read_sumo_net(write(chain(length, cut=cut)))[1].warnings
     assert [message for message in found_warnings if "the shape of a link is, in the median" in message] == list(
         found_warnings
     )
@@ -296,7 +296,7 @@ def test_real_networks_equal_sumolib(name):
     assert set(links_by_sumo_edge(roads)) == {edge.getID() for edge in open_to_cars}
     assert roads.total_length_m == pytest.approx(sum(edge.getLength() for edge in open_to_cars), rel=1e-12)
     assert report.link_rows == len(theirs.getEdges())
-    assert report.doubts == ()
+    assert report.warnings == ()
     by_edge = links_by_sumo_edge(roads)
     for ours in open_to_cars:
         link = by_edge[ours.getID()]

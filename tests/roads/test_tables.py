@@ -123,7 +123,7 @@ def test_unusable_rows_are_dropped_by_number_and_reason(write):
     table["mps"] = [10.0] * 9 + [-1.0, 20.0]
     roads, report = read(write, nodes(), table, columns={"speed_mps": "mps"})
     prefix = report.links_file
-    assert report.notes()[len(report.doubts) :] == [
+    assert report.notes()[len(report.warnings) :] == [
         f"{prefix}: dropped rows 4, 9: from or to is not in the node file",
         f"{prefix}: dropped row 5: it leads from a node to itself",
         f"{prefix}: dropped rows 6, 7, 8: length_m is not a number above 0",
@@ -167,7 +167,7 @@ def test_each_row_uses_its_first_positive_speed(write):
     roads, report = read(write, nodes(), table, columns=SPEEDS, default_speed_mps=7.0)
     by_length = {(length, speed) for length, speed in zip(roads.links.length_m, roads.links.speed_mps, strict=True)}
     assert by_length == {(100.0, 20.0), (200.0, 25 * 0.44704), (300.0, 10.0), (50.0, 15.0), (50.0, 7.0)}
-    assert report.notes()[len(report.doubts) :] == [f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
+    assert report.notes()[len(report.warnings) :] == [f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
 
 
 def test_unusable_lanes_and_capacity_get_counted_defaults(write):

@@ -43,7 +43,7 @@ def send(moment, since_s=0.0, route=CHAIN):
 @pytest.mark.parametrize("moment", [1, 2, 3])
 def test_delivery_status_follows_its_probabilities(channel, moment):
     found = channel.deliver(N, send(moment), rng=np.random.default_rng(moment))
-    distribution = channel.law(send(moment))
+    distribution = channel.probabilities(send(moment))
     assert distribution.shares.sum() == pytest.approx(1.0, abs=1e-12)
     assert distribution.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
     assert (found.fate[found.link_down] == DeliveryStatus.LOST).all()
@@ -68,7 +68,7 @@ def test_delivery_status_follows_its_probabilities(channel, moment):
 def test_shares_are_delivered_as_separate_messages(channel):
     """A report of two shares is counted if both arrive in time; a link that stays down loses both."""
     found = channel.deliver(N, send(1, route=SHARES), rng=np.random.default_rng(1))
-    distributions = [channel.law(send(1, route=SHARES), message) for message in (0, 1)]
+    distributions = [channel.probabilities(send(1, route=SHARES), message) for message in (0, 1)]
     arrived = [np.isfinite(found.arrived_s[path[0]]) for path in SHARES]
     for distribution, there, within in zip(distributions, arrived, found.in_time, strict=True):
         up = 1.0 - (channel.loss_one if channel.burst_s else 0.0) * (distribution is distributions[1])
@@ -83,14 +83,14 @@ def test_shares_are_delivered_as_separate_messages(channel):
 
 
 def test_outage_loses_exactly_the_messages_that_arrive_during_it():
-    counted = [channel.law(send(1)).in_time for channel in CHANNELS[-3:]]
+    counted = [channel.probabilities(send(1)).in_time for channel in CHANNELS[-3:]]
     assert counted == [0.0, 1.0, 1.0]  # [102, 103) takes what arrives at 102; [101, 102) does not; nor a mixer not used
-    both = CHANNELS[7].law(send(1))
+    both = CHANNELS[7].probabilities(send(1))
     distribution = stats.expon(scale=12.0)
     # Server 1 is down until 40 seconds after sending, beyond the deadline: later arrivals before then are lost too.
     assert sum(both.server_down) == pytest.approx(distribution.cdf(40.0) - distribution.cdf(5.0))
     assert both.late == pytest.approx(distribution.sf(40.0))
-    first = CHANNELS[7].law(send(1, route=(("server:1",),)))
+    first = CHANNELS[7].probabilities(send(1, route=(("server:1",),)))
     assert sum(first.server_down) == pytest.approx(distribution.cdf(40.0) - distribution.cdf(10.0))
 
 
@@ -103,9 +103,9 @@ def test_link_that_was_down_is_more_likely_down_again(since_s):
     second = channel.deliver(N, send(2, since_s), was_down=first, rng=rng).link_down
     assert stats.binomtest(int(second.sum()), N, 0.2).pvalue > LEVEL  # stationary
     again = int((first & second).sum())
-    down = channel.law(send(2, since_s), was_down=True).link_down
+    down = channel.probabilities(send(2, since_s), was_down=True).link_down
     assert stats.binomtest(again, int(first.sum()), down).pvalue > LEVEL
-    assert 0.2 * down + 0.8 * channel.law(send(2, since_s), was_down=False).link_down == pytest.approx(0.2)
+    assert 0.2 * down + 0.8 * channel.probabilities(send(2, since_s), was_down=False).link_down == pytest.approx(0.2)
     if since_s == 30.0:
         spells = 4_000
         still = 0

@@ -4,7 +4,7 @@ import pytest
 from test_engines_agree import drive_both
 
 from simulator.experiment.traffic_log import drive_alone
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
@@ -40,8 +40,8 @@ def due(engine, end=END):
 @pytest.mark.parametrize(("city", "vehicles", "stuck_s"), [("blocks", 2000, 30.0), ("avenues", 2700, 1e6)])
 def test_gridlock_warning_of_both_engines_has_its_numbers(city, vehicles, stuck_s):
     fleet, agents = driven(city, vehicles, stuck_s=stuck_s)
-    (message,) = doubts_of(fleet.notes())
-    assert [message] == doubts_of(agents.notes())
+    (message,) = warnings_in(fleet.notes())
+    assert [message] == warnings_in(agents.notes())
     totals = fleet.totals()
     assert (totals.stuck_released > 0) == (stuck_s < END), "a patience beyond the run hides no jam"
     assert totals.arrived < 0.75 * due(fleet)
@@ -88,7 +88,7 @@ def test_waiting_vehicles_are_gridlock_before_any_arrival_is_due():
         totals = engine.totals()
         assert totals.waiting > totals.departed / 3
         assert totals.arrived >= 0.75 * due(engine, end=100)
-        (message,) = doubts_of(engine.notes())
+        (message,) = warnings_in(engine.notes())
         assert f"gridlock: {totals.waiting:,} vehicles wait to enter" in message
 
 
@@ -96,7 +96,7 @@ def test_waiting_vehicles_are_gridlock_before_any_arrival_is_due():
 @pytest.mark.parametrize("vehicles", [5, 300])
 def test_flowing_traffic_gives_no_warning(city, vehicles):
     for engine in driven(city, vehicles):
-        assert doubts_of(engine.notes()) == []
+        assert warnings_in(engine.notes()) == []
 
 
 def test_run_that_ends_before_the_trips_is_no_gridlock():
@@ -107,7 +107,7 @@ def test_run_that_ends_before_the_trips_is_no_gridlock():
     env.run(until=120.5)
     fleet.advance()
     assert fleet.totals().arrived < 200
-    assert doubts_of(fleet.notes()) == doubts_of(agents.notes()) == []
+    assert warnings_in(fleet.notes()) == warnings_in(agents.notes()) == []
 
 
 def totals(**changed):
@@ -147,9 +147,9 @@ def test_cleared_jam_is_reported_with_its_worst_time(vehicles, jammed):
     physics = LinkPhysics.build(roads.links, clock, stuck_s=1e6)
     fleet = Fleet(roads.links, physics, driven.trips, driven.routes, clock=clock)
     record = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
-    assert doubts_of(fleet.notes()) == []
+    assert warnings_in(fleet.notes()) == []
     assert record.arrived[-1] == vehicles
-    message = doubts_of(record.notes)
+    message = warnings_in(record.notes)
     assert len(message) == jammed
     if jammed:
         ended = {at_s: due(driven, end=at_s) for at_s in record.times_s[:3]}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.traffic.static.owners import OwnerOptions, Owners
 from simulator.traffic.static.rows import FileFormat
 from simulator.traffic.trace import read_trace
@@ -129,7 +129,7 @@ def test_files_with_and_without_zones_give_a_warning(zones, warned, tmp_path):
     files = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for file, zone in zip(files, zones, strict=True):
         file.write_text(f"vehicle,time,lon,lat\n{file.stem},2008-02-03T10:00:00{zone},11.3,44.5\n")
-    found_warnings = doubts_of(read_trace(files).left_out)
+    found_warnings = warnings_in(read_trace(files).left_out)
     assert len(found_warnings) == warned
     if warned:
         assert "first.csv: its times name no time zone" in found_warnings[0]

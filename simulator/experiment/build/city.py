@@ -16,9 +16,9 @@ from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
-from simulator.files.messages import doubts_of
+from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork, build_grid, read_tables
-from simulator.roads.plausibility import speed_doubts
+from simulator.roads.plausibility import speed_warnings
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -75,13 +75,13 @@ def build_city(scenario: Scenario) -> City:
 def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list[Fault]:
     """Return faults that name coordinates as the likely cause of too many cells.
 
-    There are none unless the coordinates are doubtful or span more than a city.
+    There are none unless there is a warning about coordinates, or they span more than a city.
     """
     x_min, y_min, x_max, y_max = ground.bounds
     width_km, height_km = (x_max - x_min) / 1000.0, (y_max - y_min) / 1000.0
-    doubts = [doubt for doubt in doubts_of(notes) if "coordinate" in doubt]
+    warnings = [warning for warning in warnings_in(notes) if "coordinate" in warning]
     section, name = (scenario.traffic, "traffic") if ground.roads is None else (scenario.roads, "roads")
-    if "crs" not in type(section).model_fields or not (doubts or max(width_km, height_km) > WIDEST_CITY_KM):
+    if "crs" not in type(section).model_fields or not (warnings or max(width_km, height_km) > WIDEST_CITY_KM):
         return []
     given = " (not given: the default)" if "crs" not in section.model_fields_set else ""
     rule = (
@@ -89,25 +89,25 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list
         "so that cells are too many"
     )
     crs = getattr(section, "crs", None)
-    return [Fault(f"{name}.crs", rule, crs), *(Fault(name, doubt) for doubt in doubts)]
+    return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
 def geopackage_roads(section: Any) -> Built:
     """Read a GeoPackage."""
     from simulator.roads.writers import read_geopackage  # noqa: PLC0415 - for roads of this source only
 
-    return _doubted(read_geopackage(scenarios.locate(section.path)), section)
+    return _with_warnings(read_geopackage(scenarios.locate(section.path)), section)
 
 
 def geoparquet_roads(section: Any) -> Built:
     """Read a folder of GeoParquet."""
     from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
 
-    return _doubted(read_geoparquet(scenarios.locate(section.path, "folder")), section)
+    return _with_warnings(read_geoparquet(scenarios.locate(section.path, "folder")), section)
 
 
-def _doubted(roads: RoadNetwork, section: Any) -> Built:
-    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
+def _with_warnings(roads: RoadNetwork, section: Any) -> Built:
+    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
 
 
 def gmns_roads(section: Any) -> Built:
@@ -172,7 +172,7 @@ def grid_roads(section: Any) -> Built:
     avenues = ("avenue_speed_mps", "avenue_lanes", "one_way")
     options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
     roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
-    return roads, [*speed_doubts(roads.links.speed_mps, roads.links.length_m, file="the grid")]
+    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
 
 def tables_roads(section: Any) -> Built:

@@ -15,7 +15,7 @@ from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips
-from simulator.roads.plausibility import check_axes, length_doubts, shape_doubts, speed_doubts
+from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
 from simulator.roads.projection import Projection, crs_about, distances, known_crs
 from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, network_and_report, parallel_remarks
 from simulator.roads.readers.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
@@ -213,7 +213,7 @@ def read_gmns(
     network : RoadNetwork
         Node keys are whole numbers if all identifiers are.
     report : ReadReport
-        What was filled in, dropped, lost and doubted.
+        What was filled in, dropped and lost, and warnings.
 
     Raises
     ------
@@ -266,15 +266,15 @@ def read_gmns(
     whole = keep == "all" or (keep is None and config.keep_all)
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
-    doubts = [
+    warnings = [
         *([] if placed else [remarks_on_plane(node_table.file)]),
-        *projection.doubts(nodes.xy, file=node_table.file),
+        *projection.warnings(nodes.xy, file=node_table.file),
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
-        *length_doubts(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
-        *shape_doubts(given_m, shape_m, file=link_table.file),
+        *length_warnings(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
+        *shape_warnings(given_m, shape_m, file=link_table.file),
     ]
     if far:
-        doubts.append(
+        warnings.append(
             f"{link_table.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')} more than {_FAR_M:g} m "
             "from the nodes of the link: check the coordinate system of geometries, and dir_flag"
         )
@@ -287,7 +287,7 @@ def read_gmns(
         link_rows=len(link_table),
         dropped=links.dropped,
         remarks=[*config.remarks, *numbers.remarks, *_remarks(links, in_parts, graph)],
-        doubts=doubts,
+        warnings=warnings,
     )
 
 
@@ -420,12 +420,12 @@ def link_values(
             remarks.append(f"{links.table.file}: {words}")
     high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
     given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
-    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
+    warnings: list[str] = [*speed_warnings(given_mps, metres, file=links.table.file)]
     if high:
         of_all = counted(len(classes), "link")
         words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
-        doubts.append(f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?")
-    return LinkValues(columns, tuple(filled_lengths), tuple(remarks), tuple(doubts))
+        warnings.append(f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?")
+    return LinkValues(columns, tuple(filled_lengths), tuple(remarks), tuple(warnings))
 
 
 def _link_lengths(

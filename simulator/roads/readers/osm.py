@@ -18,7 +18,7 @@ from simulator.files.xml_elements import elements_of
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import speed_doubts
+from simulator.roads.plausibility import speed_warnings
 from simulator.roads.projection import WGS84, known_crs
 from simulator.roads.read_report import ReadReport
 from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_pbf_ways, read_xml_ways
@@ -221,7 +221,7 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
+        warnings=speed_warnings(network.links.speed_mps, network.links.length_m, file=path.name),
     )
     return network, report
 

@@ -175,23 +175,23 @@ class _OsmFile:
         self.nodes[node] = (lon, lat)
 
     def _id(self, attrs: Mapping[str, str], element: str, name: str) -> int | None:
-        said = attrs.get(name)
+        given = attrs.get(name)
         try:
-            return int(said or "")
+            return int(given or "")
         except ValueError:
-            self._fault(f"{name} of <{element}> must be a whole number, got {said!r}")
+            self._fault(f"{name} of <{element}> must be a whole number, got {given!r}")
             return None
 
     def _degrees(self, attrs: Mapping[str, str], name: str, limit: float) -> float | None:
-        said = attrs.get(name)
+        given = attrs.get(name)
         try:
-            value = float(said or "")
+            value = float(given or "")
         except ValueError:
             value = math.nan
         if abs(value) <= limit:
             return value
         swapped = " (are lat and lon swapped?)" if name == "lat" and abs(value) <= 180 else ""
-        self._fault(f"{name} of <node> must be degrees from {-limit:g} to {limit:g}, got {said!r}{swapped}")
+        self._fault(f"{name} of <node> must be degrees from {-limit:g} to {limit:g}, got {given!r}{swapped}")
         return None
 
     def _fault(self, rule: str) -> None:
@@ -375,8 +375,8 @@ def read_pbf_ways(path: Path) -> OsmWays:
         try:
             read = pyrosm.OSM(str(path), progress=False).get_network(network_type="driving", nodes=True)
         except Exception as error:  # its decoder may raise any exception
-            said = f"{type(error).__name__}: {error}"
-            raise InputError([f"{path}: pyrosm cannot read it: {said}"]) from error
+            given = f"{type(error).__name__}: {error}"
+            raise InputError([f"{path}: pyrosm cannot read it: {given}"]) from error
     nodes, edges = read or (None, None)
     if nodes is None or edges is None or len(edges) == 0:
         return OsmWays({}, [], others=0)
@@ -405,18 +405,18 @@ def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:
     rows = zip(*columns, tags, strict=True)
     for way, pairs in groupby(rows, key=lambda row: row[0]):
         path: list[int] = []
-        said: dict[str, str] = {}
-        for _, start, end, said in pairs:
+        given: dict[str, str] = {}
+        for _, start, end, given in pairs:
             if path and path[-1] != start:
-                yield OsmWay(way, said, tuple(path))
+                yield OsmWay(way, given, tuple(path))
                 path = []
             path = path or [start]
             path.append(end)
-        yield OsmWay(way, said, tuple(path))
+        yield OsmWay(way, given, tuple(path))
 
 
 def _tags(row: Mapping[Any, Any], others: object) -> dict[str, str]:
     """Combine a way's tags from columns and from the JSON of all others; keep only tags that are read."""
-    said = {tag: value for tag, value in row.items() if isinstance(value, str)}
+    given = {tag: value for tag, value in row.items() if isinstance(value, str)}
     rest = json.loads(others) if isinstance(others, str) else {}
-    return said | {tag: str(value) for tag, value in rest.items() if tag in WAY_TAGS}
+    return given | {tag: str(value) for tag, value in rest.items() if tag in WAY_TAGS}

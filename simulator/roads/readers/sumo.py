@@ -18,7 +18,7 @@ from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import shape_doubts, speed_doubts
+from simulator.roads.plausibility import shape_warnings, speed_warnings
 from simulator.roads.projection import crs_about, known_crs
 from simulator.roads.read_report import ReadReport
 from simulator.roads.schema import crs_faults
@@ -211,9 +211,9 @@ def read_sumo_net(
         loss=loss,
         nodes=len(network.node_names),
         links=len(network.links),
-        doubts=(
-            *speed_doubts(network.links.speed_mps, network.links.length_m, file=path.name),
-            *_shape_doubts(graph, path.name),
+        warnings=(
+            *speed_warnings(network.links.speed_mps, network.links.length_m, file=path.name),
+            *_shape_warnings(graph, path.name),
         ),
         frame=frame,
     )
@@ -283,7 +283,7 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
     return data
 
 
-def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[str]:
+def _shape_warnings(graph: nx.MultiDiGraph[Any], file: str) -> list[str]:
     """Compare lengths with shapes; SUMO cuts shapes at junctions, so a length may also be that between junctions."""
     node = graph.nodes
     links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]
@@ -291,7 +291,7 @@ def _shape_doubts(graph: nx.MultiDiGraph[Any], file: str) -> list[str]:
     shape_m = np.array([data["geometry"].length for *_, data in links])
     across_m = np.array([np.hypot(node[a]["x"] - node[b]["x"], node[a]["y"] - node[b]["y"]) for a, b, _ in links])
     fitting_m = np.clip(length_m, shape_m, np.maximum(shape_m, across_m))
-    return shape_doubts(length_m, fitting_m, file=file)
+    return shape_warnings(length_m, fitting_m, file=file)
 
 
 def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGraph[Any]]:

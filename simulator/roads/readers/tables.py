@@ -12,7 +12,7 @@ import pyproj
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.tables import Table
 from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.plausibility import check_axes, length_doubts, speed_doubts
+from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, distances, utm_about
 from simulator.roads.read_report import (
     DroppedRows,
@@ -104,8 +104,8 @@ def edge_values(
         columns[name] = np.where(missing, float(defaults[name]), kept)
         if mapped and missing.any():
             filled.append(FilledDefault(name, f"{defaults[name]:g}{unit}", int(missing.sum())))
-    doubts = speed_doubts(speed_mps[usable], length_m[usable], file=table.file)
-    return LinkValues(columns, tuple(filled), (), tuple(doubts)), usable, dropped
+    warnings = speed_warnings(speed_mps[usable], length_m[usable], file=table.file)
+    return LinkValues(columns, tuple(filled), (), tuple(warnings)), usable, dropped
 
 
 def unique_ids(table: Table, name: str) -> list[str]:
@@ -262,13 +262,13 @@ def read_tables(
         defaults={"speed_mps": default_speed_mps, "lanes": default_lanes, "capacity_vph": capacity_vph},
     )
     from_row, to_row = from_row[usable], to_row[usable]
-    doubts = Projection(projected, projected).doubts(node_xy, file=node_table.file)
+    warnings = Projection(projected, projected).warnings(node_xy, file=node_table.file)
     if edge_table.has("length_m"):
         length_m = values.columns["length_m"]
         if node_table.has("lon"):
             lonlat = np.column_stack((node_table.numbers("lon"), node_table.numbers("lat")))
             check_axes(node_table, lonlat, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
-        doubts += length_doubts(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
+        warnings += length_warnings(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
     keys = node_keys(names)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
@@ -287,7 +287,7 @@ def read_tables(
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
-        doubts=doubts,
+        warnings=warnings,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted
-from simulator.roads.plausibility import check_axes, length_doubts, speed_doubts
+from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, distances
 from simulator.roads.read_report import (
     FilledDefault,
@@ -214,17 +214,17 @@ def link_values(
     )
     words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
     given_mps = np.where(no_time | no_length, np.nan, speed)
-    doubts: list[str] = [*speed_doubts(given_mps, metres, file=links.table.file)]
+    warnings: list[str] = [*speed_warnings(given_mps, metres, file=links.table.file)]
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
         observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        doubts.append(
+        warnings.append(
             f"{links.table.file}: {observation}: check capacity_hours, and whether these are capacities at all"
         )
     return LinkValues(
         columns=columns,
         defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
         remarks=(f"{links.table.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
-        doubts=tuple(doubts),
+        warnings=tuple(warnings),
     )
 
 
@@ -290,7 +290,7 @@ def read_tntp(
         The largest part in which routes connect all nodes
         (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
     report : ReadReport
-        What was filled in, lost and doubted.
+        What was filled in and lost, and warnings.
 
     Raises
     ------
@@ -326,9 +326,9 @@ def read_tntp(
         node_rows=len(places.table),
         link_rows=len(links.table),
         remarks=[*numbers.remarks, *parallel_remarks(link_file, graph)],
-        doubts=[
-            *projection.doubts(xy, file=node_file),
-            *length_doubts(length * length_m, straight_m, file=link_file),
+        warnings=[
+            *projection.warnings(xy, file=node_file),
+            *length_warnings(length * length_m, straight_m, file=link_file),
         ],
     )
 

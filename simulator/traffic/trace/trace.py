@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
-from simulator.files.messages import Doubt, counted
+from simulator.files.messages import WarningNote, counted
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
@@ -101,7 +101,7 @@ class Trace:
         zoned = [part.source for part in parts if part.times.calendar and not part.times.naive]
         if naive and zoned:
             rule = f"its times name no time zone and are taken as UTC, but those of {zoned[0]} are in UTC"
-            notes.append(Doubt(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
+            notes.append(WarningNote(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
         nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
         if nowhere.any():
             notes.append(f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position")
