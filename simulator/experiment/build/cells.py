@@ -8,7 +8,17 @@ import numpy.typing as npt
 import shapely
 
 import scenarios
-from scenarios.cells import Levels
+from scenarios.cells import (
+    GeographicCells,
+    HexagonCells,
+    Levels,
+    LocationCells,
+    PlaceColumns,
+    RoadCells,
+    SquareCells,
+    StationCells,
+    ZoneCells,
+)
 from simulator.arrays import IntArray, Mask
 from simulator.cells import (
     Coarsened,
@@ -31,7 +41,7 @@ if TYPE_CHECKING:
     from simulator.traffic.static.sites import Sites
 
 
-def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+def stations_cells(section: StationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each station of a table.
 
     Raises
@@ -39,11 +49,11 @@ def stations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]
     InputError
         If the table cannot be read, or a requested station is not in it.
     """
-    sites, notes = _of_file(section, ground)
+    sites, notes = _of_file(section, section.file, section.columns, ground)
     return _cells("stations", section, sites, _chosen(section, sites.names or [])), notes
 
 
-def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str]]:
+def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
     """Build one cell for each location of a table, or of the data owners.
 
     Raises
@@ -54,8 +64,8 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
     from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for such cells only
 
     owners = ground.recorded
-    if section.file is not None:
-        sites, notes = _of_file(section, ground)
+    if section.file is not None and section.columns is not None:  # the schema requires both or neither
+        sites, notes = _of_file(section, section.file, section.columns, ground)
         named = owners.sites.names if isinstance(owners, Owners) else None
         if named is not None and not set(named) & set(sites.names or []):
             words = f"no location has the name of a data owner's place, as {named[0]!r}"
@@ -82,19 +92,21 @@ def locations_cells(section: Any, ground: Ground) -> tuple[NamedPlaces, list[str
     return _cells("locations", section, owners.sites, chosen), notes
 
 
-def _of_file(section: Any, ground: Ground) -> "tuple[Sites, list[str]]":
+def _of_file(
+    section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
+) -> "tuple[Sites, list[str]]":
     from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
     return read_places(
-        scenarios.locate(section.file),
-        columns=section.columns.mapping(),
+        scenarios.locate(file),
+        columns=columns.mapping(),
         format_=file_format(section),
         given=section.crs,
         crs=ground.crs,
     )
 
 
-def _chosen(section: Any, names: list[str]) -> IntArray:
+def _chosen(section: StationCells | LocationCells, names: list[str]) -> IntArray:
     """Return the numbers of the places that are cells, in the order of the cells."""
     if section.names is None:
         return np.arange(len(names))
@@ -109,7 +121,7 @@ def _chosen(section: Any, names: list[str]) -> IntArray:
     return np.array([place[name] for name in section.names], dtype=np.int64)
 
 
-def _cells(kind: str, section: Any, sites: "Sites", chosen: IntArray) -> NamedPlaces:
+def _cells(kind: str, section: StationCells | LocationCells, sites: "Sites", chosen: IntArray) -> NamedPlaces:
     names = sites.names or []
     return NamedPlaces.build(
         kind,
@@ -131,7 +143,7 @@ NAMES = ("sumo_edge", "gmns_link", "edge", "id", "name")
 SHOWN = 8
 
 
-def roads_cells(section: Any, ground: Ground) -> tuple[RoadSegments, list[str]]:
+def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[str]]:
     """Build one cell for each link or each road, or for the requested ones.
 
     Raises
@@ -225,26 +237,26 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 
-def square_cells(section: Any, ground: Ground) -> Divided:
+def square_cells(section: SquareCells, ground: Ground) -> Divided:
     """Build squares over the extent of the city, or over a window of it."""
     cells = SquareGrid.build_over(ground.bounds, size_m=section.size_m, crs=ground.crs, within=section.bounds)
     return cells, []
 
 
-def geographic_cells(section: Any, ground: Ground) -> Divided:
+def geographic_cells(section: GeographicCells, ground: Ground) -> Divided:
     """Build the cells of the geographic grid that meet the extent of the city."""
     origin = (section.origin.lon, section.origin.lat)
     size_miles = section.size_miles
     return GeographicGrid.build_over(ground.bounds, size_miles=size_miles, origin=origin, crs=ground.crs), []
 
 
-def h3_cells(section: Any, ground: Ground) -> Divided:
+def h3_cells(section: HexagonCells, ground: Ground) -> Divided:
     """Build the hexagons that meet the extent of the city, or a window of it."""
     resolution = section.resolution
     return HexagonGrid.build_over(ground.bounds, resolution=resolution, crs=ground.crs, within=section.bounds), []
 
 
-def zones_cells(section: Any, ground: Ground) -> Divided:
+def zones_cells(section: ZoneCells, ground: Ground) -> Divided:
     """Build the zones of a file.
 
     Raises

@@ -2,12 +2,22 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
-from scenarios.roads import RoadSection
+from scenarios.roads import (
+    GeoPackageRoads,
+    GeoParquetRoads,
+    GmnsRoads,
+    Grid,
+    NoRoads,
+    OsmRoads,
+    RoadSection,
+    SumoRoads,
+    Tables,
+    TntpRoads,
+)
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
@@ -92,25 +102,25 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
-def geopackage_roads(section: Any) -> Built:
+def geopackage_roads(section: GeoPackageRoads) -> Built:
     """Read a GeoPackage."""
     from simulator.roads.writers import read_geopackage  # noqa: PLC0415 - for roads of this source only
 
     return _with_warnings(read_geopackage(scenarios.locate(section.path)), section)
 
 
-def geoparquet_roads(section: Any) -> Built:
+def geoparquet_roads(section: GeoParquetRoads) -> Built:
     """Read a folder of GeoParquet."""
     from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
 
     return _with_warnings(read_geoparquet(scenarios.locate(section.path, "folder")), section)
 
 
-def _with_warnings(roads: RoadNetwork, section: Any) -> Built:
+def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoads) -> Built:
     return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
 
 
-def gmns_roads(section: Any) -> Built:
+def gmns_roads(section: GmnsRoads) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
     from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
@@ -124,7 +134,7 @@ def gmns_roads(section: Any) -> Built:
     return roads, report.notes()
 
 
-def osm_roads(section: Any) -> Built:
+def osm_roads(section: OsmRoads) -> Built:
     """Read OpenStreetMap; the network is strongly connected."""
     from simulator.roads.readers.osm import read_osm  # noqa: PLC0415 - for roads of this source only
 
@@ -132,7 +142,7 @@ def osm_roads(section: Any) -> Built:
     return roads, report.notes()
 
 
-def sumo_roads(section: Any) -> Built:
+def sumo_roads(section: SumoRoads) -> Built:
     """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
     from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
 
@@ -142,7 +152,7 @@ def sumo_roads(section: Any) -> Built:
     return roads, report.notes()
 
 
-def tntp_roads(section: Any) -> Built:
+def tntp_roads(section: TntpRoads) -> Built:
     """Read a TNTP network as a section specifies."""
     from simulator.roads.readers.tntp import read_tntp  # noqa: PLC0415 - for roads of this source only
 
@@ -157,12 +167,12 @@ def tntp_roads(section: Any) -> Built:
     return roads, report.notes()
 
 
-def none_roads(section: Any) -> Built:  # noqa: ARG001 - every source's function has this parameter
+def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter
     """Return no roads."""
     return None, []
 
 
-def grid_roads(section: Any) -> Built:
+def grid_roads(section: Grid) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
     anchor = (section.anchor.lon, section.anchor.lat)
@@ -175,7 +185,7 @@ def grid_roads(section: Any) -> Built:
     return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]
 
 
-def tables_roads(section: Any) -> Built:
+def tables_roads(section: Tables) -> Built:
     """Read a table of nodes and a table of edges."""
     nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
     options = same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph")

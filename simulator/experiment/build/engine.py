@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
+from scenarios.cells import PlaceTable
+from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import constructor_of, reader_of, same_keys
@@ -129,7 +130,7 @@ def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     return [Fault("traffic", fault) for fault in error.faults]
 
 
-def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a section of engine "static"
+def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners":  # a section of engine "static"
     """Read the table of owners, in the coordinate system of the roads if there are roads.
 
     Raises
@@ -148,7 +149,7 @@ def read_static(section: Any, roads: RoadNetwork | None) -> "Owners":  # a secti
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
 
-def file_format(section: Any) -> "FileFormat":
+def file_format(section: PlaceTable) -> "FileFormat":
     """Return the format of a section's file."""
     from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
 
@@ -176,7 +177,7 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     return Static(owners, clock=Clock(scenario.traffic.step_s))
 
 
-def read_recording(section: Any, roads: RoadNetwork | None) -> "Recording":
+def read_recording(section: TraceTraffic, roads: RoadNetwork | None) -> "Recording":
     """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
 
     Raises
