@@ -13,11 +13,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import scenarios
     from scenarios import Scenario, ScenarioError
-    from simulator.api import DifferentTruthError, RunResult, compare, load, run
+    from simulator.api import Behaviour, Device, DifferentTruthError, Party, RunHandle, RunResult, compare, load, run
     from simulator.experiment.run_directory import UnfinishedRunError
 
 __all__ = [
+    "Behaviour",
+    "Device",
     "DifferentTruthError",
+    "Party",
+    "RunHandle",
     "RunResult",
     "Scenario",
     "ScenarioError",

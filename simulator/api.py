@@ -1,5 +1,6 @@
 """Public functions of the library, which `crowdveil` and `simulator` export: run, load and compare."""
 
+from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
 from typing import Self
@@ -11,11 +12,13 @@ from simulator.experiment.comparison import DifferentTruthError, compare
 from simulator.experiment.result import RunData
 from simulator.experiment.run import Progress, run_scenario
 from simulator.experiment.run_directory import TABLES, check_free
+from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.reporting import FinishedRun, write_report
 from simulator.reporting.terminal_summary import LEAST_WIDTH, print_run
+from simulator.sensing.messages import Behaviour, Device, Party
 
-__all__ = ["DifferentTruthError", "RunResult", "compare", "load", "run"]
+__all__ = ["Behaviour", "Device", "DifferentTruthError", "Party", "RunHandle", "RunResult", "compare", "load", "run"]
 
 
 class RunResult(RunData):
@@ -70,6 +73,8 @@ def run(
     allow_plugins: bool = False,
     untrusted: bool = False,
     assume_yes: bool = False,
+    processes: Iterable[UserProcess] = (),
+    behaviour: Behaviour | None = None,
 ) -> RunResult:
     """Simulate a scenario and, if `out` is given, save the result and its report there.
 
@@ -97,6 +102,10 @@ def run(
         ``CROWDVEIL_DATA``. The environment variable ``CROWDVEIL_UNTRUSTED=1`` refuses them too.
     assume_yes
         Continue if the estimated memory exceeds the available memory.
+    processes
+        Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
+    behaviour
+        Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
 
     Returns
     -------
@@ -133,6 +142,8 @@ def run(
                 progress=progress,
                 allow_plugins=allow_plugins,
                 untrusted=untrusted,
+                processes=processes,
+                behaviour=behaviour,
             )
         )
         if out is not None:

@@ -1,7 +1,7 @@
 """Runs a scenario: builds it, simulates it, attacks it and returns the result."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +10,7 @@ import numpy as np
 import simpy
 
 import scenarios
-from scenarios import Overrides, Scenario, ScenarioError
+from scenarios import Fault, Overrides, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
@@ -20,11 +20,12 @@ from simulator.experiment.components import RunComponents
 from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunData, RunOutcome
+from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
 from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
-from simulator.sensing.messages import MessageSurvey
+from simulator.sensing.messages import Behaviour, MessageSurvey
 from simulator.sensing.query import Memories, Query
 from simulator.sensing.survey import Survey
 from simulator.stopwatch import Stopwatch
@@ -66,6 +67,8 @@ def run_scenario(
     progress: Progress | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
+    processes: Iterable[UserProcess] = (),
+    behaviour: Behaviour | None = None,
 ) -> RunData:
     """Simulate a scenario.
 
@@ -81,6 +84,10 @@ def run_scenario(
         Receives the progress of the run.
     allow_plugins, untrusted
         Permissions of the scenario, as in `scenarios.load`.
+    processes
+        Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
+    behaviour
+        Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
 
     Returns
     -------
@@ -101,6 +108,9 @@ def run_scenario(
         scenario = scenarios.load(
             scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
         )
+        if behaviour is not None and scenario.sensing.engine != "messages":
+            rule = "must be messages for devices or parties with a behaviour of their own"
+            raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
         parts = RunComponents.build(scenario)
         with stopwatch.phase("compile"):
             parts.warm_up()
@@ -113,7 +123,7 @@ def run_scenario(
     try:
         sampler = build_sampler(scenario, city, engine)
         check_corrupted(scenario, vehicles=engine.vehicles)
-        queries = _simulate(parts, engine, log, sampler, stopwatch, progress)
+        queries = _simulate(parts, engine, log, sampler, stopwatch, progress, processes, behaviour or Behaviour())
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:
@@ -159,6 +169,8 @@ def _simulate(
     sampler: Sampler | None,
     stopwatch: Stopwatch,
     progress: Progress,
+    processes: Iterable[UserProcess],
+    behaviour: Behaviour,
 ) -> list[Query]:
     """Simulate traffic and campaigns, to the end of the run or the last deadline, whichever is later."""
     scenario, streams, mechanisms = parts.scenario, parts.streams, parts.mechanisms
@@ -180,11 +192,14 @@ def _simulate(
         stopwatch=stopwatch,
         closed=queries.append,
         corrupted=most_corrupted(scenario),
-        survey=partial(MessageSurvey, env=env, clock=clock) if scenario.sensing.engine == "messages" else Survey,
+        survey=partial(MessageSurvey, env=env, clock=clock, behaviour=behaviour)
+        if scenario.sensing.engine == "messages"
+        else Survey,
     )
+    campaigns = {}
     for name, schedule in build_schedules(scenario).items():
         speeds = parts.releases[name].speeds
-        Campaign(
+        campaigns[name] = Campaign(
             name,
             context,
             schedule=schedule,
@@ -193,8 +208,12 @@ def _simulate(
             publications=parts.releases[name].publications,
             speeds=speeds,
             targets=most_targets(scenario, name),
-        ).start(env)
+        )
+        campaigns[name].start(env)
     end_s = _end_s(parts)
+    handle = RunHandle(env, context, campaigns, queries, end_s=end_s)
+    for process in processes:
+        env.process(process(handle))
     progress.phase("traffic and queries", until_s=end_s)
 
     def report_progress() -> Generator[simpy.Event, None, None]:

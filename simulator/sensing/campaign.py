@@ -123,14 +123,17 @@ class Campaign:
 
     def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         for number in range(1, self.schedule.queries + 1):
-            if self.speeds is None:
-                yield from self._query(env, number)
-            else:
-                yield from self._query_speeds(env, number, self.speeds)
+            yield from self.ask(env, number, self.schedule.asked_s(number))
 
-    def _query(self, env: simpy.Environment, number: int) -> Generator[simpy.Event, None, None]:
+    def ask(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
+        """Ask query `number` at `start_s`, seconds, and close it; numbers of a campaign's queries must differ."""
+        if self.speeds is None:
+            yield from self._query(env, number, start_s)
+        else:
+            yield from self._query_speeds(env, number, start_s, self.speeds)
+
+    def _query(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
         context, moments = self.context, moments_of(self.mechanisms.values())
-        start_s = self.schedule.start_s + (number - 1) * self.schedule.every_s
         yield after_traffic(env, context.clock.ticks(start_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
@@ -175,11 +178,11 @@ class Campaign:
             context.closed(Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept))
 
     def _query_speeds(
-        self, env: simpy.Environment, number: int, question: SpeedQuestion
+        self, env: simpy.Environment, number: int, start_s: float, question: SpeedQuestion
     ) -> Generator[simpy.Event, None, None]:
         """Ask for cell and speed at one moment, the moment of truth: all devices asked are present, none has left."""
         context = self.context
-        asked_s = self.schedule.start_s + (number - 1) * self.schedule.every_s + self.schedule.round_gap_s
+        asked_s = start_s + self.schedule.round_gap_s
         yield after_traffic(env, context.clock.ticks(asked_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):

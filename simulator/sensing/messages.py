@@ -144,6 +144,22 @@ class Party:
             self.survey.parties[onward[0]].receive(message)
 
 
+@dataclass(frozen=True)
+class Behaviour:
+    """How devices and parties behave; by default, they follow the protocol.
+
+    Attributes
+    ----------
+    device
+        The class of all devices.
+    parties
+        By name, "server:1", …, or "mixer": the class of a party; of all others, `Party`.
+    """
+
+    device: type[Device] = Device
+    parties: Mapping[str, type[Party]] = field(default_factory=dict)
+
+
 @dataclass(eq=False)
 class MessageSurvey(Survey):
     """A survey whose devices, messages and servers are processes and events; to about 10⁵ devices.
@@ -155,8 +171,8 @@ class MessageSurvey(Survey):
     ----------
     env, clock
         The environment of the run, and the clock that converts seconds to its ticks.
-    device, party
-        The classes of devices, and of parties by name; others are `Party`.
+    behaviour
+        The classes of devices and parties.
 
     Attributes
     ----------
@@ -168,8 +184,7 @@ class MessageSurvey(Survey):
 
     env: simpy.Environment = field(kw_only=True)
     clock: Clock = field(kw_only=True)
-    device: type[Device] = field(default=Device, kw_only=True)
-    party: Mapping[str, type[Party]] = field(default_factory=dict, kw_only=True)
+    behaviour: Behaviour = field(default=Behaviour(), kw_only=True)
 
     def __post_init__(self) -> None:
         """Start the processes of all parties and devices."""
@@ -177,11 +192,11 @@ class MessageSurvey(Survey):
         rounds = range(1, self.mechanism.rounds + 1)
         self.questions = [self.env.event() for _ in rounds]
         names = dict.fromkeys(name for round_ in rounds for path in self.route(round_) for name in path)
-        self.parties = {name: self.party.get(name, Party)(name, self) for name in names}
+        self.parties = {name: self.behaviour.parties.get(name, Party)(name, self) for name in names}
         for party in self.parties.values():
             self.env.process(party.run())
         for number in range(self._reporting):
-            self.env.process(self.device(number, self).run())
+            self.env.process(self.behaviour.device(number, self).run())
         self._answered: list[list[Any]] = []
         self._sent: dict[Message, bool] = {}  # whether each message has arrived
 

@@ -106,10 +106,17 @@ class Schedule:
     round_gap_s: float
     deadline_s: float
 
+    def asked_s(self, number: int) -> float:
+        """Return when a query is asked, from its number, from 1."""
+        return self.start_s + (number - 1) * self.every_s
+
+    def lasts_s(self, moments: int) -> float:
+        """Return the seconds from the start of a query to its close, if it asks at this number of moments."""
+        return (moments - 1) * self.round_gap_s + self.deadline_s
+
     def end_s(self, moments: int) -> float:
         """Return when the last query is closed, if each asks at this number of moments."""
-        last_s = self.start_s + (self.queries - 1) * self.every_s
-        return last_s + (moments - 1) * self.round_gap_s + self.deadline_s
+        return self.asked_s(self.queries) + self.lasts_s(moments)
 
 
 def keeps_randomness(mechanism: LocalMechanism) -> bool:

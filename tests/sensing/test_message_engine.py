@@ -16,7 +16,7 @@ from mechanisms.local import (
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.sensing.channel import Channel, LognormalLatency, Outage
-from simulator.sensing.messages import Device, MessageSurvey, Party
+from simulator.sensing.messages import Behaviour, Device, MessageSurvey, Party
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.survey import Draws, Survey
@@ -64,9 +64,11 @@ def ask(mechanism, deployment, channel, *, seed=1, step_s=1.0, answers="auto", l
         "remember": lambda batch: mechanism.enrol(batch.stop - batch.start, rng=coins),
     }
     messages = behaviour.pop("messages", bool(behaviour))
-    survey = (
-        MessageSurvey(mechanism, env=env, clock=clock, **behaviour, **made) if messages else Survey(mechanism, **made)
-    )
+    behaviour = Behaviour(**behaviour)
+    if messages:
+        survey = MessageSurvey(mechanism, env=env, clock=clock, behaviour=behaviour, **made)
+    else:
+        survey = Survey(mechanism, **made)
     results = []
 
     def campaign():
@@ -139,7 +141,7 @@ def test_a_server_that_drops_messages_is_accounted_for():
                 super().receive(message)
 
     mechanism = SamplingPrivacy(cells=CELLS, sampling=0.45)
-    _, _, rounds = ask(mechanism, Trusted(), Channel(), left=0, answers="reports", party={"server:1": Selective})
+    _, _, rounds = ask(mechanism, Trusted(), Channel(), left=0, answers="reports", parties={"server:1": Selective})
     devices = len(TRUTH) + 40
     for account in rounds:
         assert account.lost == len(range(0, devices, 3))

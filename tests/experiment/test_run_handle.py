@@ -1,0 +1,121 @@
+"""A user's own SimPy processes: what they see, what they may ask, and that they change nothing else."""
+
+import pandas as pd
+import pytest
+
+import crowdveil as cv
+
+TABLES = ("estimates", "rounds", "servers", "scores", "claims")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return cv.run("tiny")
+
+
+def test_a_process_that_only_watches_changes_no_table(plain):
+    seen = []
+
+    def watch(run):
+        while run.time_s + 20.0 <= run.end_s:
+            yield run.wait(20.0)
+            seen.append((run.time_s, run.vehicles(), run.published()))
+
+    watched = cv.run("tiny", processes=[watch])
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(watched, table), getattr(plain, table), check_exact=True)
+    campaign = plain.scenario.campaigns[0]
+    open_s = campaign.round_gap_s + campaign.deadline_s
+    closed_s = {number: campaign.start_s + (number - 1) * campaign.every_s + open_s for number in (1, 2)}
+    times = [time_s for time_s, _, _ in seen]
+    assert times == [20.0 * beat for beat in range(1, len(times) + 1)]
+    for time_s, vehicles, published in seen:
+        assert list(vehicles.columns) == ["vehicle", "state", "cell"]
+        assert set(vehicles["state"]) <= {"waiting", "on_road", "arrived"}
+        assert "truth" not in published
+        before, until = ({query for query, at_s in closed_s.items() if at_s < time_s + own} for own in (0.0, 1e-6))
+        assert before <= set(published["query"]) <= until
+    assert seen[0][2].empty
+    assert set(seen[-1][2]["query"]) == {1, 2}
+
+
+def test_vehicles_are_those_that_a_query_counts(plain):
+    counted = []
+
+    def count(run):
+        yield run.until(plain.estimates["time_s"].iloc[0])
+        vehicles = run.vehicles()
+        counted.append(vehicles[vehicles["state"] != "arrived"].groupby("cell").size())
+
+    cv.run("tiny", processes=[count])
+    first = plain.estimates[(plain.estimates["query"] == 1) & (plain.estimates["mechanism"] == "baseline")]
+    truth = first.set_index("cell")["truth"]
+    # A vehicle asked at round one may arrive, or a further one depart, before round two.
+    assert counted[0].drop(0, errors="ignore").sum() == pytest.approx(truth.sum(), abs=10)
+
+
+def test_a_query_asked_again_has_rows_of_its_own(plain):
+    numbers = []
+
+    def repeat(run):
+        yield run.until(100.0)
+        numbers.append((yield run.ask("occupancy")))
+        numbers.append(run.time_s)
+        assert set(run.published()["query"]) == {3}
+
+    asked = cv.run("tiny", processes=[repeat])
+    assert numbers[0] == 3
+    assert asked.record.queries == plain.record.queries + 1
+    scheduled = asked.estimates[asked.estimates["query"] <= 2]
+    columns = ["query", "mechanism", "cell"]
+    pd.testing.assert_frame_equal(
+        scheduled.sort_values(columns, ignore_index=True), plain.estimates.sort_values(columns, ignore_index=True)
+    )
+    again = asked.estimates[asked.estimates["query"] == 3]
+    assert len(again) == len(plain.estimates) / 2
+    exact = again[again["mechanism"] == "baseline"]
+    assert (exact["estimate"] == exact["truth"]).all()
+    assert (asked.rounds.groupby("query")["asked"].min() > 0).all()
+
+
+def test_impossible_requests_are_refused():
+    refused = []
+
+    def process(run):
+        yield run.until(50.0)
+        for attempt in (lambda: run.until(10.0), lambda: run.ask("rush"), lambda: None):
+            try:
+                attempt()
+            except (KeyError, ValueError) as error:
+                refused.append(str(error))
+        yield run.until(run.end_s - 1.0)
+        with pytest.raises(ValueError, match=r"asked at .* closes at .*, after the end of the run"):
+            run.ask("occupancy")
+
+    cv.run("tiny", processes=[process])
+    assert refused[0] == "time_s must be at least 50, the current time, got 10"
+    assert refused[1] == "\"there is no campaign 'rush'; there are occupancy\""
+
+
+def test_an_error_of_a_process_ends_the_run():
+    def fails(run):
+        yield run.wait(10.0)
+        raise RuntimeError("the user's own error")
+
+    with pytest.raises(RuntimeError, match="the user's own error"):
+        cv.run("tiny", processes=[fails])
+
+
+def test_behaviour_needs_the_message_level_engine():
+    class Deaf(cv.Party):
+        """Receives nothing."""
+
+        def receive(self, message):
+            pass
+
+    behaviour = cv.Behaviour(parties={"server:1": Deaf})
+    with pytest.raises(cv.ScenarioError, match=r'sensing\.engine: must be messages .*; got "batches"'):
+        cv.run("tiny", behaviour=behaviour)
+    result = cv.run("tiny", overrides={"sensing.engine": "messages"}, behaviour=behaviour)
+    assert (result.rounds["counted"] == 0).all()
+    assert (result.rounds["lost"] == result.rounds["answered"]).all()
