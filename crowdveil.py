@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import scenarios
     from scenarios import Scenario, ScenarioError
-    from simulator.api import Behaviour, Device, DifferentTruthError, Party, RunHandle, RunResult, compare, load, run
+    from simulator.api import (
+        Behaviour,
+        Device,
+        DifferentTruthError,
+        Party,
+        RunHandle,
+        RunResult,
+        compare,
+        load,
+        roads_of,
+        run,
+    )
     from simulator.experiment.run_directory import UnfinishedRunError
 
 __all__ = [
@@ -28,6 +39,7 @@ __all__ = [
     "UnfinishedRunError",
     "compare",
     "load",
+    "roads_of",
     "run",
     "scenarios",
 ]

@@ -136,7 +136,7 @@ def dump(scenario: Scenario, *, folder: Path | None = None) -> str:
     ----------
     folder
         Folder where the text will be stored. Files are named relative to it, except those that share no folder with
-        it.
+        it; tables and roads made in Python are copied to the folder ``data`` in it.
 
     Returns
     -------

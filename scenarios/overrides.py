@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from scenarios.errors import Fault, ScenarioError, item_names
+from scenarios.in_memory import is_table, store
 from scenarios.section import suggestion
 
 Overrides = Iterable[str] | Mapping[str, Any]
@@ -43,7 +44,12 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
 
 
 def plain(value: Any) -> Any:
-    """Return a copy made of TOML types only, from mappings, lists, numpy numbers and arrays, paths and sections."""
+    """Return a copy made of TOML types only, from mappings, lists, numpy numbers and arrays, paths and sections.
+
+    A DataFrame or GeoDataFrame becomes the path of a file that holds it.
+    """
+    if is_table(value):
+        return store(value)
     if isinstance(value, BaseModel):
         value = value.model_dump(by_alias=True, exclude_none=True)
     elif hasattr(value, "tolist"):

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ValidationInfo
 
 from scenarios.errors import Fault, ScenarioError
 from scenarios.field_types import rule
+from scenarios.in_memory import copy_beside, is_in_memory
 from scenarios.manifest import data_set, samples_path
 
 ALLOW_VARIABLE = "CROWDVEIL_ALLOW_PLUGINS"
@@ -159,6 +160,8 @@ def is_outside(path: Path, folder: Path) -> bool:
     """Return whether a path is outside the scenario's folder, the data folder and the samples, by name or by link."""
     data = os.environ.get(DATA_VARIABLE)
     roots = [root.absolute() for root in (folder, samples_path(), *([Path(data)] if data else []))]
+    if is_in_memory(path):
+        return False
     real = [os.path.realpath(root) for root in roots]
     # The name is checked first: on Windows, merely accessing a network path logs on to its server.
     named = Path(os.path.normpath(path.absolute()))
@@ -172,12 +175,17 @@ def is_outside(path: Path, folder: Path) -> bool:
 
 
 def relative_to(value: Any, folder: Path) -> Any:
-    """Return a dumped section with its absolute references made relative to `folder`, where they share a folder."""
+    """Return a dumped section with its absolute references made relative to `folder`, where they share a folder.
+
+    Tables made in Python are copied to `folder` first.
+    """
     if isinstance(value, dict):
         return {key: relative_to(held, folder) for key, held in value.items()}
     if isinstance(value, tuple | list):
         return [relative_to(held, folder) for held in value]
     path = Path(value) if isinstance(value, str) else None
+    if path is not None and is_in_memory(path):
+        return copy_beside(path, folder)
     if path is None or not path.is_absolute() or not path.exists() or path.parts[:2] != folder.parts[:2]:
         return value
     return os.path.relpath(path, folder)

@@ -3,22 +3,42 @@
 from collections.abc import Iterable
 from io import StringIO
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 
 from scenarios import Overrides, Scenario
+from scenarios.in_memory import new_folder
 from simulator.experiment.comparison import DifferentTruthError, compare
 from simulator.experiment.result import RunData
 from simulator.experiment.run import Progress, run_scenario
 from simulator.experiment.run_directory import TABLES, check_free
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
+from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
 from simulator.reporting import FinishedRun, write_report
 from simulator.reporting.terminal_summary import LEAST_WIDTH, print_run
+from simulator.roads import RoadNetwork
+from simulator.roads.schema import faults_of
+from simulator.roads.writers import write_geoparquet
 from simulator.sensing.messages import Behaviour, Device, Party
 
-__all__ = ["Behaviour", "Device", "DifferentTruthError", "Party", "RunHandle", "RunResult", "compare", "load", "run"]
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = [
+    "Behaviour",
+    "Device",
+    "DifferentTruthError",
+    "Party",
+    "RunHandle",
+    "RunResult",
+    "compare",
+    "load",
+    "roads_of",
+    "run",
+]
 
 
 class RunResult(RunData):
@@ -37,6 +57,36 @@ class RunResult(RunData):
         tables = {name: getattr(self, name) for name in ("cells", *TABLES)}
         print_run(FinishedRun(Path(), record=record, tables=tables), Console(file=text, width=LEAST_WIDTH))
         return text.getvalue()
+
+
+def roads_of(graph: "nx.MultiDiGraph[Any]") -> dict[str, str]:
+    """Return the section `roads` of a scenario whose roads are a networkx graph.
+
+    Parameters
+    ----------
+    graph
+        A graph of OSMnx, or one with the attributes of `simulator.roads.schema`: `crs` of the graph, projected; `x` and
+        `y` of nodes; `length_m`, `speed_mps`, `lanes` and `capacity_vph` (per lane) of edges, and perhaps `geometry`.
+
+    Returns
+    -------
+    dict
+        With the source and the path of the files to which the graph was written; saving a run copies them.
+
+    Raises
+    ------
+    InputError
+        If the graph is neither.
+    """
+    folder = new_folder("roads")
+    if faults := faults_of(graph):
+        if not any("osmid" in data for _, _, data in graph.edges(data=True)):
+            raise InputError(faults)
+        osmnx = import_extra("osmnx.io", needed="a graph of OSMnx needs osmnx", extra="osm")
+        osmnx.save_graphml(graph, folder / "roads.graphml")
+        return {"source": "osm", "path": str(folder / "roads.graphml")}
+    write_geoparquet(RoadNetwork.from_graph(graph), folder)
+    return {"source": "geoparquet", "path": str(folder)}
 
 
 def load(directory: str | Path) -> RunResult:

@@ -1,0 +1,121 @@
+"""Tables, polygons and graphs given in Python: the run of the same data in files, and files beside what is saved."""
+
+import geopandas as gpd
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+
+import crowdveil as cv
+
+CRS = "EPSG:32632"
+SIDE = 5
+
+
+def town() -> "nx.MultiDiGraph[int]":
+    """Return a square grid of streets, 200 m apart, with the attributes of a road graph."""
+    graph: nx.MultiDiGraph[int] = nx.MultiDiGraph(crs=CRS)
+    for node in range(SIDE * SIDE):
+        graph.add_node(node, x=500_000.0 + 200.0 * (node % SIDE), y=5_000_000.0 + 200.0 * (node // SIDE))
+    for a, b in nx.grid_2d_graph(SIDE, SIDE).to_directed().edges:
+        start, end = a[0] * SIDE + a[1], b[0] * SIDE + b[1]
+        graph.add_edge(start, end, length_m=200.0, speed_mps=8.0, lanes=1, capacity_vph=900.0)
+    return graph
+
+
+def districts() -> gpd.GeoDataFrame:
+    """Return four quarters of the town and its surroundings."""
+    west, south = 500_000.0 - 130.0, 5_000_000.0 - 130.0
+    shapes = [
+        shapely.box(west + 530.0 * x, south + 530.0 * y, west + 530.0 * (x + 1), south + 530.0 * (y + 1))
+        for y in range(2)
+        for x in range(2)
+    ]
+    return gpd.GeoDataFrame({"name": ["SW", "SE", "NW", "NE"]}, geometry=shapes, crs=CRS)
+
+
+def trips() -> pd.DataFrame:
+    """Return trips between nodes of the town."""
+    rng = np.random.default_rng(4)
+    pairs = rng.integers(SIDE * SIDE, size=(300, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    departure_s = rng.uniform(0.0, 500.0, len(pairs)).round(1)
+    return pd.DataFrame({"origin": pairs[:, 0], "destination": pairs[:, 1], "departure_s": departure_s})
+
+
+def scenario_of(roads, cells, table) -> cv.Scenario:
+    """Return a scenario with these roads, polygons and trips, in memory or as files."""
+    columns = {"origin": "origin", "destination": "destination", "departure_s": "departure_s"}
+    return cv.Scenario(
+        scenario={"name": "town", "duration_s": 900, "seed": 3},
+        roads=roads,
+        cells={"kind": "zones", "file": cells, "name": "name"},
+        traffic={"demand": "trips", "trips": table, "trip_columns": columns},
+        campaigns=[{"start_s": 300, "every_s": 120, "queries": 3}],
+        mechanisms=[{"kind": "no_privacy"}, {"kind": "sampling_privacy", "sampling": 0.4}],
+    )
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    return scenario_of(cv.roads_of(town()), districts(), trips())
+
+
+def test_data_in_memory_give_the_tables_of_data_in_files(in_memory, tmp_path):
+    districts().to_file(tmp_path / "districts.gpkg", driver="GPKG")
+    trips().to_csv(tmp_path / "trips.csv", index=False)
+    in_files = scenario_of(cv.roads_of(town()), tmp_path / "districts.gpkg", tmp_path / "trips.csv")
+    found, expected = cv.run(in_memory), cv.run(in_files)
+    assert found.estimates["truth"].sum() > 0
+    for table in ("estimates", "rounds", "scores", "claims"):
+        pd.testing.assert_frame_equal(getattr(found, table), getattr(expected, table))
+    assert found.cells["name"].tolist() == ["SW", "SE", "NW", "NE"]
+
+
+def test_a_saved_run_has_its_data_beside_it_and_runs_again(in_memory, tmp_path):
+    result = cv.run(in_memory, out=tmp_path / "run")
+    text = (tmp_path / "run" / "scenario.toml").read_text(encoding="utf-8")
+    assert "crowdveil-" not in text, "no file of the temporary folder is named"
+    stored = sorted(path.name for path in (tmp_path / "run" / "data").rglob("*.parquet"))
+    assert {"nodes.parquet", "links.parquet"} <= set(stored)
+    assert len(stored) == 4
+    moved = (tmp_path / "run").rename(tmp_path / "moved")
+    again = cv.run(cv.load(moved).scenario)
+    pd.testing.assert_frame_equal(again.estimates, result.estimates)
+    assert all(str(tmp_path) not in name for name in result.facts["data"])
+
+
+def test_data_in_memory_are_allowed_in_untrusted_scenarios(in_memory):
+    assert cv.scenarios.load(in_memory, untrusted=True) == in_memory
+
+
+def test_a_changed_table_changes_the_scenario(in_memory):
+    fewer = in_memory.with_({"traffic.trips": trips().head(50)})
+    assert fewer != in_memory
+    assert cv.run(fewer).record.vehicles == 50
+    assert in_memory.with_({"traffic.trips": trips()}) == in_memory
+
+
+def test_graphs_that_are_no_roads_are_refused():
+    graph = town()
+    graph.edges[0, 1, 0]["length_m"] = -5.0
+    with pytest.raises(ValueError, match=r"edge .*length_m must be .*-5"):
+        cv.roads_of(graph)
+
+
+def test_a_graph_of_osmnx_is_read_as_its_graphml(tmp_path):
+    osmnx = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx")
+    graph = nx.MultiDiGraph(crs="EPSG:4326", simplified=True)
+    places = {1: (9.000, 45.0), 2: (9.003, 45.0), 3: (9.003, 45.003), 4: (9.000, 45.003)}
+    for node, (x, y) in places.items():
+        graph.add_node(node, x=x, y=y, street_count=2)
+    for start, end in [(1, 2), (2, 3), (3, 4), (4, 1)]:
+        for ends in ((start, end), (end, start)):
+            graph.add_edge(*ends, osmid=start, highway="residential", length=250.0, oneway=False, reversed=False)
+    osmnx.io.save_graphml(graph, tmp_path / "roads.graphml")
+    in_memory, in_file = (
+        cv.scenarios.load("tiny").with_({"roads": roads, "campaigns.0.queries": 1})
+        for roads in (cv.roads_of(graph), {"source": "osm", "path": tmp_path / "roads.graphml"})
+    )
+    pd.testing.assert_frame_equal(cv.run(in_memory).estimates, cv.run(in_file).estimates)
