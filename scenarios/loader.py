@@ -17,6 +17,8 @@ from scenarios.section import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"
+_SCHEMA = "schema.json"
+"""The JSON Schema, which the first line of a scenario names for editors; `scenarios.keys_page` writes it."""
 _NOT_SCENARIOS = {"manifest.toml", _TEMPLATE.name}
 
 
@@ -117,6 +119,7 @@ def write_template(path: Path) -> None:
         raise ScenarioError(str(path), [Fault("", "there is no such folder to write it to", str(path.parent))])
     name = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("-.") or "my-city"
     text = _TEMPLATE.read_text(encoding="utf-8").replace('"my-city"', f'"{name}"', 1)
+    text = text.replace(_SCHEMA, (_SHIPPED_FOLDER / _SCHEMA).as_uri(), 1)
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

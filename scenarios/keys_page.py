@@ -1,0 +1,116 @@
+"""Generator of docs/keys.md and schema.json from the schema: `python -m scenarios.keys_page docs/keys.md`."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from scenarios.scenario import schema
+
+SCHEMA_FILE = Path(__file__).with_name("schema.json")
+"""The JSON Schema beside the shipped scenarios, which name it so that editors complete and check their keys."""
+
+_HEAD = """# Keys of a scenario
+
+Made from the schema (`crowdveil scenarios schema` prints it as JSON Schema). A section with a choice of kinds has one
+table of keys for each.
+Times are seconds from the start of the run, lengths metres, speeds metres per second, unless a key states otherwise.
+Shipped scenarios begin with `#:schema`, which editors with a TOML language server use to complete and check keys.
+"""
+
+_TYPES = {
+    "string": "text",
+    "number": "number",
+    "integer": "whole number",
+    "boolean": "true or false",
+    "object": "table",
+}
+_BOUNDS = {"exclusiveMinimum": "above", "minimum": "at least", "exclusiveMaximum": "below", "maximum": "at most"}
+_SELECTORS = ("kind", "source", "engine")
+"""Keys whose values select the model of a section."""
+
+
+def keys_page() -> str:
+    """Return docs/keys.md: every section with its keys, their values, defaults and meanings."""
+    found = schema()
+    models: dict[str, dict[str, Any]] = found["$defs"]
+    refs = {name: list(_refs(section)) for name, section in found["properties"].items()}
+    anchors = {model: name for name, its in refs.items() for model in its}
+    inner = {name: name.lower() for name in models if name not in anchors}
+    anchors |= inner
+    parts = [_HEAD]
+    for name, section in found["properties"].items():
+        heading = f"[[{name}]]" if section.get("type") == "array" else f"[{name}]"
+        required = "Required." if name in found["required"] else "Optional."
+        parts.append(f"## `{heading}`\n\n{_line(section)} {required}")
+        for ref in refs[name]:
+            heading = f"### {_heading(models[ref])}\n\n" if len(refs[name]) > 1 else ""
+            parts.append(f"{heading}{_line(models[ref])}\n\n{_table(models[ref], anchors)}")
+    parts.append("## Tables within sections")
+    parts += [f"### {name}\n\n{_line(models[name])}\n\n{_table(models[name], anchors)}" for name in inner]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def _refs(value: Any) -> Iterator[str]:
+    """Yield the names of the models that a schema refers to, at any depth."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            yield value["$ref"].rpartition("/")[2]
+        for held in value.values():
+            yield from _refs(held)
+    elif isinstance(value, list):
+        for held in value:
+            yield from _refs(held)
+
+
+def _heading(model: dict[str, Any]) -> str:
+    """Return the key and the values that select a model."""
+    key = next(key for key in _SELECTORS if key in model["properties"])
+    value = model["properties"][key]
+    if "const" in value:
+        return f"`{key} = {json.dumps(value['const'])}`"
+    return f"`{key}` is {_values(value, {})}" if "enum" in value else f'`{key} = "package.module:Class"`'
+
+
+def _table(model: dict[str, Any], anchors: Mapping[str, str]) -> str:
+    rows = ["| key | value | default | meaning |", "|---|---|---|---|"]
+    for key, value in model["properties"].items():
+        default = "required" if key in model.get("required", ()) else _default(value.get("default"))
+        cells = (f"`{key}`", _values(value, anchors), default, _line(value))
+        rows.append("".join(f"| {cell} " if cell else "| " for cell in cells) + "|")
+    return "\n".join(rows)
+
+
+def _line(described: dict[str, Any]) -> str:
+    return " ".join(described.get("description", "").split()).replace("|", "\\|").replace("``", "`")
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, dict):
+        value = {key: held for key, held in value.items() if held is not None} or None
+    return "" if value in (None, []) else f"`{json.dumps(value, ensure_ascii=False)}`"
+
+
+def _values(value: dict[str, Any], anchors: Mapping[str, str]) -> str:
+    """Return the values that a schema allows, in words; `anchors` are the places of the tables' keys, by model."""
+    if "$ref" in value:
+        return f"[table](#{anchors[value['$ref'].rpartition('/')[2]]})"
+    if choices := value.get("enum", [value["const"]] if "const" in value else []):
+        return ", ".join(f"`{json.dumps(one)}`" for one in choices)
+    for choice in ("anyOf", "oneOf"):
+        if choice in value:
+            return " or ".join(dict.fromkeys(_values(one, anchors) for one in value[choice] if one != {"type": "null"}))
+    kind = value.get("type")
+    if isinstance(kind, list):
+        return " or ".join(_TYPES[one] for one in kind)
+    if kind == "array":
+        items = value.get("items") or value["prefixItems"][0]
+        return f"list, each {_values(items, anchors)}"
+    bounds = [f"{words} {value[key]:g}" for key, words in _BOUNDS.items() if key in value]
+    return " ".join([_TYPES.get(str(kind), "value"), *bounds])
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(keys_page(), encoding="utf-8")
+    SCHEMA_FILE.write_text(json.dumps(schema(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
