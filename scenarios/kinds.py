@@ -215,7 +215,7 @@ def title(role: str, name: str, default: str = "") -> str:
     return default if kind is None else kind.title
 
 
-def resolve(dotted: str) -> Any:
+def import_dotted(dotted: str) -> Any:
     """Import what ``module:attribute`` names."""
     module, _, attribute = dotted.partition(":")
     return getattr(importlib.import_module(module), attribute)

@@ -27,7 +27,7 @@ from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCu
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PATTERNS, Name, without_default
-from scenarios.kinds import find_kind, kinds_of, names_of, resolve
+from scenarios.kinds import find_kind, import_dotted, kinds_of, names_of
 
 
 class ValidFields(dict[str, Any]):
@@ -36,7 +36,7 @@ class ValidFields(dict[str, Any]):
     def __init__(self, fields: Iterable[tuple[str, Any]] | Mapping[str, Any] = ()) -> None:
         super().__init__(fields)
         self.inside: dict[str, list[ValidFields]] = {}
-        """The valid fields of the sections in each field that was given, whether or not that field is valid."""
+        """By field that was given: the valid fields of each section in it, also of sections that have faults."""
         self.checked = ""
         """The field that is being validated."""
 
@@ -210,7 +210,9 @@ class ByKind:
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Describe the union of all models."""
         dotted = dict.fromkeys(kind.model for kind in kinds_of(self.role))
-        models: list[type[Section]] = [resolve(model) for model in (*dotted, *([self.plug_in] if self.plug_in else []))]
+        models: list[type[Section]] = [
+            import_dotted(model) for model in (*dotted, *([self.plug_in] if self.plug_in else []))
+        ]
         for model in models:
             model.model_rebuild()
         choices = {model.__name__: model.__pydantic_core_schema__ for model in models}
@@ -228,7 +230,7 @@ class ByKind:
         if dotted is None:
             missing = "" if self.key in value else "is required, and "
             raise self._refused((self.key,), missing + self._choices(name), name)
-        model: type[Section] = resolve(dotted)
+        model: type[Section] = import_dotted(dotted)
         return model.model_validate(value, context=info.context)
 
     def _refused(self, at: tuple[str, ...], rule: str, value: Any) -> ValidationError:

@@ -177,9 +177,8 @@ class ShareSums(Sums):
         self._shares: ShareVectors = np.zeros((sharing.servers, *self._counts.shape), dtype=np.uint64)
         self._waiting = np.zeros(mechanism.rounds, dtype=np.bool_)
 
-    @property
-    def by_server(self) -> ShareVectors:
-        """(servers, rounds, *tally_shape) uint64: each server's sums so far."""
+    def sums_by_server(self) -> ShareVectors:
+        """Return each server's sums so far, (servers, rounds, *tally_shape) uint64; sums not yet divided are drawn."""
         for round_ in np.flatnonzero(self._waiting).tolist():
             drawn = self._sharing.split_sum(self._counts[round_], rng=self._rng)
             self._shares[:, round_] = self._sharing.add(self._shares[:, round_], drawn)
@@ -190,7 +189,7 @@ class ShareSums(Sums):
     @property
     def total(self) -> Counts:
         """(rounds, *tally_shape) int64: the total of the servers' sums, in which the shares' randomness cancels."""
-        return self._sharing.combine(self.by_server)
+        return self._sharing.combine(self.sums_by_server())
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""

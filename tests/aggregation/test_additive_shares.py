@@ -121,8 +121,8 @@ def sums_of(reports_by_run, *, exact, servers, seed):
     for reports in reports_by_run:
         sums = ShareSums(mechanism, AdditiveSharing(servers, 3), exact=exact, rng=rng)
         sums.add_reports(2, reports, None)
-        found.append(sums.by_server[:, 1].copy())
-        assert not sums.by_server[:, 0].any()  # servers hold no sum of a round without reports
+        found.append(sums.sums_by_server()[:, 1].copy())
+        assert not sums.sums_by_server()[:, 0].any()  # servers hold no sum of a round without reports
     return np.array(found).reshape(len(found), -1)
 
 
@@ -156,8 +156,8 @@ def test_reports_counts_and_vectors_add_to_one_share_sum(exact):
     sums.add_vectors(1, forged)
     expected = mechanism.tally(first, where) + group + forged[0]
     np.testing.assert_array_equal(sums.total[0], expected)
-    held = sums.by_server.copy()
-    np.testing.assert_array_equal(sums.by_server, held)  # an empty batch draws nothing
+    held = sums.sums_by_server().copy()
+    np.testing.assert_array_equal(sums.sums_by_server(), held)  # an empty batch draws nothing
     assert not sums.total[1].any()
     sums.add_counts(1, group)
     np.testing.assert_array_equal(sums.total[0], expected + group)

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from scenarios.kinds import find_kind, is_capable, kinds_of, names_of, resolve, title
+from scenarios.kinds import find_kind, import_dotted, is_capable, kinds_of, names_of, title
 from scenarios.section import Section
 from simulator.experiment.build.constructors import constructor_of, reader_of
 
@@ -24,7 +24,7 @@ def test_each_kind_has_a_model_a_constructor_and_a_unique_title(role):
     assert len({kind.name for kind in kinds}) == len(kinds)
     assert len({kind.title for kind in kinds}) == len(kinds)
     for kind in kinds:
-        model = resolve(kind.model)
+        model = import_dotted(kind.model)
         assert issubclass(model, Section)
         assert callable(constructor_of(role, kind.name))
         key = next(key for key in ("kind", "source", "engine") if key in model.model_fields)

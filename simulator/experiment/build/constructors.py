@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.kinds import find_kind, resolve
+from scenarios.kinds import find_kind, import_dotted
 from scenarios.section import Section
 from simulator.files.errors import InputError
 
@@ -62,7 +62,7 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
     kind = find_kind(role, name)
     if kind is None:
         raise KeyError(f"there is no {role} of kind {name}")
-    constructor: Callable[..., Any] = resolve(kind.constructor)
+    constructor: Callable[..., Any] = import_dotted(kind.constructor)
     return constructor
 
 
@@ -83,4 +83,4 @@ def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
 def reader_of(engine: str) -> Callable[..., Any] | None:
     """Return the function that reads the recording of an engine; None if the engine simulates traffic."""
     kind = find_kind("engine", engine)
-    return None if kind is None or not kind.reader else resolve(kind.reader)
+    return None if kind is None or not kind.reader else import_dotted(kind.reader)
