@@ -75,3 +75,10 @@ def test_installed_command_works(call, tmp_path, name):
         assert (tmp_path / "kept" / "report.html").is_file()
     if name == "reproduce":
         assert json.loads(printed)
+
+
+def test_public_package_runs_from_the_wheel(call, installed):
+    code = "import crowdveil as cv; print(cv.__file__); print(cv.run('tiny'), cv.scenarios.source_text('tiny')[:8])"
+    file, shown = call("python", "-c", code).strip().split("\n")
+    assert Path(file).is_relative_to(installed.parent)
+    assert shown.endswith("3 mechanisms> #:schema")

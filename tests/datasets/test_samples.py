@@ -79,8 +79,9 @@ def test_user_folder_named_samples_is_still_found(tmp_path, monkeypatch):
 def test_wheel_contains_the_samples_at_the_expected_path():
     included = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     places = {Path(source).name: target for source, target in included["force-include"].items()}
-    assert places == {"manifest.toml": "scenarios/manifest.toml", "samples": "scenarios/samples"}
-    assert [manifest_path().name, samples_path().name] == list(places)
+    packed = {"manifest.toml": "scenarios/manifest.toml", "samples": "scenarios/samples"}
+    assert places == {"crowdveil.py": "crowdveil.py", **packed}
+    assert [manifest_path().name, samples_path().name] == list(packed)
 
 
 def test_checksums_of_a_run_cover_folders_and_lists(tmp_path):

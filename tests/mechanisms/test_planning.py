@@ -151,4 +151,5 @@ def test_plans_for_aggregate_views_meet_their_proved_bounds(name):
 def test_single_plan_equals_the_plan_among_all():
     target = TARGETS["linked, δ"]
     alone = {family.name: _plan(family, target, claims=True) for family in FAMILIES[:3]}
-    assert all(alone[name] == planned("linked, δ")[name] for name in alone)
+    # As text, since a plan may hold NaN, which equals nothing.
+    assert all(repr(alone[name]) == repr(planned("linked, δ")[name]) for name in alone)
