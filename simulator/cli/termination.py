@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -47,12 +47,11 @@ def one_line_exit() -> Iterator[None]:
         if not received:  # else a library has discarded the exit, and it is repeated
             hook(failure)
 
-    previous, hook = {}, sys.unraisablehook
+    previous: dict[int, Any] = {}
+    hook = sys.unraisablehook
     sys.unraisablehook = report
-    if threading.current_thread() is threading.main_thread():
-        handled = (number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN)
-        previous = {number: signal.signal(number, stop) for number in handled}
     try:
+        _set_handlers(stop, previous)  # inside the block, since a signal may arrive as soon as its handler is set
         _replace_closed_streams()
         try:
             yield
@@ -67,6 +66,14 @@ def one_line_exit() -> Iterator[None]:
         sys.unraisablehook = hook
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _set_handlers(stop: Callable[[int, FrameType | None], None], previous: dict[int, Any]) -> None:
+    """Handle each signal that is not ignored by `stop`, and add the handler that it replaces to `previous`."""
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                previous[number] = signal.signal(number, stop)
 
 
 def _exit_for(error: BaseException, received: list[int]) -> None:
