@@ -216,6 +216,30 @@ def blocks_of(
     return np.unique(squares, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
+def merge_neighbours(middles: NDArray[np.float64], level: int) -> NDArray[np.int64]:
+    """Merge cells without an order of their own by `blocks_of`: squares start at the south-west corner of all centres.
+
+    Parameters
+    ----------
+    middles
+        Centres of the cells 1 … V in order, metres, shape (V, 2), V ≥ 1.
+    level
+        How many times the side, which is that of `spacing_of`, is doubled, 0 or more.
+
+    Returns
+    -------
+    ndarray
+        As of `blocks_of`.
+
+    Raises
+    ------
+    InputError
+        If the level is negative.
+    """
+    west, south = middles.min(axis=0).tolist()
+    return blocks_of(middles, corner=(west, south), spacing_m=spacing_of(middles), level=level)
+
+
 def spacing_of(middles: NDArray[np.float64]) -> float:
     """Return the approximate spacing of points: the side of a square with the area of their extent per point.
 

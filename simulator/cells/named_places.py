@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.cells.coarsening import blocks_of, spacing_of
+from simulator.cells.coarsening import blocks_of, merge_neighbours
 from simulator.cells.partition import frame_of, points_of
 from simulator.files.errors import InputError, positive_faults
 
@@ -179,8 +179,7 @@ class NamedPlaces:
         """
         if self.side_m is not None:
             return blocks_of(self.xy, corner=(0.0, 0.0), spacing_m=self.side_m, level=level)
-        west, south = self.xy.min(axis=0).tolist()
-        return blocks_of(self.xy, corner=(west, south), spacing_m=spacing_of(self.xy), level=level)
+        return merge_neighbours(self.xy, level)
 
     def polygons(self) -> gpd.GeoDataFrame:
         """Return the places as points, or as squares if they have no coordinates of their own.

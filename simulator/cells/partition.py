@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 import pyproj
+import shapely
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,6 +144,39 @@ def points_of(xy: npt.ArrayLike) -> npt.NDArray[np.float64]:
     if points.ndim != 2 or points.shape[1] != 2:
         raise ValueError(f"xy must be of shape (n, 2), got {points.shape}")
     return points
+
+
+def first_match(
+    xy: npt.ArrayLike, match: Callable[[NDArray[np.object_]], NDArray[np.int64]], *, count: int
+) -> NDArray[np.int32]:
+    """Return the first cell that matches each point.
+
+    Parameters
+    ----------
+    xy
+        Points, shape (n, 2).
+    match
+        Maps shapely points to pairs of a point's index and a cell's, from 0, shape (2, pairs), as an STRtree does.
+    count
+        Number of cells, V.
+
+    Returns
+    -------
+    ndarray
+        1 … V, or 0 for points without a match and for NaN; int32, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        If the points are not pairs.
+    """
+    places = points_of(xy)
+    cells = np.full(len(places), count + 1, dtype=np.int32)
+    known = np.flatnonzero(np.isfinite(places).all(axis=1))
+    point, cell = match(np.asarray(shapely.points(places[known]), dtype=object))
+    np.minimum.at(cells, known[point], cell.astype(np.int32) + 1)
+    cells[cells > count] = 0
+    return cells
 
 
 def window_faults(

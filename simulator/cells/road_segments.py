@@ -10,8 +10,8 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.partition import frame_of, points_of
+from simulator.cells.coarsening import merge_neighbours
+from simulator.cells.partition import first_match, frame_of
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
@@ -124,13 +124,9 @@ class RoadSegments:
         ValueError
             If the points are not pairs.
         """
-        places = points_of(xy)
-        cells = np.full(len(places), self.count + 1, dtype=np.int32)
-        known = np.flatnonzero(np.isfinite(places).all(axis=1))
-        point, line = self._tree.query_nearest(shapely.points(places[known]), max_distance=self.within_m)
-        np.minimum.at(cells, known[point], line.astype(np.int32) + 1)
-        cells[cells > self.count] = 0
-        return cells
+        return first_match(
+            xy, lambda points: self._tree.query_nearest(points, max_distance=self.within_m), count=self.count
+        )
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
         """Merge segments whose midpoints lie in the same square; squares start at the south-west corner of all of them.
@@ -152,8 +148,7 @@ class RoadSegments:
         InputError
             If the level is negative.
         """
-        west, south = self._middles.min(axis=0).tolist()
-        return blocks_of(self._middles, corner=(west, south), spacing_m=spacing_of(self._middles), level=level)
+        return merge_neighbours(self._middles, level)
 
     def polygons(self) -> gpd.GeoDataFrame:
         """Return the segments as lines.

@@ -11,8 +11,8 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells.coarsening import blocks_of, spacing_of
-from simulator.cells.partition import frame_of, points_of
+from simulator.cells.coarsening import merge_neighbours
+from simulator.cells.partition import first_match, frame_of
 from simulator.cells.road_segments import numbered
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
@@ -198,13 +198,7 @@ class Zones:
         ValueError
             If the points are not pairs.
         """
-        places = points_of(xy)
-        cells = np.full(len(places), self.count + 1, dtype=np.int32)
-        known = np.flatnonzero(np.isfinite(places).all(axis=1))
-        point, zone = self._tree.query(shapely.points(places[known]), predicate="intersects")
-        np.minimum.at(cells, known[point], zone.astype(np.int32) + 1)
-        cells[cells > self.count] = 0
-        return cells
+        return first_match(xy, lambda points: self._tree.query(points, predicate="intersects"), count=self.count)
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
         """Merge zones whose centroids lie in the same square; squares start at the south-west corner of all of them.
@@ -226,9 +220,7 @@ class Zones:
         InputError
             If the level is negative.
         """
-        centroids = shapely.get_coordinates(shapely.centroid(self.shapes))
-        west, south = centroids.min(axis=0).tolist()
-        return blocks_of(centroids, corner=(west, south), spacing_m=spacing_of(centroids), level=level)
+        return merge_neighbours(shapely.get_coordinates(shapely.centroid(self.shapes)), level)
 
     def polygons(self) -> gpd.GeoDataFrame:
         """Return the zones.
