@@ -3,12 +3,22 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PARTY_PATTERN, Count, Name
-from scenarios.kinds import is_capable
-from scenarios.section import ByKind, NamedByKind, Section, ValidFields, broken_names, broken_repeats
+from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
+from scenarios.kinds import find_kind, is_capable
+from scenarios.section import (
+    ByKind,
+    NamedByKind,
+    OwnKind,
+    Section,
+    ValidFields,
+    broken_names,
+    broken_parameters,
+    broken_repeats,
+    short_name,
+)
 
 TARGETS = 2_000
 MAGNITUDE = 1_000
@@ -164,7 +174,28 @@ class DropOut(AttackSection):
     """The devices that drop out: the target alone, or all devices but the target."""
 
 
-Attack = Annotated[AttackSection, ByKind("attack")]
+class OwnAttack(AttackSection):
+    """A user's attack that guesses cells, ``package.module:Class``; its other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: OwnKind
+    name: Name = Field(default="", json_schema_extra=without_default)
+    """Unique name in key paths and results. Default: the name of the class."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Set the name to that of the class if no name is given."""
+        return {"name": short_name(given.get("kind")), **given}
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield the faults of any attack, and those of its parameters."""
+        yield from super().broken_rules(known)
+        yield from broken_parameters(known)
+
+
+Attack = Annotated[AttackSection, ByKind("attack", plug_in="scenarios.attacks:OwnAttack")]
 
 
 def parties_of(coalition: Iterable[Any]) -> tuple[str, ...]:
@@ -215,8 +246,9 @@ def _parties(
         (campaign.get("name"), default if campaign["aggregation"] is None else campaign.section("aggregation"))
         for campaign in campaigns
     ]
-    if any("kind" not in deployment for _, deployment in deployments):
-        return
+    kinds = [deployment.get("kind") for _, deployment in deployments]
+    if any(find_kind("deployment", kind) is None for kind in kinds):
+        return  # the parties of a user's own aggregator are known when it is built
     shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:
         words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'

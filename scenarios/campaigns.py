@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from scenarios.channel import Aggregation
+from scenarios.channel import Servers
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
@@ -44,7 +44,7 @@ class Campaign(Section):
     """For speeds: cells in which fewer vehicles report a speed have no row. Default: 2."""
     release: Release | None = None
     """Release of this campaign, in place of the scenario's release."""
-    aggregation: Aggregation | None = None
+    aggregation: Servers | None = None
     """Aggregation of this campaign's reports, in place of the scenario's aggregation."""
 
     @property

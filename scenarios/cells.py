@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
 from scenarios.roads import ColumnNames, MetricCrs, broken_coordinates, broken_crs
-from scenarios.section import ByKind, Place, Section, ValidFields
+from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
 
 HIGHEST = 40
 
@@ -235,4 +235,14 @@ class GeographicCells(Levels):
     """Centre of the square."""
 
 
-Cells = Annotated[Levels, ByKind("cells")]
+class OwnCells(Levels):
+    """A user's cells, ``package.module:Class``; other keys are their parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: OwnKind
+
+    rules = (broken_parameters,)
+
+
+Cells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCells")]

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
-from scenarios.section import ByKind, OneOf, Section, ValidFields
+from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
 
 class ConstantLatency(Section):
@@ -37,6 +37,16 @@ class LognormalLatency(Section):
     """Standard deviation of the natural logarithm of the latency."""
 
 
+class OwnLatency(Section):
+    """A user's distribution of latencies, ``package.module:Class``; its other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: OwnKind
+
+    rules = (broken_parameters,)
+
+
 def _as_table(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return {"kind": "constant", "value_s": value}
@@ -44,8 +54,12 @@ def _as_table(value: Any) -> Any:
 
 
 Latency = Annotated[
-    ConstantLatency | ExponentialLatency | LognormalLatency,
-    ByKind("latency", shape="must be a number of seconds, or a table with a kind"),
+    ConstantLatency | ExponentialLatency | LognormalLatency | OwnLatency,
+    ByKind(
+        "latency",
+        shape="must be a number of seconds, or a table with a kind",
+        plug_in="scenarios.channel:OwnLatency",
+    ),
 ]
 
 
@@ -128,10 +142,26 @@ _CANNOT_PAIR = {  # by capability of the deployment
 }
 
 
-class Aggregation(Section):
+class AggregationSection(Section):
+    """Servers of some kind that add up the reports."""
+
+    kind: str
+
+
+class OwnAggregation(AggregationSection):
+    """A user's aggregator, ``package.module:Class``; its other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: OwnKind
+
+    rules = (broken_parameters,)
+
+
+class Aggregation(AggregationSection):
     """The servers that add up the reports."""
 
-    kind: Annotated[str, OneOf("deployment")] = "trusted"
+    kind: Annotated[str, OneOf("deployment", "Aggregation")] = "trusted"
     """One server that sees every report; one server for each round; one server behind a mixer that removes the
     identities of devices; or several servers that hold shares of each report."""
     servers: Annotated[int, Field(ge=1, le=MOST_SHARES)] | None = Field(default=None, json_schema_extra=without_default)
@@ -182,3 +212,8 @@ def _servers(known: ValidFields) -> Iterator[RuleViolation]:
         yield known.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
     elif servers != 1:
         yield known.violation("servers", f'needs kind = "secret_shared": {kind} has one server')
+
+
+Servers = Annotated[
+    AggregationSection, ByKind("deployment", default="trusted", plug_in="scenarios.channel:OwnAggregation")
+]

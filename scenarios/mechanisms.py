@@ -8,7 +8,6 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import (
-    PLUG_IN_PATTERN,
     Count,
     Name,
     Positive,
@@ -17,8 +16,7 @@ from scenarios.field_types import (
     number,
     without_default,
 )
-from scenarios.references import trusted_only
-from scenarios.section import ByKind, NamedByKind, ValidFields
+from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters, short_name
 
 SUM_TOLERANCE = 1e-9
 
@@ -216,31 +214,16 @@ class PlugIn(NamedByKind):
 
     model_config = ConfigDict(extra="allow")
 
-    kind: Annotated[str, Field(pattern=PLUG_IN_PATTERN), trusted_only("its class would have to be imported")]
+    kind: OwnKind
     name: Name = Field(default="", json_schema_extra=without_default)
     """Unique name in key paths and results. Default: the name of the class."""
+
+    rules = (broken_parameters,)
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Set the name to that of the class if no name is given."""
-        return {"name": str(given.get("kind")).partition(":")[2], **given}
-
-    @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each parameter that is NaN or infinite."""
-        for key, value in known.items():
-            yield from _not_finite((key,), value)
-
-
-def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation]:
-    if isinstance(value, float) and not math.isfinite(value):
-        yield RuleViolation(at, "must be a finite number", value)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _not_finite((*at, key), item)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _not_finite((*at, index), item)
+        return {"name": short_name(given.get("kind")), **given}
 
 
 class _Budgeted(NamedByKind):

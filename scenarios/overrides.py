@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from scenarios.errors import Fault, ScenarioError, item_names
 from scenarios.in_memory import is_table, store
+from scenarios.plug_ins import KEYS, name_object
 from scenarios.section import suggestion
 
 Overrides = Iterable[str] | Mapping[str, Any]
@@ -46,7 +47,8 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
 def plain(value: Any) -> Any:
     """Return a copy made of TOML types only, from mappings, lists, numpy numbers and arrays, paths and sections.
 
-    A DataFrame or GeoDataFrame becomes the path of a file that holds it.
+    A DataFrame or GeoDataFrame becomes the path of a file that holds it; a class or an object that is given as a kind
+    becomes the name under which `scenarios.plug_ins` finds it.
     """
     if is_table(value):
         return store(value)
@@ -55,7 +57,7 @@ def plain(value: Any) -> Any:
     elif hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: plain(held) for key, held in value.items()}
+        return {key: plain(name_object(held) if key in KEYS else held) for key, held in value.items()}
     if isinstance(value, list | tuple):
         return [plain(held) for held in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value
@@ -76,7 +78,9 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
         left, equals, right = override.partition("=")
         value = _value(right.strip())
     else:
-        left, equals, value = override[0], "=", plain(override[1])
+        left, equals = override[0], "="
+        last = left.rpartition(".")[2]
+        value = plain({last: override[1]})[last]
     # Messages write the items of a list as mechanisms[0], so that form is accepted as well.
     path = [key.strip() for key in re.sub(r"\[(\d+)\]", r".\1", left).split(".")]
     if value is None:

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Name, Positive, PositiveProbability, number
-from scenarios.kinds import is_capable, names_of
-from scenarios.section import ByKind, Section, ValidFields
+from scenarios.kinds import find_kind, is_capable, names_of
+from scenarios.section import ByKind, OwnKind, Section, ValidFields, broken_parameters
 
 MOST_LEVELS = 16
 MOST_K = 100_000
@@ -97,7 +97,17 @@ class SmoothMedian(_OfCounts):
     """Share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
-Release = Annotated[ReleaseSection, ByKind("release")]
+class OwnRelease(_OfCounts):
+    """A user's release of counts, ``package.module:Class``; its other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    kind: OwnKind
+
+    rules = (broken_parameters,)
+
+
+Release = Annotated[ReleaseSection, ByKind("release", plug_in="scenarios.release:OwnRelease")]
 
 
 @dataclass(frozen=True)
@@ -128,11 +138,16 @@ class Released:
         """The kind of release."""
         return str(self.release["kind"])
 
+    @property
+    def whole(self) -> bool:
+        """Whether it publishes only if all reports were received, as a user's own release does."""
+        return find_kind("release", self.kind) is None or is_capable("release", self.kind, "whole")
+
     def obstacle(self, mechanism: ValidFields) -> str | None:
         """Return the reason why the release cannot publish this mechanism's counts, or None if it can."""
         why = None
         if is_capable("mechanism", mechanism["kind"], "exact"):
-            if is_capable("release", self.kind, "whole") and not self.everything_arrives():
+            if self.whole and not self.everything_arrives():
                 why = f"{self.kind} takes the counts of all devices asked, so every report must arrive"
         elif self.campaign["statistic"] != "count":
             why = "devices report their speed to a trusted server, so it needs kind no_privacy"
@@ -140,7 +155,7 @@ class Released:
             why = "its server holds noisy answers, not numbers of devices"
         elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
             why = 'its differences are numbers of sampled devices only with form = "multi" and refresh = 0'
-        elif is_capable("release", self.kind, "exact"):
+        elif find_kind("release", self.kind) is None or is_capable("release", self.kind, "exact"):
             why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():
             why = "its differences are the sampled devices' counts only where every report arrives"
@@ -171,7 +186,7 @@ def broken_release(released: Released) -> Iterator[RuleViolation]:
     if not counted and not any(is_capable("mechanism", one["kind"], "exact") for one in released.mechanisms):
         return  # reported as a fault of the campaign
     fitting = names_of("release", statistic)
-    if released.kind not in fitting:
+    if released.kind not in fitting and not (counted and find_kind("release", released.kind) is None):
         listed = " or ".join(f'"{kind}"' for kind in fitting)
         own = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
         yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{own}', released.kind)

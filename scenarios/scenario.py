@@ -13,12 +13,14 @@ from pydantic import Field, PrivateAttr, ValidationError
 from scenarios.attacks import Attack
 from scenarios.campaigns import Campaign
 from scenarios.cells import Cells
-from scenarios.channel import Aggregation, Channel
+from scenarios.channel import Aggregation, Channel, Servers
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
 from scenarios.general import Claims, Fcd, Heading, Population, Sensing
-from scenarios.mechanisms import Mechanism, PlugIn, SamplingPrivacy
+from scenarios.kinds import find_kind
+from scenarios.mechanisms import Mechanism, SamplingPrivacy
 from scenarios.overrides import Overrides, apply_overrides, plain
+from scenarios.plug_ins import is_given
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, Released, released_by
@@ -62,7 +64,7 @@ class Scenario(Section):
     """The mechanisms on the devices; all answer the same queries about the same traffic."""
     channel: Channel = Channel()
     """The transmission of reports: latency, loss and outages."""
-    aggregation: Aggregation = Aggregation()
+    aggregation: Servers = Aggregation()
     """The servers that add up the reports."""
     release: Release = NoRelease()
     """Processing of counts or speeds before publication; a campaign may have a release of its own."""
@@ -203,6 +205,24 @@ class Scenario(Section):
         files = (path for name in WITH_FILES for _, path in files_of(getattr(self, name)))
         return list(dict.fromkeys(path.resolve() for path in files if is_outside(path, self.folder)))
 
+    def own_kinds(self) -> Iterator[tuple[str, str, str]]:
+        """Yield the key path, the role and the name of each kind that is a user's own."""
+        latency = self.channel.latency_s
+        places = [("cells.kind", "cells", self.cells.kind), ("traffic.engine", "engine", self.traffic.engine)]
+        places.append(("traffic.demand", "demand", getattr(self.traffic, "demand", "uniform")))
+        places.append(("channel.latency_s.kind", "latency", latency.kind))
+        for at, section in (("", self), *((f"campaigns.{one.name}.", one) for one in self.campaigns)):
+            for key, role in (("aggregation", "deployment"), ("release", "release")):
+                if getattr(section, key) is not None:
+                    places.append((f"{at}{key}.kind", role, getattr(section, key).kind))
+        places += [(f"mechanisms.{one.name}.kind", "mechanism", one.kind) for one in self.mechanisms]
+        places += [(f"attacks.{one.name}.kind", "attack", one.kind) for one in self.attacks]
+        return (place for place in places if find_kind(place[1], place[2]) is None)
+
+    def permits(self, kind: str) -> bool:
+        """Return whether a user's own kind may be imported: by the permissions, or as it was given in Python."""
+        return self.permissions.allow_plugins or is_given(kind)
+
     def without_unpermitted(self) -> tuple["Scenario", list[str]]:
         """Return the scenario without the plug-ins that may not be imported, and without everything that needs them.
 
@@ -213,7 +233,8 @@ class Scenario(Section):
         left_out
             Names of the mechanisms left out.
         """
-        kept = tuple(one for one in self.mechanisms if self.permissions.allow_plugins or not isinstance(one, PlugIn))
+        refused = {at for at, _, kind in self.own_kinds() if not self.permits(kind)}
+        kept = tuple(one for one in self.mechanisms if f"mechanisms.{one.name}.kind" not in refused)
         names = {one.name for one in kept}
         if len(kept) == len(self.mechanisms):
             return self, []

@@ -5,6 +5,7 @@ rules between fields for those that are valid, so that a fault in one field does
 """
 
 import difflib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -26,8 +27,10 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PATTERNS, Name, without_default
+from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, without_default
 from scenarios.kinds import find_kind, import_dotted, kinds_of, names_of
+from scenarios.plug_ins import is_own_kind
+from scenarios.references import trusted_only
 
 
 class ValidFields(dict[str, Any]):
@@ -194,7 +197,7 @@ class ByKind:
     shape
         The rule for a value that is not a table.
     plug_in
-        The model of a kind with a colon, which names a user's class, as ``module:Class``; None if there are none.
+        The model of a user's own kind, as ``module:Class``; None if there are none.
     """
 
     role: str
@@ -226,7 +229,7 @@ class ByKind:
         else:
             raise self._refused((), self.shape, value)
         kind = find_kind(self.role, name)
-        dotted = self.plug_in if kind is None and isinstance(name, str) and ":" in name else kind and kind.model
+        dotted = self.plug_in if self.plug_in and is_own_kind(self.role, name) else kind and kind.model
         if dotted is None:
             missing = "" if self.key in value else "is required, and "
             raise self._refused((self.key,), missing + self._choices(name), name)
@@ -246,16 +249,26 @@ class ByKind:
 
 @dataclass(frozen=True)
 class OneOf:
-    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model."""
+    """Annotation of a text that must name one of a role's kinds, or of those that have a certain model.
+
+    With `plug_in` it may also name a user's own kind.
+    """
 
     role: str
     model: str | None = None
+    plug_in: bool = False
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Validate as a literal of the names."""
-        return core_schema.literal_schema(
-            [kind.name for kind in kinds_of(self.role) if self.model in {None, kind.model.partition(":")[2]}]
-        )
+        """Validate as a literal of the names, or as the name of a user's own kind."""
+        names = [kind.name for kind in kinds_of(self.role) if self.model in {None, kind.model.partition(":")[2]}]
+        built_in = core_schema.literal_schema(names)
+        if not self.plug_in:
+            return built_in
+
+        def validate(value: Any, validate_name: ValidatorFunctionWrapHandler) -> Any:
+            return value if is_own_kind(self.role, value) else validate_name(value)
+
+        return core_schema.no_info_wrap_validator_function(validate, built_in)
 
 
 def known_of(section: BaseModel) -> ValidFields:
@@ -349,3 +362,29 @@ class NamedByKind(Section):
     def parameters(self) -> dict[str, Any]:
         """Every key given or defaulted, except name and kind."""
         return self.model_dump(exclude={"name", "kind"}, exclude_none=True)
+
+
+OwnKind = Annotated[str, Field(pattern=PLUG_IN_PATTERN), trusted_only("its class would have to be imported")]
+"""A user's own kind: ``package.module:Class``, or the name under which an installed package provides it."""
+
+
+def broken_parameters(known: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for each parameter of a user's own kind that is NaN or infinite."""
+    for key, value in known.items():
+        yield from _not_finite((key,), value)
+
+
+def _not_finite(at: tuple[str | int, ...], value: Any) -> Iterator[RuleViolation]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield RuleViolation(at, "must be a finite number", value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _not_finite((*at, key), item)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _not_finite((*at, index), item)
+
+
+def short_name(kind: object) -> str:
+    """Return the name of the class in the name of a user's kind, or the whole name of an installed kind."""
+    return str(kind).rpartition(":")[2]

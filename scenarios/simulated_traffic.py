@@ -4,13 +4,14 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
+from scenarios.kinds import find_kind
 from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames
-from scenarios.section import ByKind, OneOf, Section, ValidFields
+from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
 MOST_VEHICLES = 2**31 - 1
 """Maximum number of vehicles, which are numbered in 32 bits; memory is checked once the roads are known."""
@@ -97,7 +98,20 @@ class TrafficSection(Section):
     """Whether a vehicle that has arrived, or whose time at its place is over, still answers queries."""
 
 
-Traffic = Annotated[TrafficSection, ByKind("engine", "engine", default="fleet")]
+class OwnTraffic(TrafficSection):
+    """Vehicles of a user's traffic engine, ``package.module:Class``; other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    engine: OwnKind
+
+    rules = (broken_parameters,)
+
+
+Traffic = Annotated[
+    TrafficSection,
+    ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic"),
+]
 
 
 class DrivenTraffic(TrafficSection):
@@ -108,8 +122,9 @@ class DrivenTraffic(TrafficSection):
     vehicles: Annotated[WholeNumber, Field(ge=1, le=MOST_VEHICLES)] | None = None
     """Number of vehicles over the whole run, each with one trip. Default: the number of trips in the file of trips or
     the table of zones."""
-    demand: Annotated[str, OneOf("demand")] = "uniform"
-    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips."""
+    demand: Annotated[str, OneOf("demand", plug_in=True)] = "uniform"
+    """Destinations: all equally likely, less likely the longer the route, or those of a file of trips; or all trips are
+    those of a class of your own, ``package.module:Class``."""
     gravity_scale_s: Positive = 600.0
     """Travel time over which ``gravity`` demand falls by a factor e, seconds."""
     zones: FileReference | None = None
@@ -176,7 +191,7 @@ def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
     from_file = known["demand"] == "trips" or known["zones"] is not None
     if known["demand"] == "trips" and known["trips"] is None:
         yield RuleViolation(("trips",), 'is required with demand = "trips": the file of trips')
-    if not from_file and known["vehicles"] is None:
+    if not from_file and known["vehicles"] is None and find_kind("demand", known["demand"]) is not None:
         yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
     if known["demand"] != "trips" and known["trips"] is not None:
         yield known.violation("trips", 'needs demand = "trips"')

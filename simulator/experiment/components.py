@@ -12,8 +12,9 @@ from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.attack_evaluation import check_attacks
 from simulator.experiment.build.city import build_city
+from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
-from simulator.experiment.build.mechanisms import build_mechanisms, import_plug_ins
+from simulator.experiment.build.mechanisms import build_mechanisms
 from simulator.experiment.build.servers import build_deployments, check_schedules
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
@@ -70,7 +71,7 @@ class RunComponents:
             For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
         streams = Streams(scenario.seed)
-        import_plug_ins(scenario)  # refuses before any file is read
+        check_own_kinds(scenario)  # refuses before any file is read
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
         check_schedules(scenario, mechanisms)

@@ -11,10 +11,10 @@ import geopandas as gpd
 import pandas as pd
 
 import scenarios
-from scenarios import Scenario
+from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
-from simulator.experiment.build.mechanisms import PlugIn
+from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments
@@ -134,11 +134,7 @@ class RunData:
             packages=package_versions(outcome.extras),
             data=data_checksums(scenario),
             files_outside=files_outside(scenario, getattr(engine, "files", ())),
-            plug_ins={
-                section.kind: plug_in.sha256
-                for section in scenario.mechanisms
-                if isinstance(plug_in := mechanisms[section.name], PlugIn)
-            },
+            plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
             vehicles=engine.vehicles,
             called=getattr(scenario.traffic, "called", VEHICLES),
             link_crossings=totals.link_crossings,

@@ -1,53 +1,116 @@
 """Calls of concrete parts: constructors of built-in kinds, users' classes, which it verifies, and faults of files."""
 
 import hashlib
-import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from scenarios import Fault, Scenario, ScenarioError
+from scenarios import Fault, Scenario, ScenarioError, plug_ins
 from scenarios.kinds import find_kind, import_dotted
+from scenarios.references import PLUGIN_REFUSAL
 from scenarios.section import Section
 from simulator.files.errors import InputError
 
-METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
-"""Methods of every mechanism, which its class has before an instance is made."""
+MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
+METHODS: Mapping[str, tuple[str, ...]] = {
+    "mechanism": MECHANISM_METHODS,
+    "deployment": ("parties", "route", "seen_by", "learned_by"),
+    "attack": ("guess",),
+    "engine": ("at",),
+    "cells": ("cell_of", "polygons"),
+    "demand": ("trips",),
+    "latency": ("draw", "exceeds"),
+    "release": ("publish", "std_error", "claim"),
+}
+"""Methods that a user's class or object needs, by role; a class has them before an instance is made."""
 
-REQUIRED = ("rounds", "truth_round", "tally_shape", *METHODS)
+REQUIRED = ("rounds", "truth_round", "tally_shape", *MECHANISM_METHODS)
 """Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
 
 
-class NotAMechanismError(TypeError):
-    """The name of a plug-in refers to an object that is not a class of mechanisms."""
+class WrongInterfaceError(TypeError):
+    """The name of a user's kind refers to an object without the methods of its role."""
 
 
-def import_plug_in(kind: str) -> type:
-    """Import the class that ``package.module:Class`` names, and verify that it is a mechanism, without calling it.
+def load_own_kind(role: str, kind: str) -> Any:
+    """Return the class or object of a user's kind, and verify that it has the methods of its role, without calling it.
 
     Raises
     ------
     ImportError, AttributeError
-        If there is no such module, or it has no attribute of that name.
-    NotAMechanismError
-        If the attribute is not a class, or lacks methods of a mechanism.
+        If there is no such module, it has no attribute of that name, or no package provides the kind.
+    WrongInterfaceError
+        If it lacks methods.
     """
-    module, _, name = kind.partition(":")
-    found = getattr(importlib.import_module(module), name)
-    if not isinstance(found, type):
-        raise NotAMechanismError(f"must be a class of mechanisms, and is of type {type(found).__name__}")
-    if missing := [name for name in METHODS if not callable(getattr(found, name, None))]:
-        raise NotAMechanismError(
-            f"must be a class of mechanisms (see mechanisms.local.LocalMechanism): it must have {', '.join(missing)}"
-        )
+    found = plug_ins.load(role, kind)
+    if not (isinstance(found, type) or plug_ins.is_given(kind)):
+        raise WrongInterfaceError(f"must be a class, and is of type {type(found).__name__}")
+    if missing := [name for name in METHODS[role] if not callable(getattr(found, name, None))]:
+        word = plug_ins.WORDS.get(role, role)
+        raise WrongInterfaceError(f"must be a class for the role {word}: it must have {', '.join(missing)}")
     return found
 
 
-def source_sha256(found: type) -> str | None:
-    """Return the sha256 of the file of the module that defines a class; None if it has no file."""
-    file = getattr(sys.modules.get(found.__module__), "__file__", None)
+def check_own_kinds(scenario: Scenario) -> None:
+    """Import the users' kinds that a scenario names, if permitted, and verify them; no class is called.
+
+    Raises
+    ------
+    ScenarioError
+        If their import is not permitted, or for each kind that cannot be imported or lacks methods of its role.
+    """
+    faults = []
+    for where, role, kind in scenario.own_kinds():
+        if not scenario.permits(kind):
+            faults.append(Fault(where, PLUGIN_REFUSAL, kind))
+            continue
+        try:
+            load_own_kind(role, kind)
+        except WrongInterfaceError as error:
+            faults.append(Fault(where, str(error), kind))
+        except Exception as error:  # noqa: BLE001 - a user's module may raise anything while it is imported
+            faults.append(Fault(where, f"cannot be imported ({type(error).__name__}: {error})", kind))
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+
+
+def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given: Any) -> Any:
+    """Return the object of a user's kind: an object as it is, or an instance of a class.
+
+    Parameters
+    ----------
+    role, kind
+        The role, and the name of the kind.
+    parameters
+        The other keys of its section: keyword arguments of the class.
+    given
+        Further keyword arguments, each passed only if the class has a parameter of this name.
+
+    Raises
+    ------
+    InputError
+        If the class refuses its parameters, or an object is given parameters.
+    """
+    found = load_own_kind(role, kind)
+    if not isinstance(found, type):
+        if parameters:
+            raise InputError([f"{kind} is an object and takes no parameters, received {', '.join(parameters)}"])
+        return found
+    takes = signature(found).parameters
+    every = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    try:
+        return found(**parameters, **{name: value for name, value in given.items() if every or name in takes})
+    except (TypeError, ValueError) as error:
+        raise InputError([f"{kind} refuses its parameters: {error}"]) from error
+
+
+def source_sha256(found: Any) -> str | None:
+    """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
+    module = (found if isinstance(found, type) else type(found)).__module__
+    file = getattr(sys.modules.get(module), "__file__", None)
     return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 

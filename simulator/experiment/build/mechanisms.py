@@ -1,7 +1,6 @@
-"""Builds the mechanisms of a scenario, including the user's own, which are imported and verified."""
+"""Builds the mechanisms of a scenario, including the user's own."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,15 +8,10 @@ import numpy as np
 from mechanisms.local import BinarySamplingPrivacy, LocalMechanism, ParameterError, ParameterWarning, SamplingPrivacy
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.mechanisms import PlugIn as PlugInSection
-from scenarios.references import PLUGIN_REFUSAL
+from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
-from simulator.experiment.build.constructors import (
-    REQUIRED,
-    NotAMechanismError,
-    constructor_of,
-    import_plug_in,
-    source_sha256,
-)
+from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of
+from simulator.files.errors import InputError
 
 BATCH = 1 << 16
 
@@ -32,8 +26,6 @@ class PlugIn:
         without `batch` its devices answer 65,536 at a time; without `warnings` it has no warnings.
     cells
         The number of cells.
-    sha256
-        Checksum of the file of the module that defines it; None if it has no file.
 
     Raises
     ------
@@ -41,12 +33,11 @@ class PlugIn:
         If required attributes are missing; the message names all of them.
     """
 
-    def __init__(self, mechanism: Any, *, cells: int, sha256: str | None = None) -> None:  # whatever the user wrote
+    def __init__(self, mechanism: Any, *, cells: int) -> None:  # whatever the user wrote
         missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
         if missing:
             raise TypeError(f"a mechanism must have {', '.join(missing)} (see mechanisms.local.LocalMechanism)")
         self._mechanism = mechanism
-        self.sha256 = sha256
         self.cells: int = getattr(mechanism, "cells", cells)
         self.batch: int = getattr(mechanism, "batch", BATCH)
 
@@ -71,59 +62,40 @@ class PlugIn:
         return np.asarray(own(true_counts, **received))
 
 
-def import_plug_ins(scenario: Scenario) -> dict[str, Callable[..., LocalMechanism]]:
-    """Import the classes that a scenario names, if permitted; return functions that build their mechanisms, by kind.
-
-    Raises
-    ------
-    ScenarioError
-        If plug-ins are not permitted, or for each class that cannot be imported or is not a mechanism; no class has
-        been called then.
-    """
-    faults, makes = [], {}
-    for section in scenario.mechanisms:
-        if not isinstance(section, PlugInSection):
-            continue
-        where = f"mechanisms.{section.name}.kind"
-        if not scenario.permissions.allow_plugins:
-            faults.append(Fault(where, PLUGIN_REFUSAL, section.kind))
-            continue
-        try:
-            makes[section.kind] = _maker(import_plug_in(section.kind))
-        except NotAMechanismError as error:
-            faults.append(Fault(where, str(error), section.kind))
-        except Exception as error:  # noqa: BLE001 - a user's module may raise anything while it is imported
-            faults.append(Fault(where, f"cannot be imported ({type(error).__name__}: {error})", section.kind))
-    if faults:
-        raise ScenarioError(scenario.name, faults)
-    return makes
-
-
 def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism]:
     """Build every mechanism, by name, for a city of `cells` cells.
 
     Raises
     ------
     ScenarioError
-        If parameters do not fit the number of cells, or a plug-in cannot be imported.
+        If parameters do not fit the number of cells, or a plug-in refuses them.
     """
     faults, built = [], {}
-    plug_ins = import_plug_ins(scenario)
     for section in scenario.mechanisms:
         where = f"mechanisms.{section.name}"
         try:
-            make = plug_ins.get(section.kind) or constructor_of("mechanism", section.kind)
             with warnings.catch_warnings():
                 # The result contains a mechanism's warnings, so that they are shown once and stored.
                 warnings.simplefilter("ignore", ParameterWarning)
-                built[section.name] = make(cells=cells, **section.parameters)
+                built[section.name] = _build(section, cells)
         except ParameterError as error:
             faults.append(Fault(where, str(error)))
+        except InputError as error:
+            faults += [Fault(where, fault) for fault in error.faults]
         except (TypeError, ValueError) as error:
             faults.append(Fault(where, f"{section.kind} refuses its parameters: {error}"))
     if faults:
         raise ScenarioError(scenario.name, faults)
     return built
+
+
+def _build(section: NamedByKind, cells: int) -> LocalMechanism:
+    if isinstance(section, PlugInSection):
+        made = build_own_kind("mechanism", section.kind, section.parameters, cells=cells)
+        mechanism: LocalMechanism = PlugIn(made, cells=cells)
+    else:
+        mechanism = constructor_of("mechanism", section.kind)(cells=cells, **section.parameters)
+    return mechanism
 
 
 def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameters: Any) -> LocalMechanism:
@@ -135,13 +107,3 @@ def build_sampling_privacy(*, cells: int, form: str, refresh: float, **parameter
     if blank is not None:
         parameters.setdefault("blank_zero", 1.0 - parameters["sampling"] - blank)
     return BinarySamplingPrivacy(cells=cells, **parameters)
-
-
-def _maker(plug_in: type) -> Callable[..., LocalMechanism]:
-    sha256 = source_sha256(plug_in)  # of the code as it was imported
-
-    def make(*, cells: int, **parameters: Any) -> LocalMechanism:
-        mechanism: LocalMechanism = PlugIn(plug_in(cells=cells, **parameters), cells=cells, sha256=sha256)
-        return mechanism
-
-    return make

@@ -5,13 +5,13 @@ from inspect import signature
 
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.channel import Aggregation
+from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
 from scenarios.field_types import exceeds, number
-from scenarios.kinds import is_capable
+from scenarios.kinds import find_kind, is_capable
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.transcript import NETWORK
-from simulator.experiment.build.constructors import constructor_of, same_keys
+from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
 from simulator.sensing.query import QueriedPopulation, Schedule
@@ -24,8 +24,13 @@ def build_channel(scenario: Scenario) -> Channel:
     """Build the channel between devices and servers."""
     section = scenario.channel
     loss_one, loss_two = section.losses
-    given = section.latency_s.model_dump(exclude={"kind"})
-    latency: Latency = constructor_of("latency", section.latency_s.kind)(**given)
+    kind, given = section.latency_s.kind, section.latency_s.model_dump(exclude={"kind"})
+    latency: Latency
+    if find_kind("latency", kind) is None:
+        with faults_of_files(scenario, "channel.latency_s"):
+            latency = build_own_kind("latency", kind, given)
+    else:
+        latency = constructor_of("latency", kind)(**given)
     outages = tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
@@ -46,9 +51,9 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         default = scenario.aggregation if campaign.statistic == "count" else Aggregation()
         section = campaign.aggregation or default
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
-        deployment = _deployment(section, anonymous=scenario.channel.anonymous)
-        deployments[campaign.name] = deployment
-        if section.robust and is_capable("deployment", section.kind, "shares"):
+        with faults_of_files(scenario, at):
+            deployments[campaign.name] = _deployment(section, anonymous=scenario.channel.anonymous)
+        if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
     known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
     for index, outage in enumerate(scenario.channel.outages):
@@ -67,11 +72,16 @@ def _listed(parties: Iterable[str]) -> str:
     return ", ".join(shown)
 
 
-def _deployment(section: Aggregation, *, anonymous: bool) -> Deployment:
+def _deployment(section: AggregationSection, *, anonymous: bool) -> Deployment:
     """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
-    build = constructor_of("deployment", section.kind)
-    given = {name: value for name, value in section.model_dump().items() if name in signature(build).parameters}
-    deployment: Deployment = build(**given, anonymous=anonymous)
+    deployment: Deployment
+    if isinstance(section, OwnAggregation):
+        parameters = section.model_extra or {}
+        deployment = build_own_kind("deployment", section.kind, parameters, anonymous=anonymous)
+    else:
+        build = constructor_of("deployment", section.kind)
+        given = {name: value for name, value in section.model_dump().items() if name in signature(build).parameters}
+        deployment = build(**given, anonymous=anonymous)
     return deployment
 
 
