@@ -1,13 +1,14 @@
 """Distributed discrete Laplace noise: every device adds a share of the noise, and only the sum is published."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, vstack
 from scipy.special import expit, logit
 
 from mechanisms.local.common.base import BaseMechanism
@@ -67,6 +68,11 @@ class SparseVectors:
     def __getitem__(self, index: Any) -> "SparseVectors":
         """Return the vectors of some devices: a slice, a boolean mask or an array of indices."""
         return SparseVectors(csr_array(self.rows[index]))
+
+    @classmethod
+    def joined(cls, parts: "Sequence[SparseVectors]") -> "SparseVectors":
+        """Return the vectors of several groups of devices as those of one."""
+        return cls(csr_array(vstack([part.rows for part in parts])))
 
     def __repr__(self) -> str:
         """Return the numbers of devices and entries."""

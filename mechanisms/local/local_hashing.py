@@ -1,6 +1,7 @@
 """Optimised local hashing (OLH): each device draws a hash function and reports a noisy bucket."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -145,6 +146,11 @@ class HashedReports:
     def __getitem__(self, index: Any) -> "HashedReports":
         """Return the reports of some devices: a slice, a boolean mask or an array of indices."""
         return HashedReports(self.seeds[index], self.values[index])
+
+    @classmethod
+    def joined(cls, parts: "Sequence[HashedReports]") -> "HashedReports":
+        """Return the reports of several groups of devices as those of one."""
+        return cls(np.concatenate([one.seeds for one in parts]), np.concatenate([one.values for one in parts]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.view import View
 
-IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then binomial inversion"]
+IntervalMethod = Literal["binomial inversion", "score", "exact", "noise, then binomial inversion", "normal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,9 +27,9 @@ class Estimate:
         round received no report.
     lower, upper : (cells,) float64
         Ends of the 95 % interval, within 0 and the number of devices asked.
-    interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion"}
+    interval : {"binomial inversion", "score", "exact", "noise, then binomial inversion", "normal"}
         How the interval was computed; "score" inverts both tails of the distribution of the reports, which is
-        computed or approximated by its first moments.
+        computed or approximated by its first moments; "normal" is the estimate ± 1.96 standard errors.
 
     Raises
     ------

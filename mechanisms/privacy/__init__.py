@@ -36,6 +36,7 @@ from mechanisms.privacy.subsampling import sampled_choice_delta as sampled_choic
 from mechanisms.privacy.subsampling import strongly_safe_claim as strongly_safe_claim
 from mechanisms.privacy.subsampling import strongly_safe_delta as strongly_safe_delta
 from mechanisms.privacy.view import LinkedReports as LinkedReports
+from mechanisms.privacy.view import LocatedReports as LocatedReports
 from mechanisms.privacy.view import ReleasedCounts as ReleasedCounts
 from mechanisms.privacy.view import ReleasedDifferences as ReleasedDifferences
 from mechanisms.privacy.view import Report as Report

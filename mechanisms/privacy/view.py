@@ -152,4 +152,9 @@ class Shares(BaseView):
             raise ParameterError("colluding", f"must not exceed servers ({self.servers})", self.colluding)
 
 
+@dataclass(frozen=True, slots=True)
+class LocatedReports(LinkedReports):
+    """All reports of one device, linked, as seen by a server that is chosen by where the device is."""
+
+
 View: TypeAlias = Report | LinkedReports | ReleasedDifferences | ReleasedCounts | Shuffled | Shares

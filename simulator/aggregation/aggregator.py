@@ -1,5 +1,6 @@
 """Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,20 @@ class Sums:
     def total(self) -> Counts:
         """(rounds, *tally_shape) int64: the sums over all servers."""
         return self._counts
+
+    def state(self, round_: int, number: int, stated: Callable[[Any], Any]) -> None:  # noqa: ARG002 - one server receives a plain report
+        """Replace a server's sum of a round by what it states.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        number
+            Which message of a report the server receives, from 0.
+        stated
+            Function from the sum, (*tally_shape) int64, to what the server states.
+        """
+        self._counts[round_ - 1] = stated(self._counts[round_ - 1].copy())
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""
@@ -70,13 +85,24 @@ class Aggregator:
         Whether only devices received in every round are counted. A batch's reports are then kept until its last round.
     rule
         Definition of a valid encoding; other encodings are rejected. By default every report is counted.
+    accepts
+        Function from the reports of a batch to which of them are counted, (n,) bool; the others are rejected. By
+        default every report is counted.
     bytes_up
         Bytes that a device sends in a round.
     """
 
-    def __init__(self, sums: Sums, *, paired: bool = False, rule: ValidityRule | None = None, bytes_up: int) -> None:
+    def __init__(
+        self,
+        sums: Sums,
+        *,
+        paired: bool = False,
+        rule: ValidityRule | None = None,
+        accepts: Callable[[Any], Mask] | None = None,
+        bytes_up: int,
+    ) -> None:
         mechanism = self.mechanism = sums.mechanism
-        self.sums, self.paired, self.rule = sums, paired, rule
+        self.sums, self.paired, self.rule, self.accepts = sums, paired, rule, accepts
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
         self._counted, self._rejected, self._unpaired = np.zeros((3, mechanism.rounds), dtype=np.int64)
@@ -90,12 +116,16 @@ class Aggregator:
         round_
             From 1; a batch's rounds must be passed in order.
         reports
-            Reports of the mechanism. They are valid encodings by their type, so none is rejected.
+            Reports of the mechanism. They are valid encodings by their type; only `accepts` rejects some.
         received
             (n,) bool, which of them arrived.
         batch
             Number of the batch: the same for the same devices in every round.
         """
+        if self.accepts is not None:
+            accepted = received & self.accepts(reports)
+            self._rejected[round_ - 1] += np.count_nonzero(received & ~accepted)
+            received = accepted
         if not self.paired:
             self._count(round_, reports, received)
             return

@@ -88,8 +88,10 @@ class Deployment(ABC):
 
     robust: bool = False
     anonymous: bool = False
-    kind: ClassVar[str]
-    """Name of the kind of deployment in a scenario."""
+    keeps_arrivals: ClassVar[bool] = False
+    """Whether the estimate may depend on when reports arrived."""
+    sums_reports: ClassVar[bool] = True
+    """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
 
     def __post_init__(self) -> None:
         """Check the handles."""
@@ -97,9 +99,24 @@ class Deployment(ABC):
             raise ParameterError("handles", "must be 'device' or 'query'", self.handles)
 
     @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Name of the kind of deployment in a scenario."""
+
+    @property
     def paired(self) -> bool:
         """Whether only devices received in every round are counted."""
         return False
+
+    @property
+    def locates(self) -> bool:
+        """Whether the server that a device reports to depends on the device's cell."""
+        return False
+
+    @property
+    def delay_s(self) -> float:
+        """Seconds from the close of a query until its estimate is published."""
+        return 0.0
 
     @property
     def handles(self) -> Handles | None:

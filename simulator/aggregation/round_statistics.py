@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 
 import numpy as np
@@ -140,6 +140,13 @@ class RoundAccount:
     duplicates: int = 0
     bytes_up: int = 0
     servers: tuple[ServerAccount, ...] = ()
+
+    @classmethod
+    def added(cls, parts: Sequence["RoundAccount"]) -> "RoundAccount":
+        """Return the account of a round whose devices reported to several servers."""
+        numbers = [one.name for one in fields(cls) if one.name != "servers"]
+        servers = tuple(server for part in parts for server in part.servers)
+        return cls(**{name: sum(getattr(part, name) for part in parts) for name in numbers}, servers=servers)
 
     def __post_init__(self) -> None:
         accounted = self.counted + self.late + self.lost + self.rejected + self.unpaired

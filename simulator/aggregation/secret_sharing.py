@@ -1,6 +1,7 @@
 """Secret sharing: reports cut into random shares, sums of shares, and the sizes of range proofs."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,6 +186,11 @@ class ShareSums(Sums):
             self._counts[round_] = 0
             self._waiting[round_] = False
         return self._shares
+
+    def state(self, round_: int, number: int, stated: Callable[[Any], Any]) -> None:
+        """Replace a server's sum of shares of a round by what it states; parameters as in `Sums.state`."""
+        shares = self.sums_by_server()
+        shares[number, round_ - 1] = stated(shares[number, round_ - 1].copy())
 
     @property
     def total(self) -> Counts:

@@ -308,6 +308,8 @@ def _play(
     rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name, *parties)
     record, corrupted = contexts[0].record, sum(member.vehicles for member in coalition)
     if attack.kind == "poisoning":
+        if not record.deployment.sums_reports:
+            raise NotPlayableError(f"what false reports change depends on how {record.deployment.kind} combines sums")
         for query in record.queries:
             if corrupted > len(query.truth):
                 words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"

@@ -9,6 +9,7 @@ import pandas as pd
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from mechanisms.privacy import (
     LinkedReports,
+    LocatedReports,
     PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
@@ -124,7 +125,8 @@ def tabulate_claims(
         for repeats in section.queries:
             views = [(view, counted) for view in _views(mechanism, repeats, section.crowds if as_it_is else ())]
             made = deployment_views(name, deployments, mechanism, closed, repeats)
-            for view, source in [*views, *(one for one in made if isinstance(one[0], Shares | Shuffled))]:
+            of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
+            for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in PARAMETERS}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]

@@ -15,7 +15,7 @@ from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
 from simulator.experiment.build.mechanisms import build_mechanisms
-from simulator.experiment.build.servers import build_deployments, check_schedules
+from simulator.experiment.build.servers import build_deployments, check_schedules, unchecked_counts
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
@@ -81,6 +81,7 @@ class RunComponents:
         deployments = build_deployments(scenario, mechanisms)
         check_attacks(scenario, deployments, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
+        notes = [*notes, *unchecked_counts(scenario, deployments)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]

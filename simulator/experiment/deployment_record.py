@@ -9,6 +9,7 @@ from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
+    LocatedReports,
     PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
@@ -45,7 +46,9 @@ class CountedReports:
     even
         Whether every query counted the same number of reports.
     matched
-        Whether every query counted the same devices in all rounds.
+        Whether every query counted the same devices in all rounds, and published the sums of all servers.
+    summed
+        Whether every query published the sums of all servers.
     """
 
     fewest: tuple[int, ...]
@@ -53,6 +56,7 @@ class CountedReports:
     uncounted: bool
     even: bool
     matched: bool
+    summed: bool = True
 
     @classmethod
     def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
@@ -68,17 +72,19 @@ class CountedReports:
             counted != asked,
             all(row == counted[0] for row in counted),
             all(
-                answer.paired or len(row) == 1 or row == of_all
+                answer.summed and (answer.paired or len(row) == 1 or row == of_all)
                 for answer, row, of_all in zip(answers, counted, asked, strict=True)
             ),
+            all(answer.summed for answer in answers),
         )
 
     def claim(self, mechanism: LocalMechanism, view: View) -> PrivacyClaim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
         If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
-        All published values are then bounded by the claim for the device's linked reports, from which they are
-        computed together with reports that are independent of the device's truth.
+        The same may hold where servers are combined other than by addition. All published values are then bounded by
+        the claim for the device's linked reports, from which they are computed together with reports that are
+        independent of the device's truth.
 
         Parameters
         ----------
@@ -88,22 +94,33 @@ class CountedReports:
             The view; for shuffled reports with the crowd of this run.
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
-            return mechanism.claim(view)
+            return _located() if isinstance(view, LocatedReports) else mechanism.claim(view)
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
             view = replace(view, counted=self.fewest[0])
         claim = mechanism.claim(view)
         if not isinstance(view, Shuffled) and not self.matched and claim.curve is not None:
-            linked = mechanism.claim(LinkedReports(queries=view.queries))
-            basis = f"Rounds counted different devices: at most what a device's linked reports reveal. {linked.basis}"
-            if linked.curve is None:
-                return PrivacyClaim.unknown(basis)
-            return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
+            why = "Rounds counted different devices" if self.summed else "Servers are combined other than by addition"
+            return _bounded_by_linked(mechanism.claim(LinkedReports(queries=view.queries)), why)
         if isinstance(view, ReleasedCounts) and claim.kind == "exact" and view.queries > 1 and not self.even:
             basis = f"{claim.basis} Other queries counted more devices."
             return PrivacyClaim("bound", claim.epsilon, "bound", basis, claim.curve)
         return claim
+
+
+def _bounded_by_linked(linked: PrivacyClaim, why: str) -> PrivacyClaim:
+    """Return the claim about published values that are computed from linked reports, and `why` there is no better."""
+    basis = f"{why}: at most what a device's linked reports reveal. {linked.basis}"
+    if linked.curve is None:
+        return PrivacyClaim.unknown(basis)
+    return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
+
+
+def _located() -> PrivacyClaim:
+    """Return the claim about a device whose server is chosen by its place."""
+    basis = "The server that a device reports to shows in which part of the city it is, whatever it reports."
+    return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
 
 
 def describe_deployments(
@@ -198,7 +215,7 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     parties = deployment.parties(mechanism)
     servers = tuple(deployment.servers_of(mechanism))
     sizes = range(1, len(servers) + 1)
-    if deployment.kind == "secret_shared":
+    if deployment.kind == "secret_shared" or not deployment.sums_reports:
         shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, len(servers) - 1, len(servers)}]
         found = [servers[:k] for k in shown]
     else:

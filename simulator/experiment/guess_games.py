@@ -341,7 +341,9 @@ def fill_guesses(
     """
     cells = prior.guess(query.number, len(query.truth), rng=rng)
     places = np.arange(len(cells)) if scored is None else scored
-    expected = np.full(len(cells), prior.success(query.number))
+    # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
+    unread = math.nan if context.stored.record.deployment.locates else prior.success(query.number)
+    expected = np.full(len(cells), unread)
     for guesses in found:
         if guesses.handles is None:
             cells[:], expected[:] = guesses.cells[0], guesses.theory

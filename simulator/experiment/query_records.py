@@ -280,7 +280,7 @@ def record_campaigns(
             deployments[campaign],
             mechanisms[name],
             tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
-            *_replaced(releases[campaign], name, mechanisms[name]),
+            *_replaced(deployments[campaign], releases[campaign], name, mechanisms[name]),
             fleet=fleet,
         )
         for (campaign, name), found in answers_of_devices(queries).items()
@@ -295,12 +295,14 @@ def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
     return QueryRecord(found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s)
 
 
-def _replaced(release: CampaignRelease, name: str, mechanism: LocalMechanism) -> tuple[int | None, str]:
+def _replaced(
+    deployment: Deployment, release: CampaignRelease, name: str, mechanism: LocalMechanism
+) -> tuple[int | None, str]:
     """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
 
     The k is None if nothing is suppressed; the words are empty if counts or differences are published.
     """
     if name not in release.counts:
-        return None, ""
+        return None, "" if deployment.sums_reports else f"the combination by {deployment.kind}"
     k = int(release.section["k"]) if release.section["kind"] == "suppress" else None
     return k, "" if k is not None and isinstance(mechanism, SamplingPrivacy) else release.words

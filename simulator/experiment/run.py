@@ -237,4 +237,5 @@ def _simulate(
 def _end_s(parts: RunComponents) -> float:
     """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
     moments, schedules = len(moments_of(parts.mechanisms.values())), build_schedules(parts.scenario).values()
-    return max(parts.scenario.scenario.duration_s, *(schedule.end_s(moments) for schedule in schedules))
+    delay_s = max(deployment.delay_s for deployment in parts.deployments.values())
+    return max(parts.scenario.scenario.duration_s, *(schedule.end_s(moments) + delay_s for schedule in schedules))

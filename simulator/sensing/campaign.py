@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import simpy
 
 from mechanisms.local import LocalMechanism
+from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.arrays import Cells, IntArray
 from simulator.sensing.channel import Channel, Transmission
+from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
@@ -171,11 +174,27 @@ class Campaign:
             counts[0] += asked.outside
             published, recorded = self.publications, {name: survey.recorded() for name, survey in surveys.items()}
             answers = [
-                Answer(name, estimate, surveys[name].std_error(counts), rounds, name in published, surveys[name].paired)
+                Answer(
+                    name,
+                    estimate,
+                    surveys[name].std_error(counts),
+                    rounds,
+                    name in published,
+                    surveys[name].paired,
+                    self.deployment.sums_reports,
+                )
                 for name, (estimate, rounds) in closed.items()
             ]
             kept = {name: reports for name, reports in recorded.items() if reports is not None}
-            context.closed(Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept))
+            query = Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept)
+        if self.deployment.delay_s:
+            env.process(self._publish_late(env, query))
+        else:
+            context.closed(query)
+
+    def _publish_late(self, env: simpy.Environment, query: Query) -> Generator[simpy.Event, None, None]:
+        yield after_traffic(env, env.now + self.context.clock.ticks(self.deployment.delay_s))
+        self.context.closed(query)
 
     def _query_speeds(
         self, env: simpy.Environment, number: int, start_s: float, question: SpeedQuestion
@@ -219,23 +238,31 @@ class Campaign:
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
-    ) -> Survey:
-        context = self.context
+    ) -> Survey | DividedSurvey:
+        context, mechanism = self.context, self.mechanisms[name]
         outside = context.population.outside if context.population.answers == "reports" else 0
         fleet = len(context.population.takes_part)
-        devices = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
-        return context.survey(
-            self.mechanisms[name],
-            asked=asked,
-            answers=context.population.answers,
-            channel=context.channel,
-            deadline_s=self.schedule.deadline_s,
-            deployment=self.deployment,
-            draws=Draws(*(context.streams.of(part, name, self.name, number) for part in DRAWS)),
-            remember=lambda batch: context.memories.of(name, devices[batch]),
-            publication=self.publications.get(name),
-            targets=targets,
-        )
+        numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
+
+        def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
+            return context.survey(
+                mechanism,
+                answers=context.population.answers,
+                channel=context.channel,
+                deadline_s=self.schedule.deadline_s,
+                deployment=deployment,
+                draws=Draws(*(context.streams.of(part, name, self.name, number, *server) for part in DRAWS)),
+                remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
+                **given,
+            )
+
+        if isinstance(self.deployment, Combining):
+            rng = context.streams.of("servers", name, self.name, number)
+            return DividedSurvey(
+                mechanism, asked=asked, deployment=self.deployment, make=make, rng=rng, targets=targets
+            )
+        whole, publication = np.arange(len(numbers)), self.publications.get(name)
+        return make(asked=asked, deployment=self.deployment, devices=whole, publication=publication, targets=targets)
 
     def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""

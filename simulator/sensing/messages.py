@@ -9,6 +9,7 @@ and parties may behave otherwise: send again, wait, drop or delay messages.
 import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import simpy
 
 from mechanisms.local import Estimate
 from simulator.aggregation.round_statistics import RoundAccount
-from simulator.arrays import Cells, Mask
+from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.channel import Deliveries, DeliveryStatus, Flight, Transmission
 from simulator.sensing.survey import Survey
 from simulator.traffic.clock import Clock
@@ -132,6 +133,18 @@ class Party:
         while True:
             self.receive((yield self.mailbox.get()))
 
+    def tally(self, round_: int, sums: IntArray) -> IntArray:  # noqa: ARG002 - for parties that alter what they state
+        """Return the sums of a round that the server states to be those of its reports, or shares; here they are.
+
+        Parameters
+        ----------
+        round_
+            From 1.
+        sums
+            (*tally_shape) int64, or uint64 if the server holds shares.
+        """
+        return sums
+
     def receive(self, message: Message) -> None:
         """Receive a message, unless the party is down."""
         channel = self.survey.channel
@@ -232,6 +245,13 @@ class MessageSurvey(Survey):
             self._receive(row + 1, answers, question.answering, self._deliveries(question))
         self._answered = []
         return super().close()
+
+    def _publish(self) -> Estimate:
+        for round_ in range(1, self.mechanism.rounds + 1):
+            for number, path in enumerate(self.route(round_)):
+                party = self.parties[path[-1]]
+                self._server.sums.state(round_, number, partial(party.tally, round_))
+        return super()._publish()
 
     def _deliveries(self, question: Question) -> Deliveries:
         """Return the outcomes of a round's reports, from what the parties kept."""

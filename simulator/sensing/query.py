@@ -176,6 +176,8 @@ class Answer:
     """Whether the estimate is a release made from the server's counts, not the mechanism's own estimate."""
     paired: bool = False
     """Whether only devices whose reports were received in every round were counted."""
+    summed: bool = True
+    """Whether it was computed from the sum of all servers' counts, as published."""
 
     @property
     def asked(self) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local import Estimate, LocalMechanism
+from mechanisms.local import Counts, Estimate, LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
@@ -242,6 +242,7 @@ class Survey:
         self._truth = np.zeros(asked.vehicles, dtype=np.int32)
         self._down: Mask | None = None
         self._presents: list[Respondents] = []
+        self._arrivals_s: list[FloatArray] = []
         self._sendings: list[Transmission] = []
         self._servers: list[ServerAccounts] = []
         self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
@@ -309,6 +310,9 @@ class Survey:
     def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
         """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
         received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
+        if self.deployment.keeps_arrivals:
+            times = np.concatenate(list(deliveries.arrived_s.values()))
+            self._arrivals_s.append(np.sort(times[np.isfinite(times)]))
         for number, (batch, reports) in enumerate(zip(self._batches, answers, strict=True)):
             self._server.receive(round_, reports, received[batch], batch=number)
             if self._recorder is not None:
@@ -365,6 +369,16 @@ class Survey:
         if self.publication is None:
             return self._server.std_error(true_counts)
         return self.publication.std_error(true_counts, asked=self._server.asked, counted=self._server.counted)
+
+    @property
+    def counts(self) -> Counts:
+        """(rounds, *tally_shape) int64: the sums of the counted reports."""
+        return self._server.counts
+
+    @property
+    def arrivals_s(self) -> tuple[FloatArray, ...]:
+        """By round, when the reports of devices simulated one by one arrived, ascending, seconds; empty if not kept."""
+        return tuple(self._arrivals_s)
 
     @property
     def paired(self) -> bool:

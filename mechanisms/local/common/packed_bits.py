@@ -1,5 +1,6 @@
 """Packed bits: one row of bits per device for answers and coins about every cell, 64 bits per word."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -47,6 +48,11 @@ class PackedReports:
     def __getitem__(self, index: Any) -> Self:
         """Return the answers of some devices: a slice, a boolean mask or an array of indices."""
         return type(self)(self.bits[index], self.cells)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the answers of several groups of devices as those of one."""
+        return cls(np.concatenate([part.bits for part in parts]), parts[0].cells)
 
     def _protect(self) -> None:
         """Make the rows read-only."""

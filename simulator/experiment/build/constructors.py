@@ -17,7 +17,7 @@ from simulator.files.errors import InputError
 MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
 METHODS: Mapping[str, tuple[str, ...]] = {
     "mechanism": MECHANISM_METHODS,
-    "deployment": ("parties", "route", "seen_by", "learned_by"),
+    "deployment": ("combine",),
     "attack": ("guess",),
     "engine": ("at",),
     "cells": ("cell_of", "polygons"),

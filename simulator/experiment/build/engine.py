@@ -125,9 +125,11 @@ def build_engine(
 
 def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     """Assign the faults of an engine, or of its input, to the keys of the scenario that cause them."""
-    if isinstance(scenario.traffic, SumoTraffic):  # its faults may lie in the files of its configuration
+    if (
+        isinstance(scenario.traffic, SumoTraffic) and not error.key
+    ):  # its faults may lie in the files of its configuration
         return sumo_faults(scenario, error.faults)
-    return [Fault("traffic", fault) for fault in error.faults]
+    return [Fault(error.key or "traffic", fault) for fault in error.faults]
 
 
 def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners":  # a section of engine "static"

@@ -1,6 +1,6 @@
 """Builds the channel, the servers and the schedule of each campaign."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 
 from mechanisms.local import LocalMechanism, ParameterError
@@ -8,6 +8,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import find_kind, is_capable
+from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.transcript import NETWORK
@@ -65,6 +66,19 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
     return deployments
 
 
+def unchecked_counts(scenario: Scenario, deployments: Mapping[str, Deployment]) -> Iterator[str]:
+    """Yield a note for each aggregator that accepts reports, if some devices have no reports but answer by counts."""
+    population = scenario.population
+    if population.answers == "reports" or not (population.answers == "counts" or population.outside):
+        return
+    for kind in dict.fromkeys(one.kind for one in deployments.values() if isinstance(one, Combining) and one.checks):
+        which = "devices" if population.answers == "counts" else "devices outside every cell"
+        yield (
+            f"aggregation: {kind} does not check {which}: their reports are drawn as counts; "
+            'population.answers = "reports" simulates each report'
+        )
+
+
 def _listed(parties: Iterable[str]) -> str:
     """List parties in the order of their numbers; if there are many, only the first two and the last."""
     named = sorted(parties, key=lambda party: (len(party), party))
@@ -77,7 +91,8 @@ def _deployment(section: AggregationSection, *, anonymous: bool) -> Deployment:
     deployment: Deployment
     if isinstance(section, OwnAggregation):
         parameters = section.model_extra or {}
-        deployment = build_own_kind("deployment", section.kind, parameters, anonymous=anonymous)
+        own = build_own_kind("deployment", section.kind, parameters)
+        deployment = Combining(own=own, name=section.kind, anonymous=anonymous)
     else:
         build = constructor_of("deployment", section.kind)
         given = {name: value for name, value in section.model_dump().items() if name in signature(build).parameters}
