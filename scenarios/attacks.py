@@ -247,8 +247,8 @@ def _parties(
         for campaign in campaigns
     ]
     kinds = [deployment.get("kind") for _, deployment in deployments]
-    if any(find_kind("deployment", kind) is None for kind in kinds):
-        return  # the parties of a user's own aggregator are known when it is built
+    if any(find_kind("deployment", kind) is None or is_capable("deployment", kind, "divided") for kind in kinds):
+        return  # their parties are known when they are built
     shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:
         words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'

@@ -60,8 +60,10 @@ def _recorded(name: str, title: str, class_: str, reader: str) -> Kind:
     return kind._replace(reader=f"{_BUILD}engine:{reader}")
 
 
-def _deployment(name: str, title: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind("channel:Aggregation", name, title, f"simulator.aggregation.{constructor}", *capabilities)
+def _deployment(
+    name: str, title: str, constructor: str, *capabilities: str, model: str = "channel:Aggregation"
+) -> Kind:
+    return _kind(model, name, title, f"simulator.aggregation.{constructor}", *capabilities)
 
 
 def _latency(name: str, title: str, class_: str) -> Kind:
@@ -144,7 +146,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _kind(_DRIVEN, "gravity", "gravity demand", f"{_BUILD}demand:draw_demand"),
         _kind(_DRIVEN, "trips", "trips of a file", f"{_BUILD}demand:read_demand"),
     ),
-    # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares.
+    # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares;
+    # "divided": devices are divided over servers, whose number is known when they are built.
     "deployment": (
         _deployment("trusted", "one trusted server", "plain_servers:Trusted"),
         _deployment("per_round", "a server for each round", "plain_servers:PerRound", "per round"),

@@ -78,7 +78,7 @@ class RunComponents:
         check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms)
         releases = build_releases(scenario, mechanisms, city)
-        deployments = build_deployments(scenario, mechanisms)
+        deployments = build_deployments(scenario, mechanisms, city.cells)
         check_attacks(scenario, deployments, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         notes = [*notes, *unchecked_counts(scenario, deployments)]

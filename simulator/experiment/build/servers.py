@@ -12,6 +12,7 @@ from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.transcript import NETWORK
+from simulator.cells import Partition
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.sensing.campaign import moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
@@ -37,7 +38,9 @@ def build_channel(scenario: Scenario) -> Channel:
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
 
 
-def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> dict[str, Deployment]:
+def build_deployments(
+    scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], cells: Partition
+) -> dict[str, Deployment]:
     """Build every campaign's deployment, its own or the scenario's, by the campaign's name.
 
     Raises
@@ -53,7 +56,7 @@ def build_deployments(scenario: Scenario, mechanisms: Mapping[str, LocalMechanis
         section = campaign.aggregation or default
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
         with faults_of_files(scenario, at):
-            deployments[campaign.name] = _deployment(section, anonymous=scenario.channel.anonymous)
+            deployments[campaign.name] = _deployment(section, cells, anonymous=scenario.channel.anonymous)
         if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
     known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
@@ -86,18 +89,17 @@ def _listed(parties: Iterable[str]) -> str:
     return ", ".join(shown)
 
 
-def _deployment(section: AggregationSection, *, anonymous: bool) -> Deployment:
+def _deployment(section: AggregationSection, cells: Partition, *, anonymous: bool) -> Deployment:
     """Build the deployment of a section, from those of its keys that the kind's constructor takes."""
-    deployment: Deployment
     if isinstance(section, OwnAggregation):
-        parameters = section.model_extra or {}
-        own = build_own_kind("deployment", section.kind, parameters)
-        deployment = Combining(own=own, name=section.kind, anonymous=anonymous)
+        built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
         build = constructor_of("deployment", section.kind)
-        given = {name: value for name, value in section.model_dump().items() if name in signature(build).parameters}
-        deployment = build(**given, anonymous=anonymous)
-    return deployment
+        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous}
+        built = build(**{name: value for name, value in available.items() if name in signature(build).parameters})
+    if isinstance(built, Deployment):
+        return built
+    return Combining(own=built, name=section.kind, anonymous=anonymous)
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
