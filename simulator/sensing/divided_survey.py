@@ -154,7 +154,7 @@ class DividedSurvey:
         if not found:
             return None
         messages = [one.recorded for one in found]
-        parties = dict.fromkeys(party for one in messages for party in one.arrived_s)
+        parties = self.deployment.parties(self.mechanism)
         joined = RecordedMessages(
             messages[0].query,
             np.concatenate([one.devices for one in messages]),
