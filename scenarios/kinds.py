@@ -153,6 +153,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _deployment("per_round", "a server for each round", "plain_servers:PerRound", "per round"),
         _deployment("shuffled", "a server behind a mixer", "plain_servers:ShuffledReports", "mixer"),
         _deployment("secret_shared", "servers that hold shares", "secret_shared:SecretShared", "shares"),
+        _deployment(
+            "roadside_units",
+            "a road-side unit for each district",
+            "roadside_units:RoadsideUnits",
+            "divided",
+            model="divided_servers:RoadsideUnits",
+        ),
     ),
     "latency": (
         _latency("constant", "constant latency", "ConstantLatency"),
