@@ -1,0 +1,102 @@
+"""docs/columns.md has every table and column that runs write, with its type and whether it has nulls, and no other."""
+
+import json
+import re
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import crowdveil as cv
+from simulator.experiment.run_record import RunRecord
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE))
+TYPES = {"large_string": "str", "double": "float64", "float": "float32", "binary": "geometry"}
+"""Types of the page by their names in Parquet, where these differ."""
+
+TINY = tomllib.loads((ROOT / "scenarios" / "tiny.toml").read_text(encoding="utf-8"))
+ASKED = TINY["campaigns"][0]
+SERVER = {"coalition": ["server:1"], "campaigns": ["occupancy"]}
+COUNTS = {
+    "campaigns": [
+        ASKED,
+        {**ASKED, "name": "shared", "aggregation": {"kind": "secret_shared", "servers": 2}},
+        {**ASKED, "name": "suppressed", "release": {"kind": "suppress", "k": 3, "sampling": 0.45}},
+    ],
+    "mechanisms": [
+        *TINY["mechanisms"],
+        {"name": "refreshed", "kind": "sampling_privacy", "sampling": 0.45, "refresh": 0.2},
+        {"name": "one-sided", "kind": "randomized_response", "first_coin": 0.8, "second_coin": 0},
+    ],
+    "refinements": [{"name": "clipped", "kind": "clip"}],
+    "attacks": [
+        {"name": "first", "kind": "round_one", **SERVER},
+        {"name": "linked", "kind": "link_rounds", **SERVER},
+        {"name": "false", "kind": "poisoning", "coalition": ["vehicles:5"], "campaigns": ["occupancy"]},
+    ],
+    "fcd": {"every_s": 60, "formats": ["parquet"]},
+}
+SPEEDS = {"campaigns": [{**ASKED, "statistic": "mean_speed", "min_vehicles": 1000}]}
+"""No cell ever has so many vehicles, so that the scores are null."""
+
+
+def rows_of(name):
+    """Return the rows of a table of the page as lists of cells, the first without its backticks."""
+    rows = [re.split(r" ?\| ?", row)[1:-1] for row in re.findall(r"(?m)^\| `.*$", SECTIONS[name])]
+    return [[row[0].strip("`"), *row[1:]] for row in rows]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Directories of runs that together have every table, every type and every null."""
+    folder = tmp_path_factory.mktemp("runs")
+
+    def saved(name, **changed):
+        return cv.run(cv.Scenario.model_validate({**TINY, **changed})).save(folder / name)
+
+    counts = saved("counts", **COUNTS)
+    replayed = {"engine": "trace", "trace": str(counts / "fcd.parquet"), "gap_s": 60, "start": 0}
+    return [
+        counts,
+        saved("speeds", **SPEEDS),
+        saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
+        saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"]),
+    ]
+
+
+def test_page_has_the_files_that_runs_write(runs):
+    written = {path.name for run in runs for path in run.iterdir() if path.suffix in {".parquet", ".json"}}
+    assert written == set(SECTIONS)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in SECTIONS if name.endswith(".parquet")))
+def test_columns_are_those_of_the_file(name, runs):
+    documented = rows_of(name)
+    types, nulls = defaultdict(set), defaultdict(bool)
+    for path in (run / name for run in runs if (run / name).exists()):
+        schema, table = pq.read_schema(path), pd.read_parquet(path)
+        assert schema.names == [row[0] for row in documented]
+        for field in schema:
+            types[field.name].add(TYPES.get(str(field.type), str(field.type)))
+            nulls[field.name] |= bool(table[field.name].isna().any())
+    for column, type_, _, null, meaning in documented:
+        assert set(type_.split(" or ")) == types[column], column
+        assert bool(null) == nulls[column], column
+        assert meaning, column
+
+
+def test_keys_are_those_of_the_run_record(runs):
+    documented = {key: (type_, meaning) for key, type_, meaning in rows_of("run.json")}
+    schema = RunRecord.model_json_schema(by_alias=True)["properties"]
+    assert set(documented) == set(schema)
+    for run in runs:
+        assert list(json.loads((run / "run.json").read_text(encoding="utf-8"))) == list(documented)
+    for key, value in schema.items():
+        kinds = [one.get("type", "object") for one in value.get("anyOf", [value])]
+        assert documented[key][0] == " or ".join(kinds), key
+        assert documented[key][1], key
