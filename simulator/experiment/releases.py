@@ -1,7 +1,7 @@
 """Releases of each campaign's trusted servers, built from the scenario."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,10 @@ from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.local import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
+from scenarios.plug_ins import is_own_kind
 from scenarios.release import Released
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.experiment.run_record import OccupancyTheory, ReleaseRecord
 from simulator.experiment.study_area import City
@@ -115,7 +116,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         return CampaignRelease(name, "count", _section(released))
     counts: dict[str, CountRelease] = {}
     publications: dict[str, Publication] = {}
-    build, whole = constructor_of("release", released.kind), is_capable("release", released.kind, "whole")
+    build, whole = _builder(released), released.whole
     for published in released.published():
         mechanism_name, themselves = str(published["name"]), is_capable("mechanism", published["kind"], "sampled")
         sampling = mechanisms[mechanism_name].sampling if themselves else released.release.get("sampling") or 1.0
@@ -132,6 +133,19 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
         if mechanism["name"] not in counts
     )
     return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
+
+
+def _builder(released: Released) -> Callable[..., Any]:
+    """Return what builds the release of a mechanism's counts."""
+    if not is_own_kind("release", released.kind):
+        return constructor_of("release", released.kind)
+    parameters = {key: value for key, value in released.release.items() if key not in {"kind", "mechanisms"}}
+
+    def build(_: Mapping[str, Any], *, city: City, **__: object) -> CountRelease:
+        release: CountRelease = build_own_kind("release", released.kind, parameters, cells=city.cells)
+        return release
+
+    return build
 
 
 def build_suppress(given: Mapping[str, Any], *, sampling: float, **_: object) -> SampledCounts:

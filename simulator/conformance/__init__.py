@@ -1,0 +1,1 @@
+"""Checks that users' own kinds satisfy the contracts of their roles."""

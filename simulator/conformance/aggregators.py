@@ -1,0 +1,168 @@
+"""Conformance kit of aggregators: `check_aggregator`.
+
+The table lists the checks, in order, and the fault that each finds:
+
+================== ====================================================================================================
+runs               an error in a small run, or an answer of the wrong kind: no `Estimate`, or no server for a device
+accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
+own_storage        a combination that modifies the servers' sums, which are not its own
+repeatable         another estimate from the same sums, or from the same seed
+global_random      a draw from the global random numbers of NumPy or Python
+unbiased           estimates of the mechanism `no_privacy` that are wrong on average
+intervals          95 % intervals that contain the truth in less than four fifths of the cells
+================== ====================================================================================================
+"""
+
+import copy
+import random  # noqa: TID251 - to see whether an aggregator draws from it
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from mechanisms.conformance.findings import ConformanceReport, Findings
+from mechanisms.local import Estimate, NoPrivacy
+from scenarios import Scenario, ScenarioError
+from simulator.aggregation.combining import Combining, ServerTally
+from simulator.arrays import IntArray
+from simulator.experiment.result import RunData
+from simulator.experiment.run import run_scenario
+
+CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals")
+LEVEL = 1e-6
+QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
+REPETITIONS = 200
+LARGEST_BIAS = 0.02
+"""Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""
+LEAST_COVERAGE = 0.8
+
+
+def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport:
+    """Run all checks on a user's own aggregator, in small runs and on sums drawn directly.
+
+    Parameters
+    ----------
+    make
+        A class or function that makes the aggregator, called without arguments.
+    seed
+        Seed of all random numbers: the same seed gives the same report.
+
+    Returns
+    -------
+    ConformanceReport
+        The result of each check; a sound aggregator fails with probability below 10⁻⁶.
+    """
+    findings = {name: Findings() for name in CHECKS}
+    states = _global_states()
+    lossless, again, lossy = (
+        _run(make, findings["runs"], seed=seed, loss=loss, answers=answers)
+        for loss, answers in ((0.0, "reports"), (0.0, "reports"), (0.2, "auto"))
+    )
+    findings["global_random"].expect(_global_states() == states, "global random numbers were drawn; use rng")
+    if lossless is not None and again is not None and lossy is not None:
+        same = lossless.estimates.equals(again.estimates)
+        findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
+        _check_accounts(lossless, lossy, findings["accounts"])
+        _check_intervals(lossless, findings["intervals"])
+        _check_sums(make, findings, seed=seed)
+    else:
+        for name in CHECKS[1:]:
+            findings[name].applies = findings[name].applies and name == "global_random"
+    results = tuple(found.result(name) for name, found in findings.items())
+    return ConformanceReport(repr(make), seed, LEVEL, results, (9,))
+
+
+def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float, answers: str) -> RunData | None:
+    """Run a small scenario with the aggregator; None, and a fault, if it ends with an error."""
+    try:
+        scenario = Scenario(
+            scenario={"name": "conformance", "duration_s": 1200, "seed": seed + 1},
+            roads={"source": "grid", "rows": 4, "columns": 4, "spacing_m": 200, "speed_mps": 2},
+            cells={"kind": "square", "size_m": 200},
+            traffic={"vehicles": VEHICLES, "parked": "answer", "departures": [{"from_s": 0, "to_s": 60, "share": 1.0}]},
+            population={"outside": OUTSIDE, "answers": answers},
+            campaigns=[{"start_s": 100, "every_s": 60, "queries": QUERIES}],
+            mechanisms=[{"kind": "no_privacy"}, {"kind": "sampling_privacy", "sampling": 0.45}],
+            channel={"loss": loss},
+            aggregation={"kind": make() if not isinstance(make, type) else make},
+        )
+        return run_scenario(scenario)
+    except ScenarioError as error:
+        findings.fault("; ".join(f"{fault.rule}" for fault in error.faults))
+    except Exception as error:  # noqa: BLE001 - a user's class may raise anything
+        findings.fault(f"{type(error).__name__}: {error}")
+    return None
+
+
+def _check_accounts(lossless: RunData, lossy: RunData, findings: Findings) -> None:
+    keys = ["query", "mechanism", "round"]
+    for name, result in (("without loss", lossless), ("with loss", lossy)):
+        servers = result.servers.groupby(keys, sort=True)[["sent", "used"]].sum()
+        rounds = result.rounds.set_index(keys).sort_index()
+        findings.expect(
+            (servers["sent"] == rounds["answered"]).all(), f"{name}: servers were sent other than was answered"
+        )
+        findings.expect((servers["used"] == rounds["counted"]).all(), f"{name}: servers used other than was counted")
+    kept = lossless.rounds["counted"] + lossless.rounds["rejected"]
+    findings.expect((kept == lossless.rounds["answered"]).all(), "reports were lost on a channel without loss")
+
+
+def _check_intervals(result: RunData, findings: Findings) -> None:
+    table = result.estimates
+    within = (table["lower"] - 1e-9 <= table["truth"]) & (table["truth"] <= table["upper"] + 1e-9)
+    for name, share in within.groupby(table["mechanism"]).mean().items():
+        findings.figures[f"coverage {name}"] = round(float(share), 3)
+        words = f"{name}: {100 * share:.0f} % of the 95 % intervals contain the truth"
+        findings.expect(share >= LEAST_COVERAGE, words)
+
+
+def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, seed: int) -> None:
+    """Check the combination on sums of exact reports that are drawn directly."""
+    mechanism, rng = NoPrivacy(cells=4), np.random.default_rng(seed)
+    truth = rng.multinomial(3_000, [0.3, 0.25, 0.2, 0.15, 0.1])
+    cells = np.repeat(np.arange(5, dtype=np.int32), truth)
+    errors = []
+    for _ in range(REPETITIONS):
+        deployment = Combining(own=make(), name="aggregator")
+        servers = deployment.assign(cells, mechanism, rng=rng)
+        tallies = [
+            _tally(number + 1, cells[servers == number + 1], mechanism, len(cells))
+            for number in range(deployment.own.servers)
+        ]
+        before = [tally.counts.copy() for tally in tallies]
+        twin = copy.deepcopy(deployment)
+        estimate = deployment.combine(tallies, mechanism)
+        unchanged = all(np.array_equal(tally.counts, kept) for tally, kept in zip(tallies, before, strict=True))
+        if not findings["own_storage"].expect(unchanged, "combine modified the sums of a server"):
+            return
+        repeated = twin.combine([copy.copy(tally) for tally in tallies], mechanism)
+        if not findings["repeatable"].expect(_equal(estimate, repeated), "the same sums gave different estimates"):
+            return
+        errors.append(estimate.count - truth[1:])
+    _check_bias(np.array(errors), truth[1:], findings["unbiased"])
+
+
+def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
+    """Check the mean of (repetitions, cells) errors: each cell at level 10⁻⁶ over the number of cells."""
+    spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
+    limit = norm.isf(LEVEL / (2 * len(truth))) * spread + LARGEST_BIAS * truth
+    for cell, (mean, most, devices) in enumerate(zip(errors.mean(axis=0), limit, truth.tolist(), strict=True), start=1):
+        words = f"cell {cell} with {devices} devices: wrong by {mean:.1f} on average, at most {most:.1f} by chance"
+        findings.expect(abs(mean) <= most + 1e-9, words)
+    findings.figures["comparisons"] = len(truth)
+
+
+def _tally(number: int, cells: Any, mechanism: NoPrivacy, in_all: int) -> ServerTally:
+    counts = np.bincount(cells, minlength=mechanism.cells + 1).astype(np.int64)[np.newaxis]
+    return ServerTally(number, mechanism, counts, (len(cells),), (len(cells),), in_all, (np.zeros(len(cells)),))
+
+
+def _equal(one: Estimate, other: Estimate) -> bool:
+    return all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("count", "std_error", "lower", "upper")
+    )
+
+
+def _global_states() -> Sequence[Any]:
+    return [random.getstate(), [str(part) for part in np.random.get_state()]]  # noqa: NPY002 - only read

@@ -1,0 +1,103 @@
+"""The kit of aggregators: sound ones pass, and each broken one fails the check that is meant for its fault."""
+
+import numpy as np
+import pytest
+
+from simulator.aggregation.combining import add_estimates, normal_estimate
+from simulator.conformance.aggregators import CHECKS, check_aggregator
+
+
+class AddUp:
+    """Sum of three servers."""
+
+    servers = 3
+
+    def combine(self, tallies):
+        return add_estimates(tallies)
+
+
+class Median(AddUp):
+    """Median of three servers."""
+
+    def combine(self, tallies):
+        scaled = [tally.scaled for tally in tallies]
+        count, error = (np.median([getattr(one, name) for one in scaled], axis=0) for name in ("count", "std_error"))
+        return normal_estimate(count, error, asked=tallies[0].asked_in_all)
+
+
+class Forgets(AddUp):
+    """Leaves out the third server."""
+
+    def combine(self, tallies):
+        return add_estimates(tallies[:2])
+
+
+class Overwrites(AddUp):
+    """Adds the sums of all servers to those of the first one."""
+
+    def combine(self, tallies):
+        for other in tallies[1:]:
+            tallies[0].counts[...] += other.counts
+        return add_estimates(tallies)
+
+
+class Wavers(AddUp):
+    """Draws noise that no seed determines."""
+
+    def combine(self, tallies):
+        estimate = add_estimates(tallies)
+        noise = np.random.default_rng().normal(size=len(estimate))
+        return normal_estimate(estimate.count + noise, estimate.std_error + 1.0, asked=tallies[0].asked_in_all)
+
+
+class Global(AddUp):
+    """Assigns devices by the global random numbers."""
+
+    def assign(self, n, *, rng):  # noqa: ARG002 - the fault
+        return np.random.randint(1, 4, n)  # noqa: NPY002 - the fault
+
+
+class Missing(AddUp):
+    """Assigns some devices to a server 0, which does not exist."""
+
+    def assign(self, n, *, rng):
+        return rng.integers(0, 4, n)
+
+
+class Boasts(AddUp):
+    """States intervals without any width."""
+
+    def combine(self, tallies):
+        estimate = add_estimates(tallies)
+        return normal_estimate(estimate.count, np.zeros(len(estimate)), asked=tallies[0].asked_in_all)
+
+
+class Drops(AddUp):
+    """States that no report is valid."""
+
+    def accepts(self, reports, mechanism):
+        return np.zeros(len(reports) + 1, dtype=bool)[: len(mechanism.encode(reports)) - 1]
+
+
+@pytest.mark.parametrize("sound", [AddUp, Median])
+def test_sound_aggregators_pass(sound):
+    report = check_aggregator(sound, seed=2)
+    assert report.passed, str(report)
+    assert [result.name for result in report.results] == list(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check"),
+    [
+        (Forgets, "unbiased"),
+        (Overwrites, "own_storage"),
+        (Wavers, "repeatable"),
+        (Global, "global_random"),
+        (Missing, "runs"),
+        (Boasts, "intervals"),
+        (Drops, "runs"),
+    ],
+)
+def test_broken_aggregators_fail(broken, check):
+    report = check_aggregator(broken, seed=1)
+    assert not report[check].passed, str(report)
