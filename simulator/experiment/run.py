@@ -211,7 +211,9 @@ def _simulate(
         )
         campaigns[name].start(env)
     end_s = _end_s(parts)
-    handle = RunHandle(env, context, campaigns, queries, end_s=end_s)
+    handle = RunHandle(
+        env, context, campaigns, queries, end_s=end_s, traffic=scenario.traffic.engine, roads=parts.city.ground.roads
+    )
     for process in processes:
         env.process(process(handle))
     progress.phase("traffic and queries", until_s=end_s)

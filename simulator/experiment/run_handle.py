@@ -9,17 +9,25 @@ import pandas as pd
 import simpy
 
 from simulator.experiment.tables import tabulate_estimates
+from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext, moments_of
 from simulator.sensing.query import Query
 from simulator.traffic.clock import after_traffic
-from simulator.traffic.engine import State
+from simulator.traffic.engine import State, VehicleStates
+
+_NO_CLOSURE = {
+    "sumo": "SUMO moves its vehicles, and closes edges only by its own files, such as rerouters",
+    "trace": "vehicles move as they were recorded",
+    "static": "data owners do not move",
+}
+"""Why an engine cannot close a link, by its name in a scenario."""
 
 
 class RunHandle:
     """A running simulation, as a user's process sees it.
 
-    Its methods change neither the coins of devices nor the movement of vehicles, so a process that asks nothing leaves
-    every table of the run as it is.
+    No method changes the coins of devices, and only `close_link` changes the movement of vehicles. So a process that
+    asks nothing and closes nothing leaves every table of the run as it is.
 
     Parameters
     ----------
@@ -33,6 +41,10 @@ class RunHandle:
         The closed queries of the run so far; more are added.
     end_s
         The end of the run, seconds.
+    traffic
+        The name of the traffic engine in the scenario.
+    roads
+        The road network; None if the scenario has none.
     """
 
     def __init__(
@@ -43,8 +55,11 @@ class RunHandle:
         queries: Sequence[Query],
         *,
         end_s: float,
+        traffic: str,
+        roads: RoadNetwork | None,
     ) -> None:
         self.env, self.end_s = env, end_s
+        self._traffic, self._roads = traffic, roads
         self._context, self._campaigns, self._queries = context, campaigns, queries
         self._asked: Counter[str] = Counter()
 
@@ -83,6 +98,66 @@ class RunHandle:
         states = np.array([state.name.lower() for state in sorted(State)])[places.state.astype(np.int64) - 1]
         cells = self._context.cells_of(places)
         return pd.DataFrame({"vehicle": np.arange(len(places)), "state": states, "cell": cells})
+
+    def links(self) -> pd.DataFrame:
+        """Return the links of the roads.
+
+        Returns
+        -------
+        pandas.DataFrame
+            `link`, its number from 0; `from_node` and `to_node`, the names of its nodes; `length_m`, metres; `cell`,
+            that of its middle, 0 outside all cells.
+
+        Raises
+        ------
+        ValueError
+            If the scenario has no roads.
+        """
+        if self._roads is None:
+            raise ValueError("the scenario has no roads, so it has no links")
+        links, names = self._roads.links, self._roads.node_names
+        number = np.arange(len(links), dtype=np.int32)
+        on_road = np.full(len(links), State.ON_ROAD, dtype=np.uint8)
+        middle = np.full(len(links), 0.5)
+        return pd.DataFrame(
+            {
+                "link": number,
+                "from_node": [names[node] for node in links.from_node],
+                "to_node": [names[node] for node in links.to_node],
+                "length_m": links.length_m,
+                "cell": self._context.cells_of(VehicleStates(on_road, number, middle)),
+            }
+        )
+
+    def close_link(self, link: int, from_s: float, to_s: float) -> None:
+        """Close a link for a time: no vehicle enters it, from another link or from its origin.
+
+        Vehicles on the link drive on and leave it. Vehicles whose next link is closed wait before it, and are not
+        forced on after `stuck_s`, whose time begins anew when the link is open again. With ``traffic.routing =
+        "reactive"`` all vehicles with a closed link ahead take a route around it at the next time of re-routing; those
+        that have no other path stay. Closures of one link may overlap: it is closed while any of them lasts.
+
+        Parameters
+        ----------
+        link
+            Number of the link, from 0, as in `links`.
+        from_s, to_s
+            Seconds: the link is closed in every tick at or after `from_s` and before `to_s`. The vehicles of the
+            current tick have moved, so a closure from `time_s` on begins with the next tick.
+
+        Raises
+        ------
+        KeyError
+            If there is no such link.
+        ValueError
+            If `from_s` is past, `to_s` is not a finite time after it, no tick is left between them, or the traffic
+            engine cannot close links.
+        """
+        close = getattr(self._context.engine, "close_link", None)
+        if close is None:
+            why = _NO_CLOSURE.get(self._traffic, "it has no method close_link")
+            raise ValueError(f"traffic engine {self._traffic} cannot close links: {why}")
+        close(link, from_s, to_s)
 
     def published(self) -> pd.DataFrame:
         """Return the estimates of all queries closed so far.

@@ -49,11 +49,16 @@ class _Link:
     spent_ticks: int = 0
     queue: deque[_Vehicle] = field(default_factory=deque)
     waiting: deque[_Vehicle] = field(default_factory=deque)
+    closures: list[tuple[int, int]] = field(default_factory=list)
+
+    def is_closed(self, tick: int) -> bool:
+        """Return whether no vehicle may enter in `tick`, however many places are free."""
+        return any(start <= tick < end for start, end in self.closures)
 
     def has_room(self, tick: int) -> bool:
         """Return whether one more vehicle may enter in `tick`: a place freed in that tick counts from the next tick."""
         freed_now = self.freed_count if self.freed_tick == tick else 0
-        return len(self.queue) + freed_now < self.storage
+        return len(self.queue) + freed_now < self.storage and not self.is_closed(tick)
 
     def ready_tick(self, vehicle: _Vehicle) -> int:
         """Return the first tick in which `vehicle`, at the head of the queue, may leave if the next link has room."""
@@ -98,6 +103,11 @@ class Agents(QueueEngine):
     def advance(self) -> None:
         """Do nothing: the SimPy environment moves these vehicles."""
 
+    def close_link(self, link: int, from_s: float, to_s: float) -> None:
+        """Close a link for a time; see `QueueEngine.close_link`."""
+        super().close_link(link, from_s, to_s)
+        self._links[link].closures.append(self._closures[-1][1:])
+
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Start the vehicles that depart in the same tick together, in the order of their numbers."""
         for number, tick in enumerate(self.trips.departure_tick.tolist()):
@@ -126,6 +136,7 @@ class Agents(QueueEngine):
                 head_entry=np.array([link.queue[0].entry if link.queue else -1 for link in self._links], np.int32),
                 state=np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
                 position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
+                closed=self._closed_at(int(env.now)),
             )
             for number in reactive.reroute(int(env.now), self._book, flow).tolist():
                 self._vehicles[number].route = self._book.of(number).tolist()
@@ -158,11 +169,14 @@ class Agents(QueueEngine):
         tick = int(env.now)
         # A blocked vehicle may be given another route while it waits.
         while (ahead := self._ahead(vehicle)) is not None and not ahead.has_room(tick):
-            if link.blocked_since < 0:
-                link.blocked_since = tick
-            if tick - link.blocked_since >= self._physics.stuck_ticks:
-                self._stuck += 1
-                break
+            if ahead.is_closed(tick):  # nothing is forced onto it, and the wait is not counted
+                link.blocked_since = -1
+            else:
+                if link.blocked_since < 0:
+                    link.blocked_since = tick
+                if tick - link.blocked_since >= self._physics.stuck_ticks:
+                    self._stuck += 1
+                    break
             yield PriorityEvent(env).schedule(delay=1, priority=priority)
             tick += 1
         link.release_head(tick)

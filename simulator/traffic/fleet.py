@@ -61,6 +61,11 @@ class Fleet(QueueEngine):
         """Simulate every tick up to and including `tick`; do nothing if it is past."""
         while self._next_tick <= tick:
             stop = tick + 1
+            if self._closures:
+                closed = self._closed_at(self._next_tick)
+                self._links["storage"] = np.where(closed, -1, self._physics.storage)
+                edges = (edge for _, *both in self._closures for edge in both if edge > self._next_tick)
+                stop = min([stop, *edges])
             if self._reactive is not None:
                 every = self._reactive.every_ticks
                 if self._next_tick % every == 0 and self._next_tick > 0:
@@ -80,6 +85,7 @@ class Fleet(QueueEngine):
             head_entry=np.where(links["head"] >= 0, entry, -1),
             state=state,
             position=position,
+            closed=self._closed_at(self._next_tick),
         )
         turned = reactive.reroute(self._next_tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1

@@ -28,7 +28,7 @@ class LinkPhysics:
     the floor, several vehicles can leave in one tick: a link of 3 vehicles per tick discharges at t, t + ⅓ and t + ⅔,
     all in tick t. A headway of 1½ ticks releases vehicles at 0, 1, 3, 4, 6 …, so that the long-run flow is the
     capacity. A blocked head tries again in each tick. `stuck_ticks` after it was first blocked, it moves on beyond the
-    next link's storage and is counted.
+    next link's storage and is counted. A closed link has no room, and no head is forced onto it.
 
     Attributes
     ----------

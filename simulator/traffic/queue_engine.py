@@ -1,11 +1,12 @@
 """Queue engine: what `Fleet` and `Agents`, the two engines of the spatial queue, have in common."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, StateArray
+from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -67,6 +68,8 @@ class QueueEngine(ABC):
         self.trips, self.vehicles, self._clock, self._physics = trips, len(trips), clock, physics
         self._book, self._reactive, self._notes = RouteBook(routes), reactive, tuple(notes)
         self._road_links = links
+        self._closures: list[tuple[int, int, int]] = []  # link, first tick, tick of the reopening
+        self._closed_s: list[tuple[int, float, float]] = []  # the same as given, in seconds
         trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
         self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
         self._prepare(record_entries=record_entries)
@@ -81,9 +84,54 @@ class QueueEngine(ABC):
         return self._book.routes
 
     def notes(self) -> list[str]:
-        """Return notes on what the demand left out, on the effect of re-routing, if any, and on gridlock."""
+        """Return notes on gridlock, on what the demand left out, on the effect of re-routing and on closed links."""
         rerouted = [] if self._reactive is None else self._reactive.notes()
-        return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted]
+        closed = [f"Link {link} was closed from {start:g} s to {end:g} s." for link, start, end in self._closed_s]
+        return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted, *closed]
+
+    def close_link(self, link: int, from_s: float, to_s: float) -> None:
+        """Close a link for a time: no vehicle enters it, from another link or from its origin queue.
+
+        Vehicles on the link drive on and leave it. A vehicle whose next link is closed stays at the head of its queue;
+        it is never forced on, and its `stuck_ticks` are counted from the reopening. With reactive routing, vehicles
+        whose route has a closed link ahead re-route at the next measurement; see `ReactiveRouting`. A link is closed
+        while any of its closures lasts.
+
+        Parameters
+        ----------
+        link
+            Number of the link, from 0.
+        from_s, to_s
+            Seconds: the link is closed in every tick at or after `from_s` and before `to_s`. In the current tick
+            vehicles may have moved, so a closure from now on begins with the next tick.
+
+        Raises
+        ------
+        KeyError
+            If there is no such link.
+        ValueError
+            If `from_s` is past, `to_s` is not a finite time after it, or no tick is left between them.
+        """
+        if isinstance(link, bool) or not isinstance(link, int | np.integer) or not 0 <= link < len(self._physics):
+            raise KeyError(f"there is no link {link!r}; links are 0 to {len(self._physics) - 1}")
+        now = max(self._now, 0)
+        now_s = self._clock.seconds(now)
+        if not from_s >= now_s:
+            raise ValueError(f"from_s must be at least {now_s:g}, the current time, got {from_s:g}")
+        if not from_s < to_s < math.inf:
+            raise ValueError(f"to_s must be a finite time after from_s = {from_s:g}, got {to_s:g}")
+        first, end = max(self._clock.ticks_to_cover(from_s), int(now) + 1), self._clock.ticks_to_cover(to_s)
+        if first >= end:
+            next_s = self._clock.seconds(first)
+            raise ValueError(f"to_s must be after {next_s:g}, the first tick that can be closed, got {to_s:g}")
+        self._closures.append((int(link), first, end))
+        self._closed_s.append((int(link), from_s, to_s))
+
+    def _closed_at(self, tick: int) -> Mask:
+        """Return whether each link is closed in a tick, (links,) bool."""
+        closed = np.zeros(len(self._physics), dtype=np.bool_)
+        closed[[link for link, first, end in self._closures if first <= tick < end]] = True
+        return closed
 
     def _due(self) -> int:
         """Count the vehicles that would have arrived by now at half of free-flow speed on their first routes."""

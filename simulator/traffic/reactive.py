@@ -15,6 +15,9 @@ from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
 
+CLOSED_S = 1e9
+"""Travel time of a closed link in the search, seconds: more than any detour, yet finite, so a path always exists."""
+
 
 @dataclass(frozen=True, eq=False)
 class Flow:
@@ -32,6 +35,8 @@ class Flow:
         (departed,) uint8, a `State`.
     position
         (departed,) int32: position in its row of the link a vehicle is on or waits to enter; undefined once arrived.
+    closed
+        (links,) bool: links that no vehicle may enter now; by default, none.
     """
 
     left: IntArray
@@ -39,6 +44,7 @@ class Flow:
     head_entry: Int32Array
     state: StateArray
     position: Int32Array
+    closed: Mask | None = None
 
 
 class ReactiveRouting:
@@ -50,6 +56,9 @@ class ReactiveRouting:
     is its free-flow time plus its delay, so that on empty roads routes are the same as without re-routing. Vehicles
     that depart before the next measurement take the shortest route by these times. Of the vehicles on the road or
     waiting to enter, each takes a new route with probability `share`, from the end of the link it is on or waits for.
+    While links are closed, every vehicle whose route has a closed link after the link it is on or waits for takes a new
+    route too. A closed link costs `CLOSED_S`, so routes contain it only where there is no other path; vehicles on such
+    a route wait until it is open. A vehicle that waits to enter a closed link from its origin stays there.
 
     SUMO's `device.rerouting` also has travel times averaged over the last interval, and a share of drivers that use
     them; MATSim averages link times over such intervals (its `TravelTimeCalculator`). There is no smoothing over
@@ -133,7 +142,12 @@ class ReactiveRouting:
         """Assign the currently shortest routes to the vehicles that re-route; return the departed ones that changed."""
         departed, links, trips = len(flow.state), self._links, self._trips
         on_way = np.flatnonzero(flow.state != State.ARRIVED)
-        looking = on_way[self._rng.random(len(on_way)) < self._share]
+        looks = self._rng.random(len(on_way)) < self._share
+        time_s = self.time_s
+        if flow.closed is not None and flow.closed.any():
+            looks |= book.has_ahead(on_way, flow.position[on_way], flow.closed)
+            time_s = np.where(flow.closed, CLOSED_S, time_s)
+        looking = on_way[looks]
         ahead = links.to_node[book.at(looking, flow.position[looking])]
         until = np.searchsorted(trips.departure_tick, tick + self.every_ticks) if self._at_departure else departed
         leaving = np.arange(departed, until, dtype=np.int64)
@@ -144,7 +158,7 @@ class ReactiveRouting:
         vehicles, node, keep = vehicles[going], node[going], keep[going]
         if not len(vehicles):
             return vehicles
-        paths = ShortestPaths(links, through=self._through, time_s=self.time_s)
+        paths = ShortestPaths(links, through=self._through, time_s=time_s)
         rest = paths.routes(node, trips.destination[vehicles])
         changed = vehicles[book.replace(vehicles, keep, rest)]
         under_way: IntArray = changed[changed < departed]

@@ -126,6 +126,10 @@ class RouteBook:
         """Return the link at `position` of the row of each of `vehicles`."""
         return self.links[self.start[vehicles] + position]
 
+    def has_ahead(self, vehicles: IntArray, position: npt.NDArray[np.integer], marked: Mask) -> Mask:
+        """Return whether a marked link is after `position` in the row of each of `vehicles`; `marked` is (links,)."""
+        return _has_marked(self.links, self.start[vehicles] + position + 1, self.end[vehicles], marked)
+
     def replace(self, vehicles: IntArray, keep: IntArray, rest: Routes) -> Mask:
         """Replace the links after the first `keep` links of each vehicle's row.
 
@@ -197,6 +201,17 @@ def copy_rows(source: Int32Array, starts: IntArray, lengths: IntArray, target: I
     for row in range(len(starts)):
         for step in range(lengths[row]):
             target[at[row] + step] = source[starts[row] + step]
+
+
+@compiled
+def _has_marked(links: Int32Array, starts: IntArray, ends: IntArray, marked: Mask) -> Mask:
+    found = np.zeros(len(starts), dtype=np.bool_)
+    for i in range(len(starts)):
+        for at in range(starts[i], ends[i]):
+            if marked[links[at]]:
+                found[i] = True
+                break
+    return found
 
 
 @compiled

@@ -48,7 +48,7 @@ LINK = np.dtype(
         ("head", np.int32),  # first vehicle of the queue, -1 if empty
         ("tail", np.int32),
         ("count", np.int32),
-        ("storage", np.int32),
+        ("storage", np.int32),  # -1 while the link is closed
         ("free_ticks", np.int32),
         ("headway", np.int32),
         ("first_out", np.int32),  # first link that leaves this link's end
@@ -260,6 +260,10 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if code != arrive:
                         ahead = links[onto]
                         if not _has_room(ahead, tick):
+                            if ahead.storage < 0:  # closed: nothing is forced onto it, and the wait is not counted
+                                link.blocked_since = -1
+                                blocked = True
+                                break
                             if link.blocked_since < 0:
                                 link.blocked_since = tick
                             if tick - link.blocked_since < stuck_ticks:

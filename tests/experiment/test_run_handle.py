@@ -119,3 +119,87 @@ def test_behaviour_needs_the_message_level_engine():
     result = cv.run("tiny", overrides={"sensing.engine": "messages"}, behaviour=behaviour)
     assert (result.rounds["counted"] == 0).all()
     assert (result.rounds["lost"] == result.rounds["answered"]).all()
+
+
+def test_links_have_their_nodes_and_cells(plain):
+    seen = []
+
+    def look(run):
+        seen.append(run.links())
+        yield run.wait(1.0)
+
+    result = cv.run("tiny", processes=[look])
+    links = seen[0]
+    assert list(links.columns) == ["link", "from_node", "to_node", "length_m", "cell"]
+    assert links["link"].tolist() == list(range(len(links)))
+    assert links["length_m"].min() > 0
+    assert set(links["cell"]) <= {0, *plain.cells["cell"]}
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(result, table), getattr(plain, table), check_exact=True)
+
+
+def test_a_closed_link_changes_traffic_from_then_on_and_equally_in_both_engines(plain):
+    def close(run):
+        yield run.until(20.0)
+        for link in run.links()["link"][::2]:
+            run.close_link(link, 30.0, 90.0)
+
+    fleet = cv.run("tiny", processes=[close])
+    agents = cv.run("tiny", processes=[close], overrides={"traffic.engine": "agents"})
+    assert not fleet.estimates.equals(plain.estimates)
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(agents, table), getattr(fleet, table), check_exact=True)
+    assert "Link 2 was closed from 30 s to 90 s." in fleet.facts["traffic"]["notes"]
+
+
+def test_a_closure_after_the_end_changes_no_table(plain):
+    def close(run):
+        yield run.wait(1.0)
+        run.close_link(0, run.end_s + 10.0, run.end_s + 20.0)
+
+    closed = cv.run("tiny", processes=[close])
+    for table in TABLES:
+        pd.testing.assert_frame_equal(getattr(closed, table), getattr(plain, table), check_exact=True)
+
+
+def test_wrong_closures_are_refused():
+    refused = []
+
+    def process(run):
+        yield run.until(50.0)
+        for link, from_s, to_s in ((10_000, 60.0, 70.0), (0, 10.0, 70.0), (0, 60.0, 60.0)):
+            with pytest.raises((KeyError, ValueError)) as error:
+                run.close_link(link, from_s, to_s)
+            refused.append(error.value.args[0])
+
+    cv.run("tiny", processes=[process])
+    assert refused[0].startswith("there is no link 10000; links are 0 to ")
+    assert refused[1] == "from_s must be at least 50, the current time, got 10"
+    assert refused[2] == "to_s must be a finite time after from_s = 60, got 60"
+
+
+def test_data_owners_have_no_links_to_close():
+    refused = []
+
+    def process(run):
+        for attempt in (lambda: run.close_link(0, 10.0, 20.0), run.links):
+            with pytest.raises(ValueError, match=r"link") as error:
+                attempt()
+            refused.append(str(error.value))
+        yield run.wait(1.0)
+
+    owners = pd.DataFrame({"place": ["a", "b"], "lon": [9.0, 9.01], "lat": [45.0, 45.01], "count": [30, 40]})
+    columns = {"place": "place", "lon": "lon", "lat": "lat", "count": "count"}
+    still = cv.Scenario(
+        scenario={"name": "still", "duration_s": 100},
+        roads={"source": "none"},
+        cells={"kind": "square", "size_m": 500},
+        traffic={"engine": "static", "owners": owners, "columns": columns},
+        campaigns=[{"start_s": 10, "queries": 1}],
+        mechanisms=[{"kind": "no_privacy"}],
+    )
+    cv.run(still, processes=[process])
+    assert refused == [
+        "traffic engine static cannot close links: data owners do not move",
+        "the scenario has no roads, so it has no links",
+    ]
