@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import PARTY_PATTERN, Count, Name, without_default
-from scenarios.kinds import find_kind, is_capable
+from scenarios.kinds import find_kind, is_capable, names_of
 from scenarios.section import (
     ByKind,
     NamedByKind,
@@ -251,7 +251,8 @@ def _parties(
         return  # their parties are known when they are built
     shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:
-        words = 'needs a campaign with aggregation.kind = "secret_shared": no other deployment has shares'
+        named = " or ".join(f'"{name}"' for name in names_of("deployment", "shares"))
+        words = f"needs a campaign with aggregation.kind = {named}: no other deployment has shares"
         yield RuleViolation(("kind",), words, "shares")
         return
     members = list(enumerate(coalition))

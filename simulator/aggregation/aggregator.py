@@ -1,6 +1,6 @@
 """Aggregator: compute the counts of one query from the reports that a deployment's servers received."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +29,9 @@ class Sums:
     def total(self) -> Counts:
         """(rounds, *tally_shape) int64: the sums over all servers."""
         return self._counts
+
+    def use(self, round_: int, numbers: Sequence[int]) -> None:
+        """Compute a round's total from the sums of the servers that receive these messages of a report, from 0."""
 
     def state(self, round_: int, number: int, stated: Callable[[Any], Any]) -> None:  # noqa: ARG002 - one server receives a plain report
         """Replace a server's sum of a round by what it states.
@@ -74,8 +77,8 @@ class Aggregator:
 
     Reports are passed to it in one of three forms: as the reports of a batch of devices (`receive`), as the sum of the
     reports of devices received in the same rounds (`receive_group`), or as vectors that devices chose freely
-    (`receive_vectors`). A report is received if it arrived at every server it was sent to; servers that hold shares
-    agree on the set of devices.
+    (`receive_vectors`). A report is received if it arrived at every server that must receive it; servers that hold
+    shares agree on the set of devices.
 
     Parameters
     ----------
@@ -206,7 +209,7 @@ class Aggregator:
         asked, answered
             Devices asked, and reports sent.
         late, lost
-            Reports that were not received in time at every server they were sent to.
+            Reports that were not received in time at every server that must receive them.
         duplicates, duplicate_nbytes
             Additional copies of messages that arrived, and their size.
         servers

@@ -13,7 +13,7 @@ from mechanisms.privacy import View
 from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
-from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
+from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
@@ -122,6 +122,19 @@ class Deployment(ABC):
     def handles(self) -> Handles | None:
         """Kind of handle under which servers store reports; None if they store reports without handles."""
         return None
+
+    @property
+    def sharing(self) -> Sharing | None:
+        """The sharing of which servers hold shares; None if they hold none."""
+        return None
+
+    @property
+    def needed(self) -> int | None:
+        """How many of a report's messages must arrive in time for it to be counted; None for all of them.
+
+        In each round, the servers count the reports that reached the `needed` servers with the most messages in time.
+        """
+        return None if self.sharing is None else self.sharing.needed
 
     @abstractmethod
     def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:

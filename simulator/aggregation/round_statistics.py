@@ -24,7 +24,8 @@ class ServerAccount:
     arrived, late, lost
         Messages that it received in time, received after the deadline, and never received.
     used
-        Messages whose report was counted. A report is counted if every message it needs has arrived.
+        Messages whose report was counted. A report is counted if every message it needs has arrived. 0 if the messages
+        of other servers suffice.
     """
 
     server: str
@@ -47,6 +48,11 @@ class ServerAccounts:
     def __init__(self, route: Sequence[Sequence[str]]) -> None:
         self._route = route
         self._messages = {party: [0, 0, 0, 0] for path in route for party in path}
+        self._used = set(self._messages)
+
+    def use(self, paths: Sequence[Sequence[str]]) -> None:
+        """Use only the messages with these paths; without a call, all are used."""
+        self._used = {party for path in paths for party in path}
 
     def add_message(
         self,
@@ -105,7 +111,7 @@ class ServerAccounts:
     def close(self, used: int) -> tuple[ServerAccount, ...]:
         """Return the accounts of all parties, given the number of counted reports."""
         return tuple(
-            ServerAccount(party, sent, arrived, late, lost, used)
+            ServerAccount(party, sent, arrived, late, lost, used if party in self._used else 0)
             for party, (sent, arrived, late, lost) in self._messages.items()
         )
 

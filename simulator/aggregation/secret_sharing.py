@@ -1,7 +1,7 @@
 """Secret sharing: reports cut into random shares, sums of shares, and the sizes of range proofs."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from mechanisms.local import Counts, DistributedLaplace, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError, check_integer
 from simulator.aggregation.aggregator import Sums
-from simulator.aggregation.transcript import ShareVectors
-from simulator.arrays import Mask
+from simulator.aggregation.transcript import ShareVectors, Sharing
+from simulator.arrays import IntArray, Mask
 
 WHOLE = 2**64
 """The modulus of a deployment: sums wrap around as 64-bit words do."""
@@ -56,6 +56,11 @@ class AdditiveSharing:
         check_integer("servers", self.servers, at_least=2)
         if self.modulus != WHOLE and not 2 <= self.modulus <= LARGEST_SMALL:
             raise ParameterError("modulus", "must be 2⁶⁴, or in 2..2³²", self.modulus)
+
+    @property
+    def needed(self) -> int:
+        """Number of shares that suffice: all m."""
+        return self.servers
 
     def draw_seeds(self, n: int, *, rng: np.random.Generator) -> Seeds:
         """Draw (n, m − 1, 2) uint64: a seed of two words for each device and each server except the last."""
@@ -130,12 +135,12 @@ class AdditiveSharing:
         masks = self._uniform((self.servers - 1, *counts.shape), rng)
         return np.concatenate([masks, self.complete(counts, masks)[np.newaxis]])
 
-    def add(self, one: ShareVectors, other: ShareVectors) -> ShareVectors:
-        """Return the sum of shares or of servers' sums, entry by entry."""
-        total = one + other
+    def sum(self, shares: ShareVectors) -> ShareVectors:
+        """Return each server's sum of its shares of n vectors, (m, *shape) uint64 of (m, n, *shape)."""
+        total: ShareVectors = shares.sum(axis=1, dtype=np.uint64)
         return total if self.modulus == WHOLE else total % np.uint64(self.modulus)
 
-    def combine(self, shares: ShareVectors) -> Counts:
+    def join(self, shares: ShareVectors, servers: IntArray | None = None) -> Counts:  # noqa: ARG002 - all count alike
         """Return the sum of all servers' shares (m, …), int64: exact from −2⁶³ to 2⁶³ − 1 if the modulus is 2⁶⁴.
 
         For a smaller modulus, the residue of the sum in 0…modulus − 1.
@@ -165,27 +170,34 @@ class ShareSums(Sums):
         The secret sharing that cuts reports into shares.
     exact
         Whether each device's report is cut into shares and every server adds up its own. Otherwise the servers' sums
-        are drawn at the end from their exact joint distribution. For reports added as counts they are always drawn.
+        are drawn at the end from their exact joint distribution: as shares of linear sharings are uniform given what
+        they join to, it is that of the shares of the total. For reports added as counts they are always drawn.
     rng
         Generator of the seeds.
     """
 
-    def __init__(
-        self, mechanism: LocalMechanism, sharing: AdditiveSharing, *, exact: bool, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, mechanism: LocalMechanism, sharing: Sharing, *, exact: bool, rng: np.random.Generator) -> None:
         super().__init__(mechanism)
         self._sharing, self.exact, self._rng = sharing, exact, rng
         self._shares: ShareVectors = np.zeros((sharing.servers, *self._counts.shape), dtype=np.uint64)
         self._waiting = np.zeros(mechanism.rounds, dtype=np.bool_)
+        self._used = [np.arange(sharing.needed)] * mechanism.rounds
 
     def sums_by_server(self) -> ShareVectors:
         """Return each server's sums so far, (servers, rounds, *tally_shape) uint64; sums not yet divided are drawn."""
         for round_ in np.flatnonzero(self._waiting).tolist():
-            drawn = self._sharing.split_sum(self._counts[round_], rng=self._rng)
-            self._shares[:, round_] = self._sharing.add(self._shares[:, round_], drawn)
+            if isinstance(self._sharing, AdditiveSharing):  # faster, as no seed is expanded
+                drawn = self._sharing.split_sum(self._counts[round_], rng=self._rng)[:, np.newaxis]
+            else:
+                drawn = self._sharing.split(self._counts[round_][np.newaxis], rng=self._rng)
+            self._add(round_, drawn)
             self._counts[round_] = 0
             self._waiting[round_] = False
         return self._shares
+
+    def use(self, round_: int, numbers: Sequence[int]) -> None:
+        """Compute a round's total from the sums of these servers, from 0."""
+        self._used[round_ - 1] = np.array(numbers)
 
     def state(self, round_: int, number: int, stated: Callable[[Any], Any]) -> None:
         """Replace a server's sum of shares of a round by what it states; parameters as in `Sums.state`."""
@@ -194,8 +206,10 @@ class ShareSums(Sums):
 
     @property
     def total(self) -> Counts:
-        """(rounds, *tally_shape) int64: the total of the servers' sums, in which the shares' randomness cancels."""
-        return self._sharing.combine(self.sums_by_server())
+        """(rounds, *tally_shape) int64: what the servers' sums join to, in which the shares' randomness cancels."""
+        shares = self.sums_by_server()
+        joined = [self._sharing.join(shares[used, row], used + 1) for row, used in enumerate(self._used)]
+        return np.stack(joined)
 
     def add_reports(self, round_: int, reports: Any, where: Mask | None) -> None:
         """Add the reports of the masked devices, or of all devices if there is no mask."""
@@ -217,9 +231,12 @@ class ShareSums(Sums):
         """Cut vectors as the devices sent them, (n, *tally_shape) int64, into shares and add these."""
         if len(vectors) == 0:
             return
-        shares = self._sharing.split(vectors, rng=self._rng)
-        sums = shares.sum(axis=1, dtype=np.uint64)
-        self._shares[:, round_ - 1] = self._sharing.add(self._shares[:, round_ - 1], sums)
+        self._add(round_ - 1, self._sharing.split(vectors, rng=self._rng))
+
+    def _add(self, row: int, shares: ShareVectors) -> None:
+        """Add shares (servers, n, *tally_shape) to the servers' sums of a round."""
+        sums = np.stack([self._shares[:, row], self._sharing.sum(shares)], axis=1)
+        self._shares[:, row] = self._sharing.sum(sums)
 
 
 FIELD_NBYTES, XOF_SEED_NBYTES = 16, 32

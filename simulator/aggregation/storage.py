@@ -7,7 +7,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from mechanisms.local import Reports
-from simulator.aggregation.transcript import ContentKind, HandleKind, StoredEntries
+from simulator.aggregation.transcript import ContentKind, HandleKind, Sharing, StoredEntries
 from simulator.arrays import FloatArray, IntArray, Mask
 
 Party: TypeAlias = str
@@ -37,7 +37,7 @@ class RecordedMessages:
     reports
         The mechanism's reports of these devices, by round.
     in_time
-        (rounds, n) bool: whether a report arrived in time at every server it was sent to.
+        (rounds, n) bool: whether a report arrived in time at every server that had to receive it.
     arrived_s
         By party: (rounds, n) float64, the time at which a report, or its share, reached the party, late or not;
         infinite if it never did. For the network: the time at which it left the device.
@@ -114,7 +114,7 @@ class RecordedMessages:
         *,
         content_kind: ContentKind = "reports",
         anonymous: bool = False,
-        parts: int = 1,
+        sharing: Sharing | None = None,
         sealed_to: str = "",
         rng: np.random.Generator | None = None,
     ) -> StoredEntries:
@@ -131,7 +131,7 @@ class RecordedMessages:
             drawn.
         content
             Function from the positions of devices to the contents stored of them.
-        content_kind, parts, sealed_to
+        content_kind, sharing, sealed_to
             As in `StoredEntries`.
         anonymous
             Whether the party cannot see over which connection an entry came.
@@ -155,6 +155,6 @@ class RecordedMessages:
             content_kind,
             arrived_s[places],
             None if anonymous else self.connections[round_ - 1][places],
-            parts,
+            sharing,
             sealed_to,
         )

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from mechanisms.local import Reports
+from mechanisms.local import Reports, Vectors
 from mechanisms.parameter import ParameterError
 from simulator.arrays import FloatArray, IntArray, Mask
 
@@ -20,6 +20,33 @@ ContentKind = Literal["reports", "shares", "sealed"]
 """Content of an entry: a plain report, a share of one, or an encrypted message that the party cannot read."""
 
 ShareVectors: TypeAlias = npt.NDArray[np.uint64]
+
+
+class Sharing(Protocol):
+    """Linear secret sharing among servers: the sum of several vectors' shares is a share of the sum of the vectors.
+
+    Any `needed` − 1 shares are uniform and independent of the vectors, and any `needed` determine the others.
+    """
+
+    @property
+    def servers(self) -> int:
+        """Number of servers m, each of which holds one share."""
+
+    @property
+    def needed(self) -> int:
+        """Number of shares that suffice to compute what was shared."""
+
+    def split(self, vectors: Vectors, *, rng: np.random.Generator) -> ShareVectors:
+        """Cut vectors (n, *shape) int64 into shares, (m, n, *shape) uint64 by server."""
+
+    def sum(self, shares: ShareVectors) -> ShareVectors:
+        """Return each server's sum of its shares of n vectors, (m, *shape) uint64 of (m, n, *shape)."""
+
+    def join(self, shares: ShareVectors, servers: IntArray) -> Vectors:
+        """Return the vectors (…) int64 that were shared, from the shares (k, …) of k ≥ `needed` servers, from 1.
+
+        For fewer shares, return vectors that are independent of what was shared.
+        """
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -48,8 +75,8 @@ class StoredEntries:
     connections
         (n,) int64: the network connection over which each entry came, new in each round, as an observer of the network
         sees it too; None if an anonymous channel hides it, or the party received the entry from another party.
-    parts
-        Number of shares that a report was cut into; 1 if it was not cut.
+    sharing
+        The sharing that cut each report into shares; None if it was not cut.
     sealed_to
         The party whose key decrypts the content; empty if there is none.
 
@@ -68,7 +95,7 @@ class StoredEntries:
     content_kind: ContentKind
     arrived_s: FloatArray
     connections: IntArray | None = None
-    parts: int = 1
+    sharing: Sharing | None = None
     sealed_to: str = ""
 
     def __post_init__(self) -> None:
@@ -88,6 +115,11 @@ class StoredEntries:
     def __len__(self) -> int:
         """Return the number of entries."""
         return len(self.arrived_s)
+
+    @property
+    def server(self) -> int:
+        """Number of the party, from 1, if it is a server."""
+        return int(self.party.removeprefix("server:"))
 
 
 @dataclass(frozen=True, eq=False)

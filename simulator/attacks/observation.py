@@ -248,8 +248,8 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     """Return the reports of a round that the coalition can read; None if it can read none.
 
     A report is read if a member stores it plain, or stores it encrypted and another member has the key; or if the
-    coalition holds all of its shares, by adding them up modulo 2⁶⁴. It is read without its device if it is in a list
-    without handles, or if it is the only report in the published sums besides those of corrupted vehicles.
+    coalition holds as many of its shares as are needed, by joining them. It is read without its device if it is in a
+    list without handles, or if it is the only report in the published sums besides those of corrupted vehicles.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     query, round_
         From 1.
     partial
-        Whether to add up shares even if some are missing, and to treat the sum as an encoding.
+        Whether to join shares even if too few are held, and to treat the result as an encoding.
     """
     seen = observation.of_round(query, round_)
     plain = [entry for entry in seen if entry.content_kind == "reports"]
@@ -266,14 +266,20 @@ def read_round(observation: Observation, query: int, round_: int, *, partial: bo
     if named:
         return _without_own(observation, query, _joined(observation, named))
     parts = [entry for entry in seen if entry.content_kind == "shares"]
-    if parts and len(parts) == parts[0].parts:
-        return _without_own(observation, query, _added(observation, parts))
+    if holds_enough(parts):
+        return _without_own(observation, query, _joined_shares(observation, parts))
     if plain:
         return _listed(observation, plain)
     last = _last_encoding(observation, query, round_)
     if last is None and parts and partial:
-        return _without_own(observation, query, _added(observation, parts))
+        return _without_own(observation, query, _joined_shares(observation, parts))
     return last
+
+
+def holds_enough(entries: Iterable[StoredEntries]) -> bool:
+    """Return whether so many different servers hold shares of a round that their shares determine the reports."""
+    held = {entry.party: entry.sharing for entry in entries if entry.sharing is not None}
+    return any(len(held) >= sharing.needed for sharing in held.values())
 
 
 def link_rounds_of(
@@ -318,8 +324,8 @@ def join(read: Collection[Readable]) -> tuple[IntArray, IntArray]:
     return union, places
 
 
-def patterns(present: Any) -> Iterator[tuple[tuple[bool, ...], IntArray]]:
-    """Yield each distinct row of an (n, k) mask, and the numbers of the rows equal to it."""
+def patterns(present: Any) -> Iterator[tuple[tuple[Any, ...], IntArray]]:
+    """Yield each distinct row of an (n, k) array, and the numbers of the rows equal to it."""
     if not len(present):
         return
     distinct, of = np.unique(present, axis=0, return_inverse=True)
@@ -351,14 +357,20 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
     return Readable(kind, handles, content)
 
 
-def _added(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
-    """Return the sums of the shares stored under the same handles, modulo 2⁶⁴, as signed numbers."""
+def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
+    """Return what the shares stored under the same handles join to: of each report, the first that are needed."""
     named = [_with_handles(observation, part) for part in parts]
     handles, places = join(named)
-    in_all = np.flatnonzero((places >= 0).all(axis=1))
-    total = sum(one.content[places[in_all, column]] for column, one in enumerate(named))
-    encodings = np.ascontiguousarray(total, dtype=np.uint64).view(np.int64)
-    return Readable(named[0].handle_kind, handles[in_all], encodings)
+    sharing = next(part.sharing for part in parts if part.sharing is not None)
+    servers = np.array([part.server for part in parts])
+    needed = min(sharing.needed, len(parts))
+    enough = np.flatnonzero((places >= 0).sum(axis=1) >= needed)
+    first = np.argsort(places[enough] < 0, axis=1, kind="stable")[:, :needed]
+    encodings = np.empty((len(enough), *named[0].content.shape[1:]), dtype=np.int64)
+    for columns, rows in patterns(first):
+        shares = np.stack([named[column].content[places[enough[rows], column]] for column in columns])
+        encodings[rows] = sharing.join(shares, servers[list(columns)])
+    return Readable(named[0].handle_kind, handles[enough], encodings)
 
 
 def _without_own(observation: Observation, query: int, read: Readable) -> Readable:

@@ -13,7 +13,7 @@ from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from mechanisms.parameter import ParameterError, check_integer
 from simulator.aggregation.transcript import HandleKind
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.attacks.observation import Linked, Observation, link, link_rounds_of, read_round
+from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
 """Mechanisms whose report is one of V + 1 outputs, so that their counts are the unordered list of all reports."""
@@ -149,9 +149,9 @@ class RoundAttack:
     only_round
         The only round that is used, or the mechanism's last round if it has fewer; all rounds by default.
     partial
-        Whether a device's shares are added up even if the coalition does not hold all of them, and the sum is treated
-        as the report's encoding. With all m servers' shares the sum is the report, and the guess is that of linked
-        rounds. With fewer the sum is uniform, unlike any device's report; so it makes no truth more likely, and the
+        Whether a device's shares are joined even if the coalition holds too few of them, and the result is treated as
+        the report's encoding. With as many shares as are needed it is the report, and the guess is that of linked
+        rounds. With fewer it is uniform, unlike any device's report; so it makes no truth more likely, and the
         guess is that of the prior. The servers' published sums are used too: minus the reports of all vehicles but
         one, they are the reports of that one. No guess is made for any device.
     """
@@ -195,8 +195,8 @@ class RoundAttack:
         cells, rows, whole = np.empty(len(group), dtype=np.int32), np.arange(len(group)), True
         if self.partial:
             cells, rows = prior.guess(query, len(group), rng=rng), np.flatnonzero(_possible(group))
-            held = {entry.party: entry.parts for entry in observation.seen if entry.content_kind == "shares"}
-            whole = group.handles is None or len(held) == next(iter(held.values()), 0)
+            held = [entry for entry in observation.seen if entry.sharing is not None]
+            whole = group.handles is None or not held or holds_enough(held)
         reports = [report[rows] for report in group.reports.values()]
         cells[rows], _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
         theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)

@@ -178,7 +178,7 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
         return False
     if attack.mechanisms is not None and mechanism not in attack.mechanisms:
         return False
-    if attack.kind == "shares" and record.deployment.kind != "secret_shared":
+    if attack.kind == "shares" and record.deployment.sharing is None:
         return False
     only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
@@ -208,7 +208,7 @@ def _missing(attack: Any, campaign: str, mechanism: str, record: CampaignRecord)
     """Yield what is missing in a campaign that an attack names; campaigns that it does not name yield nothing."""
     if campaign not in (attack.campaigns or ()) or mechanism not in (attack.mechanisms or (mechanism,)):
         return
-    if attack.kind == "shares" and record.deployment.kind != "secret_shared":
+    if attack.kind == "shares" and record.deployment.sharing is None:
         yield "its servers hold no shares"
     if absent := _absent(attack, record):
         yield f"there is no {', '.join(absent)}"

@@ -152,6 +152,7 @@ def describe_deployments(
                 campaign=campaign,
                 kind=deployment.kind,
                 servers=max(len(deployment.servers_of(mechanisms[name])) for name in answering),
+                needed=deployment.needed,
                 paired=deployment.paired,
                 robust=deployment.robust,
                 handles=deployment.handles,
@@ -210,13 +211,14 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     The network adds to what servers learn if it can link their one-time pseudonyms to devices.
 
     Servers that hold shares are interchangeable, so one coalition of k represents all coalitions of k. If there are
-    many such servers, only one, all but one, and all are listed.
+    many such servers, only one, all, as many as are needed, and one less are listed.
     """
     parties = deployment.parties(mechanism)
     servers = tuple(deployment.servers_of(mechanism))
     sizes = range(1, len(servers) + 1)
-    if deployment.kind == "secret_shared" or not deployment.sums_reports:
-        shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, len(servers) - 1, len(servers)}]
+    if deployment.sharing is not None or not deployment.sums_reports:
+        needed = deployment.needed or len(servers)
+        shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, needed - 1, needed, len(servers)}]
         found = [servers[:k] for k in shown]
     else:
         found = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]

@@ -211,6 +211,8 @@ class DeploymentRecord(Record):
     ----------
     campaign, kind, servers
         The campaign, the kind of its deployment and the number of its servers.
+    needed
+        Number of servers whose shares suffice to read a report; None if servers hold no shares.
     paired, robust
         Whether the reports of a device's rounds are paired, and whether shares carry range proofs.
     handles
@@ -222,6 +224,7 @@ class DeploymentRecord(Record):
     campaign: str
     kind: str
     servers: int
+    needed: int | None = None
     paired: bool = False
     robust: bool = False
     handles: str | None = None

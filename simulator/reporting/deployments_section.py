@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from scenarios.kinds import title
+from scenarios.kinds import is_capable, title
 from simulator.experiment.run_record import DeploymentRecord, ViewRecord
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import listed, sentence_case
@@ -26,8 +26,10 @@ def deployment_words(record: DeploymentRecord) -> str:
         For example ``shares among 3 servers, paired``.
     """
     kind = record.kind
-    shared = kind == "secret_shared"
+    shared = is_capable("deployment", kind, "shares")
     words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, kind.replace("_", " "))]
+    if record.needed not in {None, record.servers}:
+        words.append(f"any {record.needed} of which suffice")
     if record.paired:
         words.append("paired")
     elif record.handles == "query":
@@ -77,7 +79,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     if len(coalition) == 1 and coalition[0] in _PARTIES:
         return _PARTIES[coalition[0]]
     every = record.servers
-    if record.kind == "secret_shared" and len(servers) == len(coalition):
+    if is_capable("deployment", record.kind, "shares") and len(servers) == len(coalition):
         return f"All {every} servers" if len(servers) == every else f"Any {len(servers)} of the {every} servers"
     if every == 1:
         return (

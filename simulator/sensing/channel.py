@@ -1,7 +1,7 @@
 """Channel: latency, loss, duplication and outages between a device and its servers."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeAlias
@@ -20,7 +20,8 @@ sent as several messages, each with its own latency and its own probability of l
 class DeliveryStatus(IntEnum):
     """Delivery status of a report; every report that was sent has exactly one.
 
-    A report is counted if all of its messages arrived in time, lost if one of them was lost, and otherwise late.
+    A report is counted if all of its messages that are needed arrived in time, lost if one of them was lost, and
+    otherwise late.
     """
 
     COUNTED = 0
@@ -117,6 +118,8 @@ class Transmission:
         The messages of a report and the parties that each must reach.
     since_s
         Seconds since the previous moment of the query; 0 for its first.
+    needed
+        How many of a report's messages must arrive in time for it to be counted; by default all.
     """
 
     moment: int
@@ -124,6 +127,26 @@ class Transmission:
     deadline_s: float
     route: Route = (("server:1",),)
     since_s: float = 0.0
+    needed: int | None = None
+
+    def agreed(self, received: Sequence[float]) -> "Transmission":
+        """Return the transmission whose route begins with the messages that the servers agree to count.
+
+        These are the `needed` messages of which the most were received; of equal ones, the first.
+
+        Parameters
+        ----------
+        received
+            By message of the route: how many of them were received in time, or their expected share.
+        """
+        first = sorted(range(len(self.route)), key=lambda message: -received[message])[: self.needed]
+        order = sorted(range(len(self.route)), key=lambda message: (message not in first, message))
+        return replace(self, route=tuple(self.route[message] for message in order))
+
+    @property
+    def counted(self) -> Route:
+        """The first messages of the route, as many as are needed."""
+        return self.route[: self.needed]
 
 
 @dataclass(frozen=True)
@@ -201,6 +224,38 @@ class Deliveries:
             return self
         arrived_s = {party: np.where(answering, times, math.inf) for party, times in self.arrived_s.items()}
         return replace(self, arrived_s=arrived_s, left=self.left & answering)
+
+    def received(self, route: Route) -> list[int]:
+        """Return how many messages reached all parties of their path in time, by message of the route."""
+        return [
+            int(np.count_nonzero(np.isfinite(self.arrived_s[path[-1]]) & within))
+            for path, within in zip(route, self.in_time, strict=True)
+        ]
+
+    def counted_by(self, route: Route, counted: Route) -> "Deliveries":
+        """Return the outcomes where only the messages of the route `counted` must arrive."""
+        paths = [(path, within) for path, within in zip(route, self.in_time, strict=True) if path in counted]
+        return replace(self, fate=fate_of(paths, self.arrived_s))
+
+
+def fate_of(paths: Iterable[tuple[Sequence[str], Mask]], arrived_s: Mapping[str, FloatArray]) -> npt.NDArray[np.uint8]:
+    """Return the `DeliveryStatus` of each report, (n,) uint8.
+
+    Parameters
+    ----------
+    paths
+        For each message that must arrive, the parties that it passes, and (n,) bool: whether its latency was within
+        the deadline.
+    arrived_s
+        As in `Deliveries`.
+    """
+    fate = np.full(len(next(iter(arrived_s.values()))), DeliveryStatus.COUNTED, dtype=np.uint8)
+    for path, within in paths:
+        reached = [np.isfinite(arrived_s[party]) for party in path]
+        late = reached[0] & ~within
+        fate[late & (fate == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
+        fate[~late & ~np.logical_and.reduce(reached)] = DeliveryStatus.LOST
+    return fate
 
 
 @dataclass(frozen=True)
@@ -315,23 +370,21 @@ class Channel:
         if self._is_certain(sending):
             yes = np.broadcast_to(np.True_, reports)
             at_s = np.broadcast_to(sending.sent_s + flights[0].took_s[:1], reports)
-            arrived_s = {party: at_s for path in sending.route for party in path}
-            return Deliveries(np.zeros(reports, dtype=np.uint8), arrived_s, (yes,) * len(flights), yes, link_down)
-        fate = np.full(reports, DeliveryStatus.COUNTED, dtype=np.uint8)
-        arrived_s, within = {}, []
+            all_at_s = {party: at_s for path in sending.route for party in path}
+            return Deliveries(np.zeros(reports, dtype=np.uint8), all_at_s, (yes,) * len(flights), yes, link_down)
+        arrived_s: dict[str, FloatArray] = {}
+        within: list[Mask] = []
         left = np.zeros(reports, dtype=np.bool_)
         for flight, path in zip(flights, sending.route, strict=True):
             left |= ~flight.link_down
             at_s, in_time = sending.sent_s + flight.took_s, flight.took_s <= sending.deadline_s
             within.append(in_time)
-            lost, onward = flight.link_down, ~flight.link_down
+            onward = ~flight.link_down
             for party in path:
                 received = onward & ~self.is_down(party, at_s)
-                lost = lost | (onward & ~received)
                 arrived_s[party] = np.where(received, at_s, math.inf)
                 onward = received & in_time
-            fate[~lost & ~in_time & (fate == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
-            fate[lost] = DeliveryStatus.LOST
+        fate = fate_of(zip(sending.route, within, strict=True), arrived_s)
         return Deliveries(fate, arrived_s, tuple(within), left, link_down)
 
     def _is_certain(self, sending: Transmission) -> bool:

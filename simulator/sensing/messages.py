@@ -18,7 +18,7 @@ import simpy
 from mechanisms.local import Estimate
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import Cells, IntArray, Mask
-from simulator.sensing.channel import Deliveries, DeliveryStatus, Flight, Transmission
+from simulator.sensing.channel import Deliveries, Flight, Transmission, fate_of
 from simulator.sensing.survey import Survey
 from simulator.traffic.clock import Clock
 
@@ -267,10 +267,5 @@ class MessageSurvey(Survey):
             for message in self.parties[name].kept:
                 if message.round == question.round:
                     times[message.device] = message.arrives_s
-        fate = np.full(self._reporting, DeliveryStatus.COUNTED, dtype=np.uint8)
-        for path, within in zip(route, in_time, strict=True):
-            reached = [np.isfinite(arrived_s[party]) for party in path]
-            late = reached[0] & ~within
-            fate[late & (fate == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
-            fate[~late & ~np.logical_and.reduce(reached)] = DeliveryStatus.LOST
+        fate = fate_of(zip(route, in_time, strict=True), arrived_s)
         return Deliveries(fate, arrived_s, tuple(in_time), left, question.flights[-1].link_down)

@@ -101,7 +101,7 @@ class Recorder:
         reports
             (batch,) reports.
         in_time
-            (batch,) bool: answered, and received in time by every server.
+            (batch,) bool: answered, and received in time by every server that must receive it.
         deliveries, devices
             The delivery outcomes of the reports of all devices that answered, and the slice of devices in this batch.
         sent_s

@@ -5,7 +5,7 @@ the sums of each group are drawn at once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """A group of devices whose reports were received in time, at every server, in the same rounds.
+    """A group of devices whose reports were received in time, at every server that counts, in the same rounds.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Histories:
     channel
         The channel that delivers messages.
     sendings
-        The sending of reports, by round.
+        The sending of reports, by round; its route begins with the messages that must arrive.
     servers
         Accounts that are updated with the messages each server received, by round.
     rng
@@ -86,7 +86,7 @@ class Histories:
     def _split(self, group: History, row: int) -> Iterator[History]:
         """Yield the parts of a group by the delivery of their report of a round, and account for every message.
 
-        Messages are drawn one after another; after each, a report is in time, late or lost.
+        Messages are drawn one after another; after each that must arrive, a report is in time, late or lost.
         """
         sending, servers = self.sendings[row], self.servers[row]
         with_it = group.received.copy()
@@ -105,6 +105,8 @@ class Histories:
             servers.add_message(
                 path, in_time=int(total[0]), late=int(total[1]), link_down=int(total[2]), server_down=total[3:]
             )
+            if path not in sending.counted:
+                continue
             in_time, late, lost = (
                 ends[0][0],
                 ends[0][1] + ends[1][:2].sum(axis=0),
@@ -244,6 +246,7 @@ class Survey:
         self._presents: list[Respondents] = []
         self._arrivals_s: list[FloatArray] = []
         self._sendings: list[Transmission] = []
+        self._agreed: list[Transmission | None] = []  # with the messages first that one-by-one devices' servers count
         self._servers: list[ServerAccounts] = []
         self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
 
@@ -271,8 +274,10 @@ class Survey:
             self._truth = truth
         known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
         since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
-        sending = Transmission(moment, at_s, self.deadline_s, self.deployment.route(round_, self.mechanism), since_s)
+        route, needed = self.deployment.route(round_, self.mechanism), self.deployment.needed
+        sending = Transmission(moment, at_s, self.deadline_s, route, since_s, needed)
         self._sendings.append(sending)
+        self._agreed.append(None)
         self._servers.append(ServerAccounts(sending.route))
         self._presents.append(present)
         if not self._reporting:
@@ -309,6 +314,10 @@ class Survey:
 
     def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
         """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
+        sending = self._sendings[round_ - 1]
+        if sending.counted != sending.route and answering.any():
+            agreed = self._agreed[round_ - 1] = sending.agreed(deliveries.received(sending.route))
+            deliveries = deliveries.counted_by(sending.route, agreed.counted)
         received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
         if self.deployment.keeps_arrivals:
             times = np.concatenate(list(deliveries.arrived_s.values()))
@@ -316,8 +325,7 @@ class Survey:
         for number, (batch, reports) in enumerate(zip(self._batches, answers, strict=True)):
             self._server.receive(round_, reports, received[batch], batch=number)
             if self._recorder is not None:
-                sent_s = self._sendings[round_ - 1].sent_s
-                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sent_s)
+                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sending.sent_s)
         servers, sent = self._servers[round_ - 1], int(np.count_nonzero(answering))
         servers.add_reports(sent, deliveries.arrived_s, deliveries.in_time)
         self._late[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LATE))
@@ -393,7 +401,11 @@ class Survey:
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        histories = Histories(self.channel, self._sendings, servers=self._servers, rng=self.draws.noise)
+        sendings = [agreed or self._likely(sent) for sent, agreed in zip(self._sendings, self._agreed, strict=True)]
+        for row, sending in enumerate(sendings):
+            self._servers[row].use(sending.counted)
+            self._server.sums.use(row + 1, [self._sendings[row].route.index(path) for path in sending.counted])
+        histories = Histories(self.channel, sendings, servers=self._servers, rng=self.draws.noise)
         groups = count_by_rounds_present(
             self._truth if self.answers == "counts" else None,
             self._presents,
@@ -407,3 +419,9 @@ class Survey:
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
         self._late += histories.late
         self._lost += histories.lost
+
+    def _likely(self, sending: Transmission) -> Transmission:
+        """Return a transmission whose route begins with the messages that are most likely to arrive in time."""
+        # Each as the only message of a report: where losses come in bursts, later ones assume that the link is up.
+        alone = [replace(sending, route=(path,)) for path in sending.route]
+        return sending.agreed([self.channel.probabilities(one).in_time for one in alone])

@@ -28,9 +28,9 @@ def test_shares_sum_to_the_shared_words(vectors, servers, seed):
     shares = sharing.split(plain, rng=np.random.default_rng(seed))
     assert shares.shape == (servers, *plain.shape)
     assert shares.dtype == np.uint64
-    np.testing.assert_array_equal(sharing.combine(shares), plain)
+    np.testing.assert_array_equal(sharing.join(shares), plain)
     sums = sharing.split_sum(plain.sum(axis=0), rng=np.random.default_rng(seed))
-    np.testing.assert_array_equal(sharing.combine(sums), plain.sum(axis=0))
+    np.testing.assert_array_equal(sharing.join(sums), plain.sum(axis=0))
 
 
 @pytest.mark.parametrize("modulus", [2, 3, 4, 5])
@@ -47,7 +47,7 @@ def test_all_but_one_servers_hold_uniform_shares(modulus, servers):
         last = sharing.complete(vectors, masks)
         shares = np.concatenate([masks, last[np.newaxis]])
         assert shares.max() < modulus
-        np.testing.assert_array_equal(sharing.combine(shares), vectors)
+        np.testing.assert_array_equal(sharing.join(shares), vectors)
         for held in itertools.combinations(range(servers), servers - 1):
             seen = np.moveaxis(shares[list(held)], 0, 1).reshape(len(outcomes), free)
             # There are as many distinct views as outcomes, each from one outcome: uniform, and the same for any report.

@@ -38,7 +38,7 @@ def test_observation_has_exactly_these_fields():
         "content_kind",
         "arrived_s",
         "connections",
-        "parts",
+        "sharing",
         "sealed_to",
     ]
     seen = observe(campaign(DEPLOYMENTS["trusted"], vehicles=10), ["server:1"])
