@@ -122,7 +122,7 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
     """
     if view.colluding < view.servers:
         basis = (
-            f"{view.colluding} of {view.servers} additive shares are uniform for every report, so they reveal nothing "
+            f"{view.colluding} of {view.servers} shares are uniform for every report, so they reveal nothing "
             "(about the shares alone; the released sums are another view)."
         )
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
