@@ -121,7 +121,7 @@ class Zones:
                 f"{names[int(np.argmax(broken))]!r}: {reason}"
             )
             shapes[broken] = shapely.make_valid(shapes[broken], method="structure", keep_collapsed=False)
-        overlaps = _overlaps(shapes)
+        overlaps = overlapping(shapes)
         if len(overlaps):
             raise InputError(
                 f"zones {names[first]!r} and {names[second]!r} overlap, by {share:.0%} of the smaller one"
@@ -264,8 +264,19 @@ def _read_layer(path: Path, format_: str, layer: str | None) -> gpd.GeoDataFrame
     return frame
 
 
-def _overlaps(shapes: NDArray[np.object_]) -> Sequence[tuple[int, int, float]]:
-    """Return the pairs of zones that overlap by more than slivers, with the share of the smaller one."""
+def overlapping(shapes: NDArray[np.object_]) -> Sequence[tuple[int, int, float]]:
+    """Return the pairs of polygons that overlap by more than 1 % of the smaller one.
+
+    Parameters
+    ----------
+    shapes
+        Polygons, shape (V,).
+
+    Returns
+    -------
+    sequence of (int, int, float)
+        The indices of both, from 0, and the common area as a share of that of the smaller one.
+    """
     first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
     once = first < second
     first, second = first[once], second[once]

@@ -1,5 +1,6 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from scenarios.cells import (
     HexagonCells,
     Levels,
     LocationCells,
+    OwnCells,
     PlaceColumns,
     RoadCells,
     SquareCells,
@@ -28,10 +30,11 @@ from simulator.cells import (
     Partition,
     RoadSegments,
     SquareGrid,
+    UserPartition,
     Zones,
 )
 from simulator.cells.road_segments import pairs_of
-from simulator.experiment.build.constructors import constructor_of
+from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.build.engine import file_format
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
@@ -233,8 +236,24 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
     InputError
         If the cells cannot be laid over the city.
     """
-    cells, notes = constructor_of("cells", section.kind)(section, ground)
+    build: Callable[..., Divided] = (
+        own_cells if isinstance(section, OwnCells) else constructor_of("cells", section.kind)
+    )
+    cells, notes = build(section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
+
+
+def own_cells(section: OwnCells, ground: Ground) -> Divided:
+    """Build the cells of a user's class or object.
+
+    Raises
+    ------
+    InputError
+        If the class refuses its parameters, or its polygons or names cannot be used.
+    """
+    given = {"bounds": ground.bounds, "crs": ground.crs, "roads": ground.roads}
+    own = build_own_kind("cells", section.kind, section.model_extra or {}, **given)
+    return UserPartition(own, kind=section.kind, crs=ground.crs), []
 
 
 def square_cells(section: SquareCells, ground: Ground) -> Divided:

@@ -1,5 +1,6 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,10 @@ import numpy as np
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
-from scenarios.kinds import is_capable
+from scenarios.kinds import find_kind, is_capable
 from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
-from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
+from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
@@ -25,7 +26,7 @@ from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table import Zones
-from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table
+from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -36,9 +37,10 @@ def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clo
     Raises
     ------
     InputError
-        If a file cannot be used.
+        If a file cannot be used, or the trips of a user's own demand.
     """
-    plan = constructor_of("demand", scenario.traffic.demand)
+    own = find_kind("demand", scenario.traffic.demand) is None
+    plan = own_demand if own else constructor_of("demand", scenario.traffic.demand)
     demand: Demand = plan(scenario, roads, paths, clock=clock, rng=streams.of("demand"))
     return demand
 
@@ -89,6 +91,26 @@ def read_demand(
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
     table = read_trip_table(files[0], columns=section.trip_columns.mapping())
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
+
+
+def own_demand(
+    scenario: Scenario, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, rng: np.random.Generator
+) -> Demand:
+    """Ask a user's class or object for its trips, and check them as those of a table.
+
+    Raises
+    ------
+    InputError
+        If columns are missing, or a node does not exist.
+    """
+    section: Any = scenario.traffic
+    duration_s = scenario.scenario.duration_s
+    own = build_own_kind("demand", section.demand, {})
+    frame = own.trips(roads, vehicles=section.vehicles, duration_s=duration_s, rng=rng)
+    table = table_of_frame(frame, title=f"trips of {section.demand}")
+    # Each row of the user's is one trip: their number is not scaled to the scenario's.
+    taking = replace(_taking(section, duration_s), vehicles=None)
+    return draw_table_trips(table, roads, paths, taking, clock=clock, rng=rng)
 
 
 def check_demand(scenario: Scenario, city: City, *, streams: Streams) -> Demand | None:

@@ -98,6 +98,34 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
     return _checked(Table.from_file(path, columns=found, text=("origin", "destination")))
 
 
+def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
+    """Return the trips of a data frame, with the columns and checks of `read_od_table`; only our names are known.
+
+    Parameters
+    ----------
+    frame
+        Columns ``origin`` and ``destination``, and optionally ``trips``, ``departure_s``, or ``from_s`` and ``to_s``.
+    title
+        What the frame is called in messages.
+
+    Raises
+    ------
+    InputError
+        If it is no data frame, has no rows or lacks a column, or for a row as of `read_od_table`.
+    """
+    if not isinstance(frame, pd.DataFrame):
+        raise InputError([f"{title}: must be a pandas data frame, got {type(frame).__name__}"])
+    if missing := [name for name in _ENDS if name not in frame.columns]:
+        raise InputError(
+            [f"{title}: columns missing: {', '.join(missing)}; it has {', '.join(map(str, frame.columns))}"]
+        )
+    if frame.empty:
+        raise InputError([f"{title}: it holds no rows"])
+    columns = {name: name for name in NAMES if name in frame.columns}
+    number = np.arange(1, len(frame) + 1, dtype=np.int64)
+    return _checked(Table(title, frame.reset_index(drop=True), columns, [*map(str, frame.columns)], number))
+
+
 def _checked(table: Table) -> TripTable:
     code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
     place_of, places = pd.factorize(pd.Series(node_ids(values.tolist()), dtype="object"))
