@@ -99,12 +99,17 @@ def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given:
         if parameters:
             raise InputError([f"{kind} is an object and takes no parameters, received {', '.join(parameters)}"])
         return found
-    takes = signature(found).parameters
-    every = any(one.kind is one.VAR_KEYWORD for one in takes.values())
     try:
-        return found(**parameters, **{name: value for name, value in given.items() if every or name in takes})
+        return found(**parameters, **accepted(found, given))
     except (TypeError, ValueError) as error:
         raise InputError([f"{kind} refuses its parameters: {error}"]) from error
+
+
+def accepted(found: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some keyword arguments that a class or a function has parameters for."""
+    takes = signature(found).parameters
+    every = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    return {name: value for name, value in given.items() if every or name in takes}
 
 
 def source_sha256(found: Any) -> str | None:
