@@ -191,8 +191,15 @@ class OwnAttack(AttackSection):
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield the faults of any attack, and those of its parameters."""
-        yield from super().broken_rules(known)
+        yield from super().broken_rules(without_parameters(known))
         yield from broken_parameters(known)
+
+
+def without_parameters(attack: ValidFields) -> ValidFields:
+    """Return an attack's fields without those of its kind, if it is a user's own: a parameter may have any name."""
+    if find_kind("attack", attack.get("kind")) is not None:
+        return attack
+    return ValidFields({name: value for name, value in attack.items() if name in AttackSection.model_fields})
 
 
 Attack = Annotated[AttackSection, ByKind("attack", plug_in="scenarios.attacks:OwnAttack")]
@@ -216,6 +223,7 @@ MOST_ROUNDS = 3
 def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between an attack and the scenario's other sections; paths are relative to the attack."""
     campaigns, traffic = scenario.sections("campaigns"), scenario.section("traffic")
+    attack = without_parameters(attack)
     yield from broken_names(attack, "mechanisms", "mechanism", scenario.sections("mechanisms"))
     yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())

@@ -125,7 +125,12 @@ class Guesses:
     handle_kind: HandleKind
     handles: IntArray | None
     cells: Cells
-    theory: float
+    theory: float = math.nan
+
+    @classmethod
+    def about(cls, group: Linked, query: int, cells: Cells, theory: float = math.nan) -> "Guesses":
+        """Return guesses about the devices of a group of linked reports, (n,) in its order."""
+        return cls(query, group.handle_kind, group.handles, cells, theory)
 
     def __post_init__(self) -> None:
         """Check that there is one guess for each handle."""

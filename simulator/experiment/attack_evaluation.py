@@ -1,8 +1,9 @@
 """Runs the configured attacks and scores them against ground truth."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -14,11 +15,13 @@ from mechanisms.local import LocalMechanism, NotEstimableError, SamplingPrivacy
 from mechanisms.parameter import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
+from scenarios.kinds import find_kind
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER
 from simulator.arrays import IntArray
+from simulator.attacks.own import CellAttack, WrongGuessesError
 from simulator.experiment.build.constructors import constructor_of
-from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError
+from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError, play_rounds
 from simulator.experiment.query_records import CampaignRecord, StoredTranscripts
 from simulator.streams import Streams
 
@@ -109,7 +112,14 @@ class AttackResults:
     notes: tuple[str, ...]
 
 
-def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, source: str = "") -> AttackResults:
+def run_attacks(
+    attacks: Sequence[Any],
+    records: Records,
+    *,
+    streams: Streams,
+    source: str = "",
+    own: Mapping[str, CellAttack] | None = None,
+) -> AttackResults:
     """Run every attack of a scenario on every campaign and mechanism that it applies to.
 
     Parameters
@@ -122,16 +132,21 @@ def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, s
         The run's generators; attacks have their own, so no attack changes an estimate or another attack's guesses.
     source
         The scenario's name, for messages.
+    own
+        The users' own attacks, by name.
 
     Raises
     ------
     ScenarioError
-        If an attacked cell does not exist, or there are fewer vehicles than are to be corrupted.
+        If an attacked cell does not exist, there are fewer vehicles than are to be corrupted, or a user's own attack
+        raises an error or returns what is no answer.
     """
     findings: list[Finding] = []
     notes: list[str] = []
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
+        mine = (own or {}).get(attack.name)
+        play = constructor_of("attack", attack.kind) if mine is None else partial(play_rounds, mine)
         for campaigns, name in _attacked(attack, records):
             together = {campaign: records[campaign, name] for campaign in campaigns}
             where = f"attacks.{attack.name}: {' and '.join(campaigns)}, {name}"
@@ -146,20 +161,25 @@ def run_attacks(attacks: Sequence[Any], records: Records, *, streams: Streams, s
             if key not in stored:
                 stored[key] = StoredTranscripts(covered, name=name, streams=streams)
             try:
-                rows, lacking = _rows(attack, stored[key], source)
+                rows, lacking = _rows(attack, play, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 notes.append(f"{where}: {reason}")
                 continue
-            except ParameterError as error:
+            except (ParameterError, WrongGuessesError) as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error
             findings += rows
             notes += [f"{where}: {reason}" for reason in lacking]
     return AttackResults(tuple(findings), tuple(notes))
 
 
+def spans_campaigns(attack: Any) -> bool:
+    """Return whether an attack pools several campaigns; a user's own does not, whatever its parameters are called."""
+    return find_kind("attack", attack.kind) is not None and getattr(attack, "together", False)
+
+
 def _attacked(attack: Any, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the campaigns and mechanisms that an attack is tried on: each campaign alone, or all of them together."""
-    if not getattr(attack, "together", False):
+    if not spans_campaigns(attack):
         yield from (((campaign,), name) for campaign, name in records)
         return
     for name in dict.fromkeys(name for _, name in records):
@@ -185,7 +205,7 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
         return False
     absent = _absent(attack, record)
     # A coalition that spans campaigns needs at least one of its parties in each campaign.
-    return len(absent) < len(attack.coalition) if getattr(attack, "together", False) else not absent
+    return len(absent) < len(attack.coalition) if spans_campaigns(attack) else not absent
 
 
 def members_of(attack: Any) -> tuple[Member, ...]:
@@ -227,7 +247,9 @@ def _lacking(attack: Any, contexts: Sequence[AttackContext], rows: Sequence[Find
         yield "there is nothing to attack"
 
 
-def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Finding], list[str]]:
+def _rows(
+    attack: Any, play: Callable[..., Iterator[Columns]], stored: StoredTranscripts, source: str
+) -> tuple[list[Finding], list[str]]:
     """Return the findings of an attack by the whole coalition, or by its first members too, and missing rows' reasons.
 
     Coalitions of the first members are added if the attack is `growing`.
@@ -251,7 +273,7 @@ def _rows(attack: Any, stored: StoredTranscripts, source: str) -> tuple[list[Fin
                 campaign=", ".join(stored.campaigns),
                 **columns,
             )
-            for columns in _play(attack, stored, contexts, coalition, source)
+            for columns in _play(attack, play, stored, contexts, coalition, source)
         ]
     return findings, list(_lacking(attack, contexts, findings))
 
@@ -302,7 +324,12 @@ def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member
 
 
 def _play(
-    attack: Any, stored: StoredTranscripts, contexts: Sequence[AttackContext], coalition: Sequence[Member], source: str
+    attack: Any,
+    play: Callable[..., Iterator[Columns]],
+    stored: StoredTranscripts,
+    contexts: Sequence[AttackContext],
+    coalition: Sequence[Member],
+    source: str,
 ) -> Iterator[Columns]:
     parties = (member.party for member in coalition)
     rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name, *parties)
@@ -315,7 +342,6 @@ def _play(
                 words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
                 fault = Fault(f"attacks.{attack.name}.coalition", words, list(map(str, attack.coalition)))
                 raise ScenarioError(source, [fault])
-    play = constructor_of("attack", attack.kind)
     available = {**vars(attack), "contexts": contexts, "record": record, "corrupted": corrupted, "rng": rng}
     yield from play(**{name: available[name] for name in signature(play).parameters if name in available})
 
@@ -355,7 +381,7 @@ def check_attacks(
             for name in attack.mechanisms or mechanisms
         ]
         existing = set[str]().union(*parties)
-        fits = any(needed <= one for one in ([existing] if getattr(attack, "together", False) else parties))
+        fits = any(needed <= one for one in ([existing] if spans_campaigns(attack) else parties))
         if existing and not fits:
             words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
             faults.append(Fault(f"attacks.{attack.name}.coalition", words, list(parties_of(attack.coalition))))

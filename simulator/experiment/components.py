@@ -1,7 +1,7 @@
 """Components of a run, built and checked before the simulation starts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -10,7 +10,9 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.deployment import Deployment
+from simulator.attacks.own import CellAttack
 from simulator.experiment.attack_evaluation import check_attacks
+from simulator.experiment.build.attacks import build_attacks
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
@@ -49,6 +51,8 @@ class RunComponents:
         Published flows with which the run's are compared; None if there are none.
     notes
         Parts of the scenario that are not used.
+    attacks
+        The users' own attacks, by name.
     """
 
     scenario: Scenario
@@ -60,6 +64,7 @@ class RunComponents:
     deployments: Mapping[str, Deployment]
     flow_check: FlowCheck | None = None
     notes: tuple[str, ...] = ()
+    attacks: Mapping[str, CellAttack] = field(default_factory=dict)
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -80,12 +85,15 @@ class RunComponents:
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms, city.cells)
         check_attacks(scenario, deployments, mechanisms)
+        attacks = build_attacks(scenario)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         notes = [*notes, *unchecked_counts(scenario, deployments)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
-        return cls(scenario, streams, city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes))
+        return cls(
+            scenario, streams, city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes), attacks
+        )
 
     def warnings(self) -> list[str]:
         """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""

@@ -11,6 +11,7 @@ from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
 from simulator.aggregation.transcript import HandleKind
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.attacks.observation import VEHICLES, Observation, OwnReports
+from simulator.attacks.own import CellAttack
 from simulator.attacks.reconstruction import (
     ROUND_ATTACKS,
     Guesses,
@@ -275,7 +276,9 @@ class AttackContext:
         )
 
 
-def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.Generator) -> Iterator[Columns]:
+def play_rounds(
+    kind: str | CellAttack, contexts: Sequence[AttackContext], *, rng: np.random.Generator
+) -> Iterator[Columns]:
     """Evaluate an attack on single queries; yield the columns of its rows.
 
     Every target is guessed; if the coalition can read none of its reports, by the prior. If campaigns are attacked
@@ -284,7 +287,7 @@ def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.
     Parameters
     ----------
     kind
-        A key of `ROUND_ATTACKS`.
+        A key of `ROUND_ATTACKS`, or the object of a user's own attack.
     contexts
         Attack contexts, one for each choice of corrupted vehicles.
     rng
@@ -294,7 +297,10 @@ def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.
     ------
     NoLikelihoodError
         If no likelihood is known for the mechanism's reports.
+    WrongGuessesError
+        If a user's own attack raises an error, or returns what is no answer.
     """
+    single: CellAttack = ROUND_ATTACKS[kind] if isinstance(kind, str) else kind
     parts: list[Guessed] = []
     sampled: list[tuple[AttackContext, SamplingGuesses]] = []
     for context in contexts:
@@ -304,7 +310,7 @@ def play_rounds(kind: str, contexts: Sequence[AttackContext], *, rng: np.random.
                 continue
             numbers = context.stored.simultaneous(query.number) if len(context.stored.campaigns) > 1 else [query.number]
             observation = context.observe(numbers)
-            attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else ROUND_ATTACKS[kind]
+            attack = LongitudinalAttack(numbers, query.number) if len(numbers) > 1 else single
             parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, context, rng=rng))
             if kind == "round_one":
                 sampled += [(context, found) for found in sampling_guesses(observation, prior)]

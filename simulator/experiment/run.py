@@ -142,7 +142,7 @@ def run_scenario(
         records = record_campaigns(
             queries, parts.deployments, parts.mechanisms, parts.releases, outside=outside, fleet=fleet
         )
-        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name)
+        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name, own=parts.attacks)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         flow_check = None

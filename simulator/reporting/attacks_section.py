@@ -25,6 +25,7 @@ KINDS = {
     "drop_out": "guesses the cell from what is published after devices were prevented from answering",
 }
 GUESS_KINDS = names_of("attack", "guess")
+OWN = "guesses the cell; an attack of the user's own"
 TEXTS = ["name", "attack", "coalition", "mechanism", "campaign", "metric", "unit"]
 NUMBERS = [
     "colluding",
@@ -123,9 +124,11 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     rows = findings(run.attacks).sort_values(
         "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
     )
-    guesses = rows["attack"].isin(GUESS_KINDS) & (rows["metric"] == "")
+    own = sorted(set(rows["attack"]) - set(KINDS))
+    guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
     return {
-        "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])],
+        "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
+        + [(name, OWN) for name in own],
         "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"]), page),
         "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"], page),
         "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value"), page),
