@@ -154,6 +154,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _deployment("shuffled", "a server behind a mixer", "plain_servers:ShuffledReports", "mixer"),
         _deployment("secret_shared", "servers that hold shares", "secret_shared:SecretShared", "shares"),
         _deployment(
+            "threshold_shared",
+            "servers that hold threshold shares",
+            "threshold_shared:ThresholdShared",
+            "shares",
+            model="threshold_shares:ThresholdShares",
+        ),
+        _deployment(
             "roadside_units",
             "a road-side unit for each district",
             "roadside_units:RoadsideUnits",

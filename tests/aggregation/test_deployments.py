@@ -18,6 +18,7 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Sh
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.aggregation.transcript import Coalition
 
 CELLS = 5
@@ -44,6 +45,8 @@ DEPLOYMENTS = {
     "two servers": SecretShared(),
     "two servers, drawn": SecretShared(exact_words=0),
     "four servers, paired": SecretShared(servers=4, paired=True),
+    "two of three servers": ThresholdShared(),
+    "four of five servers, drawn": ThresholdShared(servers=5, threshold=4, paired=True, exact_words=0),
 }
 TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [20, 1, 2, 3, 0, 14])
 

@@ -8,6 +8,7 @@ from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.experiment.attack_evaluation import run_attacks
 from simulator.experiment.guess_games import AttackContext, Member
 from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
@@ -24,6 +25,7 @@ DEPLOYMENTS = {
     "shuffled": ShuffledReports(),
     "shared": SecretShared(servers=3),
     "shared, paired": SecretShared(servers=3, paired=True),
+    "threshold": ThresholdShared(servers=4, threshold=2),
 }
 FULL_COALITIONS = {
     "trusted": ("server:1",),
@@ -33,6 +35,7 @@ FULL_COALITIONS = {
     "shuffled": ("server:1", "mixer"),
     "shared": ("server:1", "server:2", "server:3"),
     "shared, paired": ("server:1", "server:2", "server:3"),
+    "threshold": ("server:2", "server:4"),
 }
 
 

@@ -80,7 +80,7 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
         assert all("there are no targets" in note for note in notes)
     else:
         assert {row.attack for row in rows} | {note.split(":")[0].removeprefix("attacks.") for note in notes} >= {
-            kind for kind in names_of("attack") if kind != "shares" or deployment.kind == "secret_shared"
+            kind for kind in names_of("attack") if kind != "shares" or deployment.sharing is not None
         }
     if case == "one device":
         assert all(

@@ -31,6 +31,7 @@ from mechanisms.local import (
 )
 from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.threshold_shared import ThresholdShared
 
 MECHANISMS = {
     "sampling": SAMPLING,
@@ -67,12 +68,14 @@ def simulated_success(mechanism, prior, *, trials, rng):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize("deployment", [PerRound(), SecretShared(servers=2)], ids=lambda one: one.kind)
+@pytest.mark.parametrize(
+    "deployment", [PerRound(), SecretShared(servers=2), ThresholdShared()], ids=lambda one: one.kind
+)
 def test_success_equals_theory_for_every_mechanism(name, deployment):
     mechanism = MECHANISMS[name]
     record = campaign(deployment, mechanism, vehicles=3000)
     servers = [party for party in record.parties if party.startswith("server")]
-    kinds = ROUNDS if deployment.kind == "secret_shared" else ROUNDS[:3]
+    kinds = ROUNDS if deployment.sharing is not None else ROUNDS[:3]
     rows, notes = evaluate_attacks(record, *(attack(kind, servers) for kind in kinds))
     assert notes == []
     rows = [row for row in rows if row.metric is None]

@@ -24,6 +24,7 @@ SERVERS = [
     {"kind": "shuffled"},
     {"kind": "secret_shared", "servers": 3},
     {"kind": "secret_shared", "servers": 2, "paired": True},
+    {"kind": "threshold_shared", "servers": 4, "threshold": 3},
 ]
 LATENCIES = [
     {"kind": "constant", "value_s": 3.0},

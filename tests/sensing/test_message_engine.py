@@ -15,6 +15,7 @@ from mechanisms.local import (
 )
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.sensing.channel import Channel, LognormalLatency, Outage
 from simulator.sensing.messages import Behaviour, Device, MessageSurvey, Party
 from simulator.sensing.query import QueriedDevices, Respondents
@@ -45,6 +46,7 @@ DEPLOYMENTS = {
     "per round": PerRound(),
     "shuffled": ShuffledReports(),
     "shared": SecretShared(servers=3, paired=True, exact_words=0),
+    "threshold": ThresholdShared(),
 }
 
 

@@ -18,6 +18,7 @@ from mechanisms.local import (
 from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.sensing.channel import Channel, ExponentialLatency, Outage
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
@@ -44,6 +45,7 @@ BURSTY = Channel(
     outages=(Outage("server:1", 105.0, 108.0),),
 )
 TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(servers=2, paired=True, exact_words=0)
+THRESHOLD = ThresholdShared(servers=3, threshold=2, paired=True, exact_words=0)
 
 
 def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TRUTH, deployment=TRUSTED, targets=None):
@@ -73,7 +75,9 @@ def ask_once(mechanism, *, answers, channel, seed, outside=500, left=0, truth=TR
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
 @pytest.mark.parametrize("left", [0, 12])
 @pytest.mark.parametrize("channel", [LOSSY, BURSTY], ids=["lossy", "bursty"])
-@pytest.mark.parametrize("deployment", [TRUSTED, PAIRED, SHARED], ids=["trusted", "paired", "shared"])
+@pytest.mark.parametrize(
+    "deployment", [TRUSTED, PAIRED, SHARED, THRESHOLD], ids=["trusted", "paired", "shared", "threshold"]
+)
 def test_every_report_is_accounted_for(mechanism, answers, left, channel, deployment):
     _, estimate, accounts = ask_once(
         mechanism, answers=answers, channel=channel, seed=1, left=left, deployment=deployment
@@ -101,8 +105,8 @@ def test_every_report_is_accounted_for(mechanism, answers, left, channel, deploy
 @pytest.mark.parametrize("answers", ["reports", "counts", "auto"])
 @pytest.mark.parametrize(
     ("channel", "deployment"),
-    [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED)],
-    ids=["ideal", "lossy", "lossy-shared", "bursty-paired"],
+    [(Channel(), TRUSTED), (LOSSY, TRUSTED), (LOSSY, SHARED), (BURSTY, PAIRED), (LOSSY, THRESHOLD)],
+    ids=["ideal", "lossy", "lossy-shared", "bursty-paired", "lossy-threshold"],
 )
 def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, channel, deployment):
     runs = 400
@@ -119,7 +123,7 @@ def test_estimates_are_unbiased_with_theoretical_variance(mechanism, answers, ch
     if z.size == 0:
         return
     # Mean and variance of `runs` z-scores per cell: normal and chi-square, allowing for the kurtosis of small cells.
-    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 12))
+    bound = stats.norm.isf(LEVEL / (2 * 8 * len(MECHANISMS) * 15))
     assert np.abs(z.mean(axis=0)).max() * np.sqrt(runs) < bound
     kurtosis = np.maximum(stats.kurtosis(z, axis=0, fisher=False), 3.0)
     assert (np.abs(z.var(axis=0) - 1) / np.sqrt((kurtosis - 1) / runs)).max() < bound
