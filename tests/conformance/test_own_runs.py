@@ -54,6 +54,23 @@ def test_an_object_serves_as_cells():
     assert len(run_with({"cells": {"kind": rings}}).cells) == rings.count
 
 
+def test_kinds_of_an_installed_package_run_with_permission(tmp_path, monkeypatch):
+    info = tmp_path / "rings-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rings\nVersion: 1.0\n", encoding="utf-8")
+    points = {"cells": "rings = own_parts:Rings", "engine": "drones = own_parts:Drones"}
+    points["demand"] = "middle = own_parts:ToTheMiddle"
+    text = "".join(f"[crowdveil.{role}]\n{point}\n" for role, point in points.items())
+    (info / "entry_points.txt").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    flying = {"cells": {"kind": "rings"}, "traffic": {"engine": "drones", "flights": 50}}
+    assert "only with permission" in faults_of(flying)
+    assert run_with(flying, allow_plugins=True).facts["vehicles"] == 50
+    driving = {"traffic.demand": "middle"}
+    assert "only with permission" in faults_of(driving)
+    assert run_with(driving, allow_plugins=True).facts["vehicles"] == 60
+
+
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
