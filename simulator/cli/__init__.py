@@ -14,7 +14,7 @@ __all__ = ["app", "main"]
 _USER_ERRORS = (
     ("scenarios", "ScenarioError"),
     ("mechanisms.parameter", "ParameterError"),
-    ("simulator.cli.check", "MechanismError"),
+    ("simulator.cli.check", "OwnKindError"),
     ("simulator.files.errors", "InputError"),
     ("simulator.experiment.run_directory", "DirectoryError"),
     ("simulator.reporting", "UnfinishedRunError"),

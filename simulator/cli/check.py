@@ -1,7 +1,8 @@
-"""`crowdveil check`: check that a mechanism satisfies the contract of local mechanisms."""
+"""`crowdveil check`: check that a user's own class satisfies the contract of its role."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,13 +16,26 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 
-class MechanismError(ValueError):
-    """A mechanism that cannot be made: its class does not exist, or does not accept the parameters."""
+KITS: Mapping[str, str] = {
+    "mechanism": "mechanisms.conformance:check_mechanism",
+    "aggregator": "simulator.conformance.aggregators:check_aggregator",
+    "attack": "simulator.conformance.attacks:check_attack",
+    "engine": "simulator.conformance.engines:check_engine",
+    "cells": "simulator.conformance.cells:check_cells",
+}
+"""The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
+CELLS = 3
+SHOWN = ("proved", "right")
+"""Ends of the names of figures that are printed."""
+
+
+class OwnKindError(ValueError):
+    """A class that cannot be checked: it does not exist, is of no role, or does not accept the parameters."""
 
 
 @app.command()
 def check(
-    mechanism: Annotated[
+    kind: Annotated[
         str,
         typer.Argument(
             metavar="PACKAGE.MODULE:CLASS", help="Any class; for one of mechanisms.local its name suffices."
@@ -31,57 +45,115 @@ def check(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter: sampling=0.3")
     ] = None,
+    role: Annotated[str | None, typer.Option(help=f"{', '.join(KITS)}. Default: by the methods of the class.")] = None,
     cells: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Cells of the instance that is checked; another has 10, or 3 if these are more.", min=1, max=16
+            help="Of mechanisms: cells of the instance that is checked, by default 3; another has 10, or 3 if these "
+            "are more.",
+            min=1,
+            max=16,
         ),
-    ] = 3,
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random draws.", min=0)] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer devices, one query, one number of cells.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Of mechanisms: fewer devices, one query, one number of cells.")
+    ] = False,
     thorough: Annotated[
-        bool, typer.Option("--thorough", help="50 times the devices, large crowds: finds smaller faults, in minutes.")
+        bool,
+        typer.Option(
+            "--thorough", help="Of mechanisms: 50 times the devices, large crowds: finds smaller faults, in minutes."
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Check a mechanism against the contract and its own claims; exit code 1 if it fails."""
-    from mechanisms.conformance import check_mechanism  # noqa: PLC0415 - imported only when needed
-
+    """Check a class of your own against the contract of its role; exit code 1 if it fails."""
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
-    make = _mechanism_factory(mechanism, set_ or [])
-    try:
-        make(cells=cells)
-    except (TypeError, ValueError) as error:
-        raise MechanismError(f"{mechanism} refuses its parameters: {error}") from error
-    report = check_mechanism(make, cells=cells, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
+    if role is not None and role not in KITS:
+        raise typer.BadParameter(f"must be one of {', '.join(KITS)}, got {role}", param_hint="--role")
+    found, parameters = _import(kind), _parameters(set_ or [])
+    role = role or _role_of(kind, found)
+    own = {"--cells": cells, "--quick": quick, "--thorough": thorough}
+    if role != "mechanism" and (given := [option for option, value in own.items() if value]):
+        raise typer.BadParameter(f"{', '.join(given)} can be given for mechanisms only, and {kind} is of role {role}")
+    module, _, name = KITS[role].partition(":")
+    kit = getattr(importlib.import_module(module), name)
+    make = _maker(kind, found, parameters)
+    if role == "mechanism":
+        make(cells=cells or CELLS)
+        report = kit(make, cells=cells or CELLS, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
+    else:
+        report = kit(make, seed=seed)
     if json:
-        print_json(report.to_dict())
+        values = report.to_dict().items()
+        print_json({role if key == "mechanism" else key: value for key, value in values})
     else:
         _print_conformance(report)
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _mechanism_factory(reference: str, settings: list[str]) -> Callable[..., object]:
-    """Import a class and return what makes an instance of it, given `cells`.
+def _import(reference: str) -> Any:
+    """Import what is checked.
 
     Raises
     ------
-    MechanismError
-        If it cannot be imported, or a setting cannot be read.
+    OwnKindError
+        If it cannot be imported, or cannot be called.
     """
     module, colon, name = reference.partition(":")
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except Exception as error:  # a user's module may raise anything while it is imported
+        raise OwnKindError(f"{reference} cannot be imported ({type(error).__name__}: {error})") from error
+    if not callable(found):
+        raise OwnKindError(f"{reference} must be a class, and is of type {type(found).__name__}")
+    return found
+
+
+def _parameters(settings: list[str]) -> dict[str, Any]:
+    """Return the parameters set; raise `OwnKindError` for those that cannot be read."""
     parameters: dict[str, Any] = {}
     if faults := apply_overrides(parameters, settings):
-        raise MechanismError("; ".join(str(fault) for fault in faults))
-    try:
-        make = getattr(importlib.import_module(module), name)
-    except Exception as error:  # a user's module may raise anything while it is imported
-        raise MechanismError(f"{reference} cannot be imported ({type(error).__name__}: {error})") from error
-    return lambda *, cells: make(**{"cells": cells, **parameters})
+        raise OwnKindError("; ".join(str(fault) for fault in faults))
+    return parameters
+
+
+def _role_of(reference: str, found: Any) -> str:
+    """Return the one role whose methods a class has.
+
+    Raises
+    ------
+    OwnKindError
+        If there is none, or there are several.
+    """
+    from scenarios.plug_ins import WORDS  # noqa: PLC0415 - imported only when needed
+    from simulator.experiment.build.constructors import METHODS  # noqa: PLC0415 - imported only when needed
+
+    needed = {WORDS.get(role, role): methods for role, methods in METHODS.items()}
+    roles = [role for role in KITS if all(callable(getattr(found, one, None)) for one in needed[role])]
+    if len(roles) == 1:
+        return roles[0]
+    if roles:
+        raise OwnKindError(f"{reference} has the methods of several roles, {' and '.join(roles)}: choose with --role")
+    lists = "\n".join(f"  {role}: {', '.join(needed[role])}" for role in KITS)
+    raise OwnKindError(f"{reference} has the methods of no role, which are\n{lists}\nor name its role with --role")
+
+
+def _maker(reference: str, found: Any, parameters: dict[str, Any]) -> Callable[..., Any]:
+    """Return what makes an instance with the parameters; it raises `OwnKindError` if they are refused."""
+
+    @wraps(found, updated=())
+    def make(*given: Any, **named: Any) -> Any:
+        try:
+            return found(*given, **{**named, **parameters})
+        except (TypeError, ValueError) as error:
+            raise OwnKindError(f"{reference} refuses its parameters: {error}") from error
+
+    return make
 
 
 def _print_conformance(report: "ConformanceReport") -> None:
@@ -94,15 +166,13 @@ def _print_conformance(report: "ConformanceReport") -> None:
     table = Table("check", "", "what was found", title=Text(report.mechanism), title_justify="left")
     for result in report.results:
         # Lower bounds proved by samples are shown for claims of reports only; those of small crowds would fill a page.
-        shown = result.figures.items() if result.name == "claims_hold" else ()
-        found = result.detail or "\n".join(f"{name} {value}" for name, value in shown if "proved" in name)
+        shown = result.figures.items() if result.name in {"claims_hold", "success"} else ()
+        found = result.detail or "\n".join(f"{name} {value}" for name, value in shown if name.endswith(SHOWN))
         table.add_row(result.name, Text(result.status, styles[result.status]), Text(found))
     console = Console()
     console.print(table)
     failed = len(report.failures)
     verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
-    typer.echo(
-        f"{verdict} with {sizes} cells; {report.comparisons:,} comparisons, "
-        f"false alarms below {report.level:g}, seed {report.seed}"
-    )
+    compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
+    typer.echo(f"{verdict} with {sizes} cells; {compared}false alarms below {report.level:g}, seed {report.seed}")

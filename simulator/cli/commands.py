@@ -21,7 +21,8 @@ COMMANDS = {
     "report": "Write report.html of a finished run again.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
-    "check": "Check a mechanism against the contract and its own claims; exit code 1 if it fails.",
+    "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",
+    "new": "Write a class of your own to start from, with a test and a scenario.",
     "plan": "Find each mechanism's parameters that meet a privacy or an error target, or state why none do.",
     "scenarios": "Scenario files: list, show, new, check, schema.",
     "data": "Data sets: list, check, fetch.",

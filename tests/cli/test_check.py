@@ -96,3 +96,87 @@ def test_a_users_mistake_exits_with_2_and_one_message(check, arguments, words):
     for word in words:
         assert word in done.err
     assert "Traceback" not in done.err
+
+
+ATTACK = """
+from simulator.attacks.reconstruction import RoundAttack
+
+class Spy(RoundAttack):
+    def __init__(self, shift=0):
+        super().__init__()
+        object.__setattr__(self, "shift", shift)
+
+    def guess(self, observation, prior, *, rng):
+        found = super().guess(observation, prior, rng=rng)
+        for one in found:
+            one.cells[:] += self.shift
+        return found
+
+class Both(Spy):
+    def at(self, time_s):
+        return None
+
+class Neither:
+    pass
+
+def make():
+    return Spy()
+
+spy = 7
+"""
+
+
+@pytest.fixture
+def spies(check):
+    (check.here / "own_spies.py").write_text(ATTACK)
+    yield check
+    sys.modules.pop("own_spies", None)
+
+
+def test_the_kit_of_the_role_is_chosen_by_the_methods_of_the_class(spies):
+    done = spies("own_spies:Spy", "--seed", "2")
+    assert done.code == 0, done.err
+    for word in ("nothing_written_on", "no privacy: right", "passes every check", "seed 2"):
+        assert word in done.out
+    assert "comparisons" not in done.out
+
+
+@pytest.mark.parametrize("name", ["Spy", "make", "Both"])
+def test_the_role_can_be_named(spies, name):
+    done = spies(f"own_spies:{name}", "--role", "attack", "--json")
+    report = json.loads(done.out)
+    assert (done.code, report["passed"], report["cells"]) == (0, True, [6])
+    assert "attack" in report
+    assert "mechanism" not in report
+
+
+def test_a_faulty_attack_exits_with_1(spies):
+    done = spies("own_spies:Spy", "--set", "shift=9")
+    assert done.code == 1
+    assert "fails 1 of 9 checks" in done.out
+    assert "0…6" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["own_spies:Neither"],
+            ["Neither has the methods of no role", "attack: guess", "aggregator: parties, ", "--role"],
+        ),
+        (["own_spies:make"], ["no role", "mechanism: enrol, toss"]),
+        (["own_spies:Both"], ["several roles, attack and engine", "--role"]),
+        (["own_spies:spy"], ["must be a class", "int"]),
+        (["own_spies:Spy", "--quick"], ["--quick", "mechanisms only", "role attack"]),
+        (["own_spies:Spy", "--cells", "3", "--thorough"], ["--cells, --thorough", "mechanisms only"]),
+        (["own_spies:Spy", "--set", "shaft=1"], ["refuses its parameters", "shaft"]),
+        (["own_spies:Spy", "--role", "spy"], ["--role", "must be one of mechanism, aggregator, attack"]),
+    ],
+)
+def test_a_mistake_about_the_role_exits_with_2_and_one_message(spies, monkeypatch, arguments, words):
+    monkeypatch.setenv("COLUMNS", "400")  # so that the message is one line
+    done = spies(*arguments)
+    assert done.code == 2
+    for word in words:
+        assert word in done.err
+    assert "Traceback" not in done.err

@@ -1,0 +1,61 @@
+"""`crowdveil new`: write the files of a mechanism, an attack or another part of one's own to start from."""
+
+import keyword
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+TEMPLATES = Path(__file__).parent / "templates"
+"""One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
+FILES = {
+    "module.py.template": "{}.py",
+    "test.py.template": "test_{}.py",
+    "scenario.toml.template": "{}.toml",
+}
+"""Files of a role's templates, and what they are written to."""
+
+
+@app.command()
+def new(
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="mechanism, aggregator, attack, engine or cells.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the module, without .py.")],
+) -> None:
+    """Write a class of your own to start from, with a test and a scenario."""
+    templates, class_ = TEMPLATES / role, _class_of(name)
+    roles = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
+    if role not in roles:
+        raise typer.BadParameter(f"must be one of {', '.join(roles)}, got {role}", param_hint="ROLE")
+    files = {Path(target.format(name)): templates / source for source, target in FILES.items()}
+    for file in files:
+        if file.exists():
+            raise typer.BadParameter(f"{file} exists already; name another", param_hint="NAME")
+    if find_spec(name) is not None:
+        raise typer.BadParameter(f"a module {name} exists already, which {name}.py would hide", param_hint="NAME")
+    for file, source in files.items():
+        text = Template(source.read_text(encoding="utf-8")).substitute({"name": name, "class": class_})
+        with file.open("x", encoding="utf-8") as written:
+            written.write(text)
+    module, test, scenario = (shlex.quote(str(file)) for file in files)
+    option = " --set epsilon=1" if role == "mechanism" else ""
+    typer.echo(f"{module}, {test} and {scenario} are written.")
+    typer.echo(f"crowdveil check {name}:{class_}{option}")
+    typer.echo(f"crowdveil run {scenario} --allow-plugins")
+    typer.echo(f"python -m pytest {test}")
+
+
+def _class_of(name: str) -> str:
+    """Return the name of the class in a module of this name: my_attack has MyAttack."""
+    words = [word for word in name.split("_") if word]
+    if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or keyword.iskeyword(name):
+        raise typer.BadParameter(
+            f"must be the name of a Python module: letters, digits and _, first a letter, and no keyword; got {name}",
+            param_hint="NAME",
+        )
+    return "".join(word[0].upper() + word[1:] for word in words)
