@@ -20,7 +20,7 @@ class CellAttack(Protocol):
     """An attack that guesses the cells of devices, one query at a time.
 
     The project makes the observation and the prior, scores the guesses against the truth, and lets the prior guess for
-    every device that the attack does not name. Docs/collusion.md has an example.
+    every device that the attack does not name. The page docs/collusion.md has an example.
     """
 
     def guess(self, observation: Observation, prior: Prior, *, rng: np.random.Generator) -> Sequence[Guesses]:
