@@ -74,7 +74,8 @@ def attack_lines(attacks: pd.DataFrame) -> list[str]:
         own = frame[frame["attack"] == kind]
         # The number of queries is not a quantity that is measured or guessed.
         for metric, measured in own.groupby(own["metric"].replace("queries", ""), sort=False):
-            name = ", ".join(word.replace("_", " ") for word in (kind, str(metric)) if word)
+            words = (kind.replace("_", " ") if kind in KINDS else kind, str(metric).replace("_", " "))
+            name = ", ".join(word for word in words if word)
             summary = _rates(measured.dropna(subset="success")) or _largest(measured.dropna(subset="value"))
             lines += [f"{name}: {summary}"] if summary else []
     return lines

@@ -85,7 +85,8 @@ def test_coalitions_with_vehicles_and_growing_ones_are_possible():
 
 def test_the_report_lists_an_own_attack(tmp_path):
     scenario = cv.scenarios.load("tiny").with_({"attacks": [{"kind": Best, **TRUSTED}]})
-    cv.run(scenario, out=tmp_path / "run")
+    summary = cv.run(scenario, out=tmp_path / "run").summary()
+    assert f"{__name__}:Best: " in " ".join(summary.split())
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert f"{__name__}:Best" in page
     assert "an attack of the user" in page
