@@ -203,3 +203,21 @@ def test_data_owners_have_no_links_to_close():
         "traffic engine static cannot close links: data owners do not move",
         "the scenario has no roads, so it has no links",
     ]
+
+
+def test_recorded_vehicles_cannot_be_kept_from_a_link():
+    def process(run):
+        with pytest.raises(ValueError, match="engine trace cannot close links: vehicles move as they were recorded"):
+            run.close_link(0, 10.0, 20.0)
+        yield run.wait(1.0)
+
+    fixes = pd.DataFrame({"vehicle": ["a", "b"] * 2, "time": [0, 0, 60, 60], "lon": 9.0, "lat": [45.0, 45.01] * 2})
+    recorded = cv.Scenario(
+        scenario={"name": "recorded", "duration_s": 60},
+        roads={"source": "none"},
+        cells={"kind": "square", "size_m": 500},
+        traffic={"engine": "trace", "trace": fixes, "start": 0},
+        campaigns=[{"start_s": 10, "queries": 1}],
+        mechanisms=[{"kind": "no_privacy"}],
+    )
+    cv.run(recorded, processes=[process])

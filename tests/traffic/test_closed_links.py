@@ -157,7 +157,7 @@ def test_time_until_forced_begins_at_the_reopening(engine):
     driven, env = started(engine, roads, trips, [[0, 1, 2], [0, 1, 2]], stuck_s=10.0)
     env.run(until=0.5)
     driven.close_link(2, 1.0, 100.0)
-    driven.close_link(1, 6.0, 40.0)
+    driven.close_link(1, 8.0, 40.0)  # vehicle 1 has been blocked since tick 6
     env.run(until=150.5)
     driven.advance()
     assert ticks_on(driven, 1) == [5, 50], "full from tick 40, forced ten ticks later"
