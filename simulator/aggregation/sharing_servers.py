@@ -11,8 +11,8 @@ from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy import LinkedReports, Shares, View
 from simulator.aggregation.aggregator import Aggregator
-from simulator.aggregation.deployment import Deployment, Handles
-from simulator.aggregation.secret_sharing import MOST_SERVERS, ShareSums
+from simulator.aggregation.deployment import QUESTION_NBYTES, Cost, Deployment, Handles
+from simulator.aggregation.secret_sharing import MOST_SERVERS, WORD_NBYTES, ShareSums
 from simulator.aggregation.storage import Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries
 
@@ -111,6 +111,19 @@ class SharingServers(Deployment):
                 sharing=self.sharing,
             )
 
+    def cost(self, mechanism: LocalMechanism) -> Cost:
+        """Return the cost: a device sends each server a vector of 8-byte words."""
+        vector = WORD_NBYTES * math.prod(mechanism.tally_shape)
+        servers = self.servers_of(mechanism)
+        return Cost(
+            bytes_up=len(servers) * (vector + self.pseudonym_nbytes),
+            bytes_down=QUESTION_NBYTES,
+            stored_bytes=dict.fromkeys(servers, vector + self.handle_nbytes),
+            between_servers=len(servers) * (len(servers) - 1) * self.pseudonym_nbytes if self.paired else 0,
+            notes=self.channel_notes,
+            bytes_to=dict.fromkeys(servers, vector + self.pseudonym_nbytes),
+        )
+
     def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of the shares of k of m servers: it reveals nothing, or if k suffice, the linked reports."""
         colluding = len(members.servers)
@@ -129,3 +142,29 @@ class SharingServers(Deployment):
             f"Only which {known} in which round, and nothing about a report's content: {colluding} of {self.servers} "
             "shares are uniform whatever it is."
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSharing(SharingServers):
+    """Deployment whose reports are cut into shares by a user's own sharing.
+
+    Parameters
+    ----------
+    own
+        The user's sharing, with what `Sharing` has; it may also have `handles` and `paired`, as of `SharingServers`.
+    name
+        Name of its kind in the scenario.
+    """
+
+    own: Sharing
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """Name of the kind in the scenario."""
+        return self.name
+
+    @property
+    def sharing(self) -> Sharing:
+        """The user's sharing."""
+        return self.own

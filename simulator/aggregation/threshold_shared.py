@@ -6,10 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from mechanisms.local import LocalMechanism, Vectors
+from mechanisms.local import Vectors
 from mechanisms.parameter import ParameterError, check_integer
-from simulator.aggregation.deployment import QUESTION_NBYTES, Cost
-from simulator.aggregation.secret_sharing import WORD_NBYTES
 from simulator.aggregation.sharing_servers import SharingServers
 from simulator.aggregation.transcript import ShareVectors
 from simulator.arrays import IntArray
@@ -158,16 +156,3 @@ class ThresholdShared(SharingServers):
     def sharing(self) -> ThresholdSharing:
         """The sharing that cuts reports into shares."""
         return ThresholdSharing(self.servers, self.threshold)
-
-    def cost(self, mechanism: LocalMechanism) -> Cost:
-        """Return the cost: a device sends each server a vector of 8-byte words."""
-        vector = WORD_NBYTES * math.prod(mechanism.tally_shape)
-        servers = self.servers_of(mechanism)
-        return Cost(
-            bytes_up=len(servers) * (vector + self.pseudonym_nbytes),
-            bytes_down=QUESTION_NBYTES,
-            stored_bytes=dict.fromkeys(servers, vector + self.handle_nbytes),
-            between_servers=len(servers) * (len(servers) - 1) * self.pseudonym_nbytes if self.paired else 0,
-            notes=self.channel_notes,
-            bytes_to=dict.fromkeys(servers, vector + self.pseudonym_nbytes),
-        )

@@ -131,10 +131,11 @@ def _role_of(reference: str, found: Any) -> str:
         If there is none, or there are several.
     """
     from scenarios.plug_ins import WORDS  # noqa: PLC0415 - imported only when needed
-    from simulator.experiment.build.constructors import METHODS  # noqa: PLC0415 - imported only when needed
+    from simulator.experiment.build.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
 
-    needed = {WORDS.get(role, role): methods for role, methods in METHODS.items()}
-    roles = [role for role in KITS if all(callable(getattr(found, one, None)) for one in needed[role])]
+    words = {WORDS.get(role, role): role for role in METHODS}
+    needed = {word: METHODS[role] for word, role in words.items()}
+    roles = [role for role in KITS if not missing_methods(words[role], found)]
     if len(roles) == 1:
         return roles[0]
     if roles:

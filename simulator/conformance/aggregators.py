@@ -5,10 +5,11 @@ The table lists the checks, in order, and the fault that each finds:
 ================== ====================================================================================================
 runs               an error in a small run, or an answer of the wrong kind: no `Estimate`, or no server for a device
 accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
-own_storage        a combination that modifies the servers' sums, which are not its own
+own_storage        a combination that modifies the servers' sums, which are not its own; for an aggregator that cuts
+                   reports into shares: fewer shares than are needed that depend on the report
 repeatable         another estimate from the same sums, or from the same seed
 global_random      a draw from the global random numbers of NumPy or Python
-unbiased           estimates of the mechanism `no_privacy` that are wrong on average
+unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
 intervals          95 % intervals that contain the truth in less than four fifths of the cells
 ================== ====================================================================================================
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.stats import chi2_contingency, norm
 
 from mechanisms.conformance.findings import ConformanceReport, Findings
 from mechanisms.local import Estimate, NoPrivacy
@@ -33,6 +34,7 @@ CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unb
 LEVEL = 1e-6
 QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
 REPETITIONS = 200
+SHARED, SUBSETS = 500, 10
 LARGEST_BIAS = 0.02
 """Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""
 LEAST_COVERAGE = 0.8
@@ -63,9 +65,14 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
     if lossless is not None and again is not None and lossy is not None:
         same = lossless.estimates.equals(again.estimates)
         findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
-        _check_accounts(lossless, lossy, findings["accounts"])
+        own = make()
+        shares = not hasattr(own, "combine")
+        _check_accounts(lossless, lossy, findings["accounts"], messages=own.servers if shares else 1)
         _check_intervals(lossless, findings["intervals"])
-        _check_sums(make, findings, seed=seed)
+        if shares:
+            _check_sharing(own, findings, rng=np.random.default_rng(seed))
+        else:
+            _check_sums(make, findings, seed=seed)
     else:
         for name in CHECKS[1:]:
             findings[name].applies = findings[name].applies and name == "global_random"
@@ -95,15 +102,16 @@ def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float,
     return None
 
 
-def _check_accounts(lossless: RunData, lossy: RunData, findings: Findings) -> None:
+def _check_accounts(lossless: RunData, lossy: RunData, findings: Findings, *, messages: int) -> None:
+    """Check the accounts of two runs in which a report consists of a number of messages."""
     keys = ["query", "mechanism", "round"]
     for name, result in (("without loss", lossless), ("with loss", lossy)):
         servers = result.servers.groupby(keys, sort=True)[["sent", "used"]].sum()
         rounds = result.rounds.set_index(keys).sort_index()
-        findings.expect(
-            (servers["sent"] == rounds["answered"]).all(), f"{name}: servers were sent other than was answered"
-        )
-        findings.expect((servers["used"] == rounds["counted"]).all(), f"{name}: servers used other than was counted")
+        sent = (servers["sent"] == messages * rounds["answered"]).all()
+        findings.expect(sent, f"{name}: servers were sent other than was answered")
+        used = (servers["used"] >= rounds["counted"]).all() and (servers["used"] <= messages * rounds["counted"]).all()
+        findings.expect(used, f"{name}: servers used other than was counted")
     kept = lossless.rounds["counted"] + lossless.rounds["rejected"]
     findings.expect((kept == lossless.rounds["answered"]).all(), "reports were lost on a channel without loss")
 
@@ -143,6 +151,33 @@ def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, se
     _check_bias(np.array(errors), truth[1:], findings["unbiased"])
 
 
+def _check_sharing(own: Any, findings: Mapping[str, Findings], *, rng: np.random.Generator) -> None:
+    """Check that enough shares give the vectors and their sum, and that fewer do not depend on the vectors."""
+    vectors = rng.integers(-3, 4, size=(SHARED, 4))
+    shares = own.split(vectors, rng=rng)
+    shape, got = (own.servers, *vectors.shape), f"{shares.dtype} of shape {shares.shape}"
+    if not findings["unbiased"].expect(shares.shape == shape and shares.dtype == np.uint64, f"split returned {got}"):
+        return
+    for _ in range(SUBSETS):
+        which = np.sort(rng.permutation(own.servers)[: own.needed])
+        joined = own.join(shares[which], which + 1)
+        findings["unbiased"].expect_equal(joined, vectors, f"shares of servers {which + 1} do not give the vectors")
+        total = own.join(own.sum(shares)[which], which + 1)
+        words = f"sums of servers {which + 1} do not give the sum"
+        findings["unbiased"].expect_equal(total, vectors.sum(axis=0), words)
+    # The three lowest bits of the sum of too few shares must be distributed alike for two different vectors.
+    few = np.sort(rng.permutation(own.servers)[: own.needed - 1])
+    seen = []
+    for value in (0, 5):
+        parts = own.split(np.full((SHARED, 4), value), rng=rng)[few]
+        lowest = parts.sum(axis=0, dtype=np.uint64) & np.uint64(7)
+        seen.append(np.bincount(lowest.astype(np.int64).ravel(), minlength=8))
+    pooled = np.stack(seen)[:, np.sum(seen, axis=0) > 0]
+    distinct = pooled.shape[1] > 1 and chi2_contingency(pooled).pvalue < LEVEL
+    alike = not distinct and not (pooled.shape[1] == 1 and own.needed > 1)
+    findings["own_storage"].expect(alike, f"{len(few)} shares depend on the vector, and {own.needed} are needed")
+
+
 def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
     """Check the mean of (repetitions, cells) errors: each cell at level 10⁻⁶ over the number of cells."""
     spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
@@ -165,4 +200,5 @@ def _equal(one: Estimate, other: Estimate) -> bool:
 
 
 def _global_states() -> Sequence[Any]:
+    """Return the states of the global random numbers."""
     return [random.getstate(), [str(part) for part in np.random.get_state()]]  # noqa: NPY002 - only read

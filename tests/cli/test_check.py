@@ -162,7 +162,7 @@ def test_a_faulty_attack_exits_with_1(spies):
     [
         (
             ["own_spies:Neither"],
-            ["Neither has the methods of no role", "attack: guess", "aggregator: parties, ", "--role"],
+            ["Neither has the methods of no role", "attack: guess", "aggregator: combine", "--role"],
         ),
         (["own_spies:make"], ["no role", "mechanism: enrol, toss"]),
         (["own_spies:Both"], ["several roles, attack and engine", "--role"]),

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from simulator.aggregation.combining import add_estimates, normal_estimate
+from simulator.aggregation.secret_sharing import AdditiveSharing
+from simulator.aggregation.threshold_shared import ThresholdSharing
 from simulator.conformance.aggregators import CHECKS, check_aggregator
 
 
@@ -79,7 +81,42 @@ class Drops(AddUp):
         return np.zeros(len(reports) + 1, dtype=bool)[: len(mechanism.encode(reports)) - 1]
 
 
-@pytest.mark.parametrize("sound", [AddUp, Median])
+class Plain:
+    """Shares that are the vector itself and zeros."""
+
+    servers = needed = 3
+
+    def split(self, vectors, *, rng):  # noqa: ARG002 - the fault
+        shares = np.zeros((3, *vectors.shape), dtype=np.uint64)
+        shares[0] = vectors.astype(np.int64).view(np.uint64)
+        return shares
+
+    def sum(self, shares):
+        return shares.sum(axis=1, dtype=np.uint64)
+
+    def join(self, shares, servers):  # noqa: ARG002 - all are added up
+        return shares.sum(axis=0, dtype=np.uint64).view(np.int64)
+
+
+class Lossy(AdditiveSharing):
+    """Additive shares whose sums leave out the last server."""
+
+    def __init__(self):
+        super().__init__(3)
+
+    def join(self, shares, servers):
+        return super().join(shares[:-1], servers[:-1])
+
+
+def two_of_three():
+    return ThresholdSharing(3, 2)
+
+
+def additive():
+    return AdditiveSharing(3)
+
+
+@pytest.mark.parametrize("sound", [AddUp, Median, two_of_three, additive])
 def test_sound_aggregators_pass(sound):
     report = check_aggregator(sound, seed=2)
     assert report.passed, str(report)
@@ -96,6 +133,8 @@ def test_sound_aggregators_pass(sound):
         (Missing, "runs"),
         (Boasts, "intervals"),
         (Drops, "runs"),
+        (Plain, "own_storage"),
+        (Lossy, "unbiased"),
     ],
 )
 def test_broken_aggregators_fail(broken, check):

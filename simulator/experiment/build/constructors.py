@@ -11,7 +11,6 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError, plug_ins
 from scenarios.kinds import find_kind, import_dotted
 from scenarios.references import PLUGIN_REFUSAL
-from scenarios.section import Section
 from simulator.files.errors import InputError
 
 MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
@@ -26,6 +25,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "release": ("publish", "std_error", "claim"),
 }
 """Methods that a user's class or object needs, by role; a class has them before an instance is made."""
+SHARING_METHODS = ("split", "sum", "join")
+"""Methods of an aggregator that cuts reports into shares; it needs no other."""
 
 REQUIRED = ("rounds", "truth_round", "tally_shape", *MECHANISM_METHODS)
 """Attributes of every mechanism; `crowdveil check` tests that they behave as specified."""
@@ -48,10 +49,17 @@ def load_own_kind(role: str, kind: str) -> Any:
     found = plug_ins.load(role, kind)
     if not (isinstance(found, type) or plug_ins.is_given(kind)):
         raise WrongInterfaceError(f"must be a class, and is of type {type(found).__name__}")
-    if missing := [name for name in METHODS[role] if not callable(getattr(found, name, None))]:
+    if missing := missing_methods(role, found):
         word = plug_ins.WORDS.get(role, role)
         raise WrongInterfaceError(f"must be a class for the role {word}: it must have {', '.join(missing)}")
     return found
+
+
+def missing_methods(role: str, found: Any) -> list[str]:
+    """Return the methods of a role that a class or an object lacks."""
+    missing = [name for name in METHODS[role] if not callable(getattr(found, name, None))]
+    shares = role == "deployment" and all(callable(getattr(found, name, None)) for name in SHARING_METHODS)
+    return [] if shares else missing
 
 
 def check_own_kinds(scenario: Scenario) -> None:
@@ -134,8 +142,8 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
     return constructor
 
 
-def same_keys(section: Section, *names: str) -> dict[str, Any]:
-    """Return the values of a section's keys that are parameters of the same name."""
+def same_keys(section: Any, *names: str) -> dict[str, Any]:
+    """Return the values of a section's keys, or of an object's attributes, that are parameters of the same name."""
     return {name: getattr(section, name) for name in names}
 
 

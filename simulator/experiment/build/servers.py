@@ -11,6 +11,7 @@ from scenarios.kinds import find_kind, is_capable
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
+from simulator.aggregation.sharing_servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
@@ -99,7 +100,10 @@ def _deployment(section: AggregationSection, cells: Partition, *, anonymous: boo
         built = build(**{name: value for name, value in available.items() if name in signature(build).parameters})
     if isinstance(built, Deployment):
         return built
-    return Combining(own=built, name=section.kind, anonymous=anonymous)
+    if hasattr(built, "combine"):
+        return Combining(own=built, name=section.kind, anonymous=anonymous)
+    chosen = same_keys(built, *(name for name in ("handles", "paired") if hasattr(built, name)))
+    return OwnSharing(own=built, name=section.kind, servers=built.servers, anonymous=anonymous, **chosen)
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
