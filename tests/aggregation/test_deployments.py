@@ -46,7 +46,7 @@ DEPLOYMENTS = {
     "two servers, drawn": SecretShared(exact_words=0),
     "four servers, paired": SecretShared(servers=4, paired=True),
     "two of three servers": ThresholdShared(),
-    "four of five servers, drawn": ThresholdShared(servers=5, threshold=4, paired=True, exact_words=0),
+    "four of five servers, paired, drawn": ThresholdShared(servers=5, threshold=4, paired=True, exact_words=0),
 }
 TRUTH = np.repeat(np.arange(CELLS + 1, dtype=np.int32), [20, 1, 2, 3, 0, 14])
 

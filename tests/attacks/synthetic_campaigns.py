@@ -25,7 +25,7 @@ DEPLOYMENTS = {
     "shuffled": ShuffledReports(),
     "shared": SecretShared(servers=3),
     "shared, paired": SecretShared(servers=3, paired=True),
-    "threshold": ThresholdShared(servers=4, threshold=2),
+    "shared, threshold": ThresholdShared(servers=4, threshold=2),
 }
 FULL_COALITIONS = {
     "trusted": ("server:1",),
@@ -35,7 +35,7 @@ FULL_COALITIONS = {
     "shuffled": ("server:1", "mixer"),
     "shared": ("server:1", "server:2", "server:3"),
     "shared, paired": ("server:1", "server:2", "server:3"),
-    "threshold": ("server:2", "server:4"),
+    "shared, threshold": ("server:2", "server:4"),
 }
 
 
