@@ -77,7 +77,7 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
         for name in CHECKS[1:]:
             findings[name].applies = findings[name].applies and name == "global_random"
     results = tuple(found.result(name) for name, found in findings.items())
-    return ConformanceReport(repr(make), seed, LEVEL, results, (9,))
+    return ConformanceReport(getattr(make, "__name__", repr(make)), seed, LEVEL, results, (9,))
 
 
 def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float, answers: str) -> RunData | None:

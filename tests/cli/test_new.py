@@ -61,8 +61,8 @@ def test_every_role_has_every_file(role, source):
         (["attack", "1st"], ["name of a Python module"]),
         (["attack", "../up"], ["name of a Python module"]),
         (["attack", "json"], ["a module json exists already"]),
-        (["spell", "magic"], ["must be one of attack", "spell"]),
-        (["../attack", "magic"], ["must be one of attack"]),
+        (["spell", "magic"], ["must be one of aggregator, attack, cells", "spell"]),
+        (["../attack", "magic"], ["must be one of aggregator"]),
         (["attack"], ["Missing argument"]),
     ],
 )

@@ -1,64 +1,61 @@
 """One kind of one's own for each role: mechanism, aggregator, attack, traffic engine and cells."""
 
 import math
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import shapely
 
-from mechanisms.local import Estimate, NoMemory
-from mechanisms.parameter import ParameterError
-from mechanisms.privacy import PrivacyClaim
+from mechanisms.local.common.base import CategoricalReports
+from mechanisms.local.common.frequency_oracle import FrequencyOracle
+from mechanisms.parameter import check_true_counts
 from simulator.aggregation.combining import normal_estimate
 from simulator.attacks.observation import link_rounds_of
 from simulator.attacks.reconstruction import Guesses
 from simulator.traffic.engine import State, VehicleStates
 
 
-class PlainResponse:
-    """Mechanism: the true cell with probability p, else any of the V + 1 places (0 is outside)."""
+@dataclass(frozen=True, kw_only=True)
+class PlainResponse(CategoricalReports, FrequencyOracle):
+    """Mechanism: the own cell (0 is outside) with probability p₁, else one of the V + 1 symbols."""
 
-    rounds = truth_round = 1
+    batch: ClassVar[int] = 2**20
 
-    def __init__(self, *, cells, truthful=0.5):
-        if not 0 < truthful < 1:
-            raise ParameterError("truthful", "must be above 0 and below 1", truthful)
-        self.cells, self.tally_shape, self.truthful = cells, (cells + 1,), truthful
+    @property
+    def honest(self):
+        return math.expm1(self.epsilon) / (math.exp(self.epsilon) + self.cells)
 
-    def enrol(self, n, *, rng):  # noqa: ARG002 - a device keeps nothing
-        return NoMemory(n)
+    @property
+    def true_yes(self):
+        return self.false_yes * math.exp(self.epsilon)
+
+    @property
+    def false_yes(self):
+        return 1.0 / (math.exp(self.epsilon) + self.cells)
+
+    @property
+    def distinguishing(self):
+        return self.true_yes
+
+    @property
+    def source(self):
+        return "the own symbol is e^ε times as likely as any other one"
 
     def toss(self, memory, *, rng):
-        return rng.random(memory.devices) < self.truthful, rng.integers(0, self.cells + 1, memory.devices)
+        n = memory.devices
+        return np.where(rng.random(n) < self.honest, -1, rng.integers(0, self.symbols, n)).astype(np.int32)
 
-    def answer(self, round, truth, coins):  # noqa: A002, ARG002 - the interface
-        honest, other = coins
-        return np.where(honest, truth, other)
-
-    def encode(self, reports):
-        return np.eye(self.cells + 1, dtype=np.int64)[reports]
-
-    def tally(self, reports, where=None):
-        return np.bincount(reports if where is None else reports[where], minlength=self.cells + 1).astype(np.int64)
-
-    def estimate(self, counts, *, counted, asked):
-        received, devices = counted[0], asked[0]
-        if received == 0:
-            zero = np.zeros(self.cells)
-            return Estimate(zero, zero + (math.inf if devices else 0.0), zero, zero + devices, "normal")
-        scale = devices / received / self.truthful
-        count = scale * (counts[0, 1:] - received * (1 - self.truthful) / (self.cells + 1))
-        # A count of independent reports has a variance of at most that of a fair coin for each.
-        error = np.full(self.cells, scale * math.sqrt(received) / 2)
-        return normal_estimate(count, error, asked=devices)
+    def answer(self, round, truth, coins):  # noqa: A002 - the interface
+        self.check_answer(round, truth, len(coins))
+        return np.where(coins < 0, truth, coins).astype(np.int32)
 
     def sample_counts(self, true_counts, *, rng):
-        kept = rng.binomial(true_counts, self.truthful)
-        places = self.cells + 1
-        return (kept + rng.multinomial(int((true_counts - kept).sum()), np.full(places, 1 / places)))[np.newaxis]
-
-    def claim(self, view):  # noqa: ARG002 - nothing is claimed
-        return PrivacyClaim.unknown("No claim is made.")
+        truth = check_true_counts(true_counts, self.cells)
+        honest = rng.binomial(truth, self.honest)
+        others = rng.multinomial(int((truth - honest).sum()), np.full(self.symbols, 1.0 / self.symbols))
+        return (honest + others).astype(np.int64)[np.newaxis]
 
 
 class TrimmedMean:
@@ -80,7 +77,8 @@ class MostFrequent:
     def guess(self, observation, prior, *, rng):  # noqa: ARG002 - it guesses without chance and without the prior
         query, found = observation.queries[0], []
         for linked in link_rounds_of(observation, query, range(1, observation.mechanism.rounds + 1)):
-            encoded = observation.mechanism.encode(linked.reports[linked.rounds[-1]])
+            last = linked.reports[linked.rounds[-1]]
+            encoded = last if np.ndim(last) == 2 else observation.mechanism.encode(last)
             if encoded.ndim == 2 and encoded.shape[1] == observation.mechanism.cells + 1:
                 cells = encoded.argmax(axis=1).astype(np.int32)
                 found.append(Guesses(query, linked.handle_kind, linked.handles, cells, math.nan))
