@@ -315,8 +315,11 @@ class Survey:
     def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
         """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
         sending = self._sendings[round_ - 1]
-        if sending.counted != sending.route and answering.any():
-            agreed = self._agreed[round_ - 1] = sending.agreed(deliveries.received(sending.route))
+        if sending.counted != sending.route:
+            # A choice by the messages of some devices would count these more often than devices that answer by counts.
+            every = np.count_nonzero(answering) == self._presents[round_ - 1].devices
+            agreed = sending.agreed(deliveries.received(sending.route)) if every else self._likely(sending)
+            self._agreed[round_ - 1] = agreed
             deliveries = deliveries.counted_by(sending.route, agreed.counted)
         received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
         if self.deployment.keeps_arrivals:
