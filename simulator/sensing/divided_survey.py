@@ -79,7 +79,6 @@ class DividedSurvey:
             self._vehicles.append(vehicles)
             devices = np.concatenate([vehicles, self.asked.vehicles + first[number - 1] + np.arange(outside)])
             survey = self._make(
-                self.mechanism,
                 number,
                 asked=QueriedDevices(len(vehicles), outside),
                 deployment=self.deployment.server(number, self.mechanism),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from mechanisms.local import Estimate, NoPrivacy
+from mechanisms.local import Estimate, KRandomizedResponse, NoPrivacy
 from simulator.aggregation.combining import ServerTally, add_estimates, normal_estimate
 from simulator.sensing.messages import Behaviour, Party
 
@@ -50,6 +50,18 @@ class Altering(Party):
 def scenario(kind, **changes):
     base = cv.scenarios.load("tiny")
     return base.with_({"aggregation": {"kind": kind}, "attacks": [], "traffic.vehicles": 900, **changes})
+
+
+class Unnamed(KRandomizedResponse):
+    """A mechanism whose text has its address, as that of a user's class without a __repr__."""
+
+    __repr__ = object.__repr__
+
+
+def test_coins_do_not_depend_on_how_a_mechanism_is_shown():
+    mechanisms = [{"kind": Unnamed, "epsilon": 1.0}]
+    first, again = (cv.run(scenario(AddUp, mechanisms=mechanisms)).estimates for _ in range(2))
+    assert first.equals(again)
 
 
 def test_no_privacy_is_exact_where_servers_add_up_and_nothing_is_lost():
