@@ -12,6 +12,7 @@ import simpy
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
+from simulator.experiment.build.constructors import faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, build_schedules
@@ -101,16 +102,29 @@ def run_scenario(
     TypeError
         If `scenario` or `overrides` has a wrong type.
     """
-    stopwatch, extras = Stopwatch(), record_extras()
-    progress = progress or Silent()
+    stopwatch = Stopwatch()
     with stopwatch.phase("build"):
-        progress.phase("roads and cells")
         scenario = scenarios.load(
             scenario, overrides=overrides, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted
         )
         if behaviour is not None and scenario.sensing.engine != "messages":
             rule = "must be messages for devices or parties with a behaviour of their own"
             raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
+    with faults_of_own_kinds(scenario):
+        return _run(scenario, stopwatch, progress or Silent(), processes, behaviour or Behaviour())
+
+
+def _run(
+    scenario: Scenario,
+    stopwatch: Stopwatch,
+    progress: Progress,
+    processes: Iterable[UserProcess],
+    behaviour: Behaviour,
+) -> RunData:
+    """Simulate a checked scenario."""
+    extras = record_extras()
+    with stopwatch.phase("build"):
+        progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
         with stopwatch.phase("compile"):
             parts.warm_up()
@@ -123,7 +137,7 @@ def run_scenario(
     try:
         sampler = build_sampler(scenario, city, engine)
         check_corrupted(scenario, vehicles=engine.vehicles)
-        queries = _simulate(parts, engine, log, sampler, stopwatch, progress, processes, behaviour or Behaviour())
+        queries = _simulate(parts, engine, log, sampler, stopwatch, progress, processes, behaviour)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:

@@ -112,3 +112,26 @@ def test_run_lists_own_kinds_with_checksums(tmp_path):
     assert len(result.record.plug_ins[name]) == 64
     assert (tmp_path / "run" / "report.html").exists()
     assert cv.load(tmp_path / "run").estimates.equals(result.estimates)
+
+
+class Failing:
+    """Aggregator and latency that divide by zero."""
+
+    servers = 2
+
+    def combine(self, tallies):
+        return 1 / len([None for _ in tallies if False])
+
+    def draw(self, reports, *, rng):
+        return rng.random(reports) / (1 // (reports - reports))
+
+    def exceeds(self, seconds):  # noqa: ARG002 - the interface
+        return 0.0
+
+
+@pytest.mark.parametrize("key", ["aggregation", "channel.latency_s"])
+def test_error_in_a_users_class_names_the_kind_and_the_line(key):
+    with pytest.raises(
+        cv.ScenarioError, match=rf"{key}.kind: .*:Failing raises ZeroDivisionError: .*line \d+ of test_"
+    ):
+        cv.run(tiny(**{key: {"kind": Failing}}))

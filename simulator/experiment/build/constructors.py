@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import signature
@@ -120,10 +121,33 @@ def accepted(found: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, A
     return {name: value for name, value in given.items() if every or name in takes}
 
 
+@contextmanager
+def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
+    """Report an error that was raised in the module of a user's own kind as a fault of the scenario, with its line."""
+    try:
+        yield
+    except (ScenarioError, InputError, MemoryError):
+        raise
+    except Exception as error:  # a user's class may raise anything
+        modules = {_source(plug_ins.load(role, kind)): (at, kind) for at, role, kind in scenario.own_kinds()}
+        # SimPy raises a copy of an error in a process; the error itself is the copy's cause.
+        for frame in reversed(traceback.extract_tb((error.__cause__ or error).__traceback__)):
+            if frame.filename in modules:
+                at, kind = modules[frame.filename]
+                where = f"line {frame.lineno} of {Path(frame.filename).name}"
+                words = f"{kind} raises {type(error).__name__}: {error} ({where})"
+                raise ScenarioError(scenario.name, [Fault(at, words)]) from error
+        raise
+
+
+def _source(found: Any) -> str | None:
+    """Return the file of the module that defines a class or an object's class; None if it has no file."""
+    return getattr(sys.modules.get((found if isinstance(found, type) else type(found)).__module__), "__file__", None)
+
+
 def source_sha256(found: Any) -> str | None:
     """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
-    module = (found if isinstance(found, type) else type(found)).__module__
-    file = getattr(sys.modules.get(module), "__file__", None)
+    file = _source(found)
     return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 
