@@ -24,12 +24,13 @@ _objects: dict[str, Any] = {}
 def name_object(value: Any) -> Any:
     """Return the name under which a class or an object stands in a scenario's tables; plain values as they are.
 
-    The object is found by this name until the process ends. Two objects of one class have different names.
+    A class has the name by which it can be imported, ``module:Class``, unless another class has that name already. The
+    names of objects end in ``_object``. All are found by their names until the process ends.
     """
     if isinstance(value, _PLAIN) or hasattr(value, "tolist"):
         return value
     named = value if isinstance(value, type) else type(value)
-    base = name = f"{named.__module__}:{named.__name__}"
+    base = name = f"{named.__module__}:{named.__name__}{'' if named is value else '_object'}"
     number = 1
     while _objects.get(name, value) is not value:
         number += 1

@@ -131,7 +131,6 @@ class Failing:
 
 @pytest.mark.parametrize("key", ["aggregation", "channel.latency_s"])
 def test_error_in_a_users_class_names_the_kind_and_the_line(key):
-    with pytest.raises(
-        cv.ScenarioError, match=rf"{key}.kind: .*:Failing raises ZeroDivisionError: .*line \d+ of test_"
-    ):
+    words = rf"{key}.kind: .*:Failing raises ZeroDivisionError: .*line \d+ of test_"
+    with pytest.raises(cv.ScenarioError, match=words):
         cv.run(tiny(**{key: {"kind": Failing}}))
