@@ -55,7 +55,9 @@ class RunResult(RunData):
         wall_s = self.record.wall_s if self.stopwatch is None else self.stopwatch.wall_s()
         record = self.record.model_copy(update={"wall_s": wall_s})
         tables = {name: getattr(self, name) for name in ("cells", *TABLES)}
-        print_run(FinishedRun(Path(), record=record, tables=tables), Console(file=text, width=LEAST_WIDTH))
+        # In a notebook, rich would otherwise show the text itself, or write codes for colours into it.
+        console = Console(file=text, width=LEAST_WIDTH, force_jupyter=False, force_terminal=False)
+        print_run(FinishedRun(Path(), record=record, tables=tables), console)
         return text.getvalue()
 
 
