@@ -27,7 +27,7 @@ def deployment_words(record: DeploymentRecord) -> str:
     """
     kind = record.kind
     shared = is_capable("deployment", kind, "shares")
-    words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, kind.replace("_", " "))]
+    words = [f"shares among {record.servers} servers" if shared else title("deployment", kind, f"aggregator {kind}")]
     if record.needed not in {None, record.servers}:
         words.append(f"any {record.needed} of which suffice")
     if record.paired:
