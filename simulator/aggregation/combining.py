@@ -63,10 +63,13 @@ class ServerTally:
         """The estimate of all devices from those of this server, if devices were assigned at random.
 
         If n of N devices were assigned to the server, Ŷ = (N/n)·Ŷ_n. The variance of the assignment, about (N/n − 1)·Y,
-        is added to that of Ŷ_n.
+        is added to that of Ŷ_n. Without any device the estimate is 0 with an infinite error.
         """
         own, asked = self.own, self.asked[self.mechanism.truth_round - 1]
-        rate = self.asked_in_all / max(asked, 1)
+        if asked == 0:
+            nothing = np.zeros(len(own.count))
+            return normal_estimate(nothing, nothing + np.inf, asked=self.asked_in_all)
+        rate = self.asked_in_all / asked
         variance = (rate * own.std_error) ** 2 + (rate - 1.0) * np.clip(rate * own.count, 0.0, None)
         return normal_estimate(rate * own.count, np.sqrt(variance), asked=self.asked_in_all)
 

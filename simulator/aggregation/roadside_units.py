@@ -1,8 +1,7 @@
 """Road-side units: a server for each district, to which the devices of the district report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import InitVar, dataclass, field
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.cells import Partition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RoadsideUnits:
     """Aggregator with a road-side unit for each district; the last server is for devices outside every cell.
 
@@ -31,25 +30,26 @@ class RoadsideUnits:
         As in `Trusted`.
     """
 
-    cells: Partition
+    cells: InitVar[Partition]
     level: int = 1
     handles: Handles = "device"
     paired: bool = False
+    unit_of_cell: IntArray = field(init=False, repr=False)
+    """(cells + 1,) int64: the number of the server of each cell, from 1; [0] is the last server."""
 
-    @cached_property
-    def _unit_of_cell(self) -> IntArray:
-        """(cells + 1,) int64: the number of the server of each cell, from 1; [0] is the last server."""
-        blocks = np.asarray(self.cells.coarsened(self.level))
-        return np.concatenate([[blocks.max() + 2], blocks + 1])
+    def __post_init__(self, cells: Partition) -> None:
+        """Give each district a unit."""
+        blocks = np.asarray(cells.coarsened(self.level))
+        object.__setattr__(self, "unit_of_cell", np.concatenate([[blocks.max() + 2], blocks + 1]))
 
     @property
     def servers(self) -> int:
         """Number of units, and one more server for devices outside every cell."""
-        return int(self._unit_of_cell[0])
+        return int(self.unit_of_cell[0])
 
     def assign_by_cell(self, cells: Cells, *, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the place determines the unit
         """Return the unit of each device, (n,) int64 from 1, from its cell, (n,) int32."""
-        return self._unit_of_cell[cells]
+        return self.unit_of_cell[cells]
 
     def combine(self, tallies: Sequence[ServerTally]) -> Estimate:
         """Return the sum of the units' estimates of their own devices."""

@@ -254,3 +254,12 @@ def test_scaled_estimate_of_one_server_is_unbiased():
     # N/n with a random n adds a bias of order Y/n, below half a device here; 5 standard errors of the mean.
     error = np.sqrt(2 * truth[1:] / 2000)
     np.testing.assert_allclose(np.mean(found, axis=0), truth[1:], atol=(5 * error + 0.5).max())
+
+
+def test_server_without_devices_states_that_it_knows_nothing():
+    none = np.zeros((1, 3), dtype=np.int64)
+    scaled = ServerTally(1, NoPrivacy(cells=2), none, (0,), (0,), 500).scaled
+    assert np.isinf(scaled.std_error).all()
+    assert (scaled.lower == 0).all()
+    assert (scaled.upper == 500).all()
+    cv.run(scenario(Median(40), **{"traffic.vehicles": 20}))
