@@ -17,6 +17,8 @@ WORDS: Mapping[str, str] = {"deployment": "aggregator"}
 KEYS = ("kind", "engine", "demand")
 """Keys of a scenario that select a kind, and may hold a class or an object in Python."""
 
+OBJECT = "_object"
+"""End of the name of an object."""
 _PLAIN = (str, int, float, type(None), Mapping, list, tuple, date, time)
 _objects: dict[str, Any] = {}
 
@@ -24,13 +26,14 @@ _objects: dict[str, Any] = {}
 def name_object(value: Any) -> Any:
     """Return the name under which a class or an object stands in a scenario's tables; plain values as they are.
 
-    A class has the name by which it can be imported, ``module:Class``, unless another class has that name already. The
-    names of objects end in ``_object``. All are found by their names until the process ends.
+    A class has the name by which it can be imported, ``module:Class``, if it is at the top of its module and no other
+    class has that name already. The names of objects end in ``_object``. All are found by these names, without
+    permission, until the process ends; a saved scenario finds only what can be imported.
     """
     if isinstance(value, _PLAIN) or hasattr(value, "tolist"):
         return value
     named = value if isinstance(value, type) else type(value)
-    base = name = f"{named.__module__}:{named.__name__}{'' if named is value else '_object'}"
+    base = name = f"{named.__module__}:{named.__name__}{'' if named is value else OBJECT}"
     number = 1
     while _objects.get(name, value) is not value:
         number += 1
@@ -62,6 +65,8 @@ def load(role: str, name: str) -> Any:
     if name in _objects:
         return _objects[name]
     module, colon, attribute = name.partition(":")
+    if colon and attribute.endswith(OBJECT):
+        raise ImportError("it was an object given in Python, which no file can name: give it again in Python")
     if colon:
         return getattr(importlib.import_module(module), attribute)
     for point in _installed(role, name):

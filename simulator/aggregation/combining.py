@@ -5,10 +5,11 @@ combines the sums of all servers into the estimate that is published.
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from functools import cached_property, partial
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from simulator.aggregation.deployment import Cost, Deployment, Handles
 from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.storage import Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
-from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.files.errors import InputError
 
 LEVEL_95 = 1.959963984540054
@@ -63,14 +64,17 @@ class ServerTally:
         """The estimate of all devices from those of this server, if devices were assigned at random.
 
         If n of N devices were assigned to the server, Ŷ = (N/n)·Ŷ_n. The variance of the assignment, about (N/n − 1)·Y,
-        is added to that of Ŷ_n. Without any device the estimate is 0 with an infinite error.
+        is added to that of Ŷ_n; of a cell that looks empty, that of one device seen. The error of Ŷ_n is at least that
+        of its interval, which also covers cells that look empty. Without any device the estimate is 0 with an infinite
+        error.
         """
         own, asked = self.own, self.asked[self.mechanism.truth_round - 1]
         if asked == 0:
             nothing = np.zeros(len(own.count))
             return normal_estimate(nothing, nothing + np.inf, asked=self.asked_in_all)
         rate = self.asked_in_all / asked
-        variance = (rate * own.std_error) ** 2 + (rate - 1.0) * np.clip(rate * own.count, 0.0, None)
+        error = np.maximum(own.std_error, (own.upper - own.lower) / (2.0 * LEVEL_95))
+        variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * own.count, rate)
         return normal_estimate(rate * own.count, np.sqrt(variance), asked=self.asked_in_all)
 
 
@@ -131,12 +135,12 @@ class OneOfSeveral(Trusted):
     ----------
     server
         Its number, from 1.
-    own
-        The aggregator that combines the servers' sums.
+    accepts
+        Which of n reports are counted, (n,) bool; None if all are.
     """
 
     server: int
-    own: Any
+    accepts: Callable[[Any], Mask] | None = None
     keeps_arrivals: ClassVar[bool] = True
 
     def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
@@ -149,9 +153,8 @@ class OneOfSeveral(Trusted):
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - plain sums draw nothing
         """Return the aggregator of one query, which counts the reports that the user's aggregator accepts."""
-        accepts = getattr(self.own, "accepts", None)
-        check = None if accepts is None else lambda reports: np.asarray(accepts(reports, mechanism), dtype=np.bool_)
-        return Aggregator(Sums(mechanism), paired=self.paired, accepts=check, bytes_up=self.cost(mechanism).bytes_up)
+        bytes_up = self.cost(mechanism).bytes_up
+        return Aggregator(Sums(mechanism), paired=self.paired, accepts=self.accepts, bytes_up=bytes_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,12 +183,30 @@ class Combining(Deployment):
 
     def __post_init__(self) -> None:
         """Check the number of servers and the handles."""
-        servers = getattr(self.own, "servers", None)
-        if not isinstance(servers, int) or servers < 1:
-            raise InputError(
-                [f"{self.name}.servers must be a whole number of at least 1, got {servers!r}"], "aggregation"
-            )
+        servers: Any = getattr(self.own, "servers", None)
+        whole = isinstance(servers, int | np.integer) and not isinstance(servers, bool)
+        if not whole or servers < 1:
+            self._refuse("servers", "must be a whole number of at least 1", servers)
+        delay_s = getattr(self.own, "delay_s", 0.0)
+        number = isinstance(delay_s, int | float | np.number) and not isinstance(delay_s, bool)
+        if not number or not 0.0 <= delay_s < math.inf:
+            self._refuse("delay_s", "must be a number of seconds, at least 0", delay_s)
+        if (handles := getattr(self.own, "handles", "device")) not in ("device", "query"):
+            self._refuse("handles", 'must be "device" or "query"', handles)
+        if not isinstance(paired := getattr(self.own, "paired", False), bool):
+            self._refuse("paired", "must be True or False", paired)
+        for name in ("assign", "assign_by_cell", "accepts", "std_error"):
+            if (given := getattr(self.own, name, None)) is not None and not callable(given):
+                self._refuse(name, "must be a method", given)
         super().__post_init__()
+
+    def _refuse(self, name: str, rule: str, received: object) -> NoReturn:
+        """Raise the error of an attribute, or of the answer of a method, that breaks a rule."""
+        raise InputError([f"{self.name}.{name} {rule}, got {received!r}"], "aggregation")
+
+    def has(self, name: str) -> bool:
+        """Return whether the aggregator has an optional method."""
+        return getattr(self.own, name, None) is not None
 
     @property
     def kind(self) -> str:
@@ -211,12 +232,12 @@ class Combining(Deployment):
     @property
     def locates(self) -> bool:
         """Whether the server that a device reports to depends on the device's cell."""
-        return hasattr(self.own, "assign_by_cell")
+        return self.has("assign_by_cell")
 
     @property
     def checks(self) -> bool:
         """Whether the aggregator rejects some reports."""
-        return hasattr(self.own, "accepts")
+        return self.has("accepts")
 
     def copy_for(self, mechanism: LocalMechanism) -> Any:
         """Return the copy of the aggregator that combines the reports of a mechanism."""
@@ -225,8 +246,10 @@ class Combining(Deployment):
     def server(self, number: int, mechanism: LocalMechanism) -> OneOfSeveral:
         """Return the deployment of the devices that are assigned to one server."""
         handles: Handles = self.handles or "device"
-        own = self.copy_for(mechanism)
-        return OneOfSeveral(server=number, own=own, handles=handles, paired=self.paired, anonymous=self.anonymous)
+        accepts = partial(self.accepted, mechanism=mechanism) if self.checks else None
+        return OneOfSeveral(
+            server=number, accepts=accepts, handles=handles, paired=self.paired, anonymous=self.anonymous
+        )
 
     def assign(self, cells: Cells, mechanism: LocalMechanism, *, rng: np.random.Generator) -> IntArray:
         """Return the server of each device, (n,) int64 from 1.
@@ -245,19 +268,56 @@ class Combining(Deployment):
         InputError
             If the aggregator returns another shape, or a number that is not that of a server.
         """
+        servers: IntArray
         own = self.copy_for(mechanism)
         if self.locates:
-            found = own.assign_by_cell(cells.copy(), rng=rng)
-        elif hasattr(own, "assign"):
-            found = own.assign(len(cells), rng=rng)
+            servers = self._answer("assign_by_cell", mechanism, cells.copy(), rng=rng)
+        elif self.has("assign"):
+            servers = self._answer("assign", mechanism, len(cells), rng=rng)
         else:
-            found = rng.integers(1, own.servers + 1, len(cells))
-        servers = np.asarray(found)
+            servers = rng.integers(1, own.servers + 1, len(cells))
         valid = servers.shape == cells.shape and servers.dtype.kind in "iu"
         if not valid or (servers.size and not (servers.min() >= 1 and servers.max() <= own.servers)):
             rule = f"{self.name} must assign a server, 1 to {own.servers}, to each of {len(cells)} devices"
             raise InputError([f"{rule}, got {_shown(servers)}"], "aggregation")
         return servers.astype(np.int64)
+
+    def accepted(self, reports: Any, mechanism: LocalMechanism) -> Mask:
+        """Return which reports the aggregator accepts, (n,) bool.
+
+        Raises
+        ------
+        InputError
+            If the aggregator returns another shape or type.
+        """
+        accepted: Mask = self._answer("accepts", mechanism, reports, mechanism)
+        if accepted.shape != (len(reports),) or accepted.dtype != np.bool_:
+            self._refuse("accepts", f"must return a bool for each of {len(reports)} reports", _shown(accepted))
+        return accepted
+
+    def stated_error(self, own: FloatArray, mechanism: LocalMechanism) -> FloatArray:
+        """Return the standard error that the aggregator states, (cells,), from (servers, cells); NaN if it states none.
+
+        Raises
+        ------
+        InputError
+            If the aggregator returns another shape, or negative numbers.
+        """
+        if not self.has("std_error"):
+            return np.full(mechanism.cells, np.nan)
+        error: FloatArray = self._answer("std_error", mechanism, own)
+        if error.shape != (mechanism.cells,) or error.dtype.kind not in "fiu" or (error < 0).any():
+            self._refuse("std_error", f"must return {mechanism.cells} numbers of at least 0", _shown(error))
+        return error.astype(np.float64)
+
+    def _answer(self, name: str, mechanism: LocalMechanism, *given: Any, **named: Any) -> Any:
+        """Return what an optional method of the aggregator answers, as an array."""
+        try:
+            return np.asarray(getattr(self.copy_for(mechanism), name)(*given, **named))
+        except (TypeError, ValueError) as error:
+            if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+                raise  # in the user's own code
+            raise InputError([f"{self.name}.{name}: {error}"], "aggregation") from error
 
     def combine(self, tallies: Sequence[ServerTally], mechanism: LocalMechanism) -> Estimate:
         """Return the combined estimate.

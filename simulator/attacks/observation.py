@@ -353,7 +353,8 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
     handles, places = join(alike)
     first = (places >= 0).argmax(axis=1)
     encodings = [observation.mechanism.encode(one.content) for one in alike]
-    content = np.stack([encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)])
+    rows = [encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)]
+    content = np.stack(rows) if rows else encodings[0]
     return Readable(kind, handles, content)
 
 

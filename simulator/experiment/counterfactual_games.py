@@ -296,7 +296,9 @@ class _DropOut:
         query, prior, mechanism = self.query, self.prior, self.context.record.mechanism
         q = prior.of(query.number)
         guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
-        theory = np.full(len(guesses), prior.success(query.number))
+        # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
+        located = self.context.record.deployment.locates
+        theory = np.full(len(guesses), math.nan if located else prior.success(query.number))
         for which, rows in patterns(known.T):
             rounds = tuple(round_ for round_, in_round in enumerate(which, start=1) if in_round)
             if rounds:

@@ -189,10 +189,12 @@ class RunHandle:
             raise KeyError(f"there is no campaign {campaign!r}; there are {', '.join(self._campaigns)}")
         asked = self._campaigns[campaign]
         closed_s = self.time_s + asked.schedule.lasts_s(len(moments_of(asked.mechanisms.values())))
-        if closed_s > self.end_s:
+        published_s = closed_s + asked.deployment.delay_s
+        if published_s > self.end_s:
+            closes = "is published" if asked.deployment.delay_s else "closes"
             raise ValueError(
-                f"a query of campaign {campaign} asked at {self.time_s:g} s closes at {closed_s:g} s, after the end of "
-                f"the run at {self.end_s:g} s"
+                f"a query of campaign {campaign} asked at {self.time_s:g} s {closes} at {published_s:g} s, after the "
+                f"end of the run at {self.end_s:g} s"
             )
         self._asked[campaign] += 1
         number = asked.schedule.queries + self._asked[campaign]

@@ -137,15 +137,12 @@ class DividedSurvey:
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
-        stated = getattr(self.deployment.copy_for(self.mechanism), "std_error", None)
-        if stated is None:
-            return np.full(self.mechanism.cells, np.nan)
         own = []
         for vehicles, survey in zip(self._vehicles, self._surveys, strict=True):
             truth = np.bincount(self._truth[vehicles], minlength=len(true_counts))
             truth[0] += survey.asked.outside
             own.append(survey.std_error(truth))
-        return np.asarray(stated(np.stack(own)), dtype=np.float64)
+        return self.deployment.stated_error(np.stack(own), self.mechanism)
 
     def recorded(self) -> RecordedReports | None:
         """Return the recorded devices' messages, their cells and the sum of the servers' counts; None without any."""

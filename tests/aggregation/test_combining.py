@@ -1,5 +1,7 @@
 """Aggregators that divide devices over servers: equal to one server where they should be, and what they change."""
 
+# ruff: noqa: ARG005 - functions in the place of methods have all of their parameters
+
 import numpy as np
 import pytest
 
@@ -263,3 +265,81 @@ def test_server_without_devices_states_that_it_knows_nothing():
     assert (scaled.lower == 0).all()
     assert (scaled.upper == 500).all()
     cv.run(scenario(Median(40), **{"traffic.vehicles": 20}))
+
+
+def own(**attributes):
+    return type("Own", (AddUp,), attributes)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"delay_s": -50.0}, "delay_s must be a number of seconds"),
+        ({"delay_s": float("nan")}, "delay_s must be a number of seconds"),
+        ({"delay_s": "soon"}, "delay_s must be a number of seconds"),
+        ({"handles": ["query"]}, "handles must be"),
+        ({"paired": "no"}, "paired must be True or False"),
+        ({"assign": 3}, "assign must be a method"),
+        ({"assign": lambda self, n: np.ones(n, dtype=int)}, r"assign: .*unexpected keyword argument 'rng'"),
+        ({"assign": lambda self, n, *, rng: [[1], [2, 3]]}, "assign: setting an array element"),
+        ({"accepts": lambda self, reports, mechanism: None}, "accepts must return a bool for each"),
+        ({"accepts": lambda self, reports, mechanism: np.ones(1, dtype=bool)}, "accepts must return a bool for each"),
+        ({"std_error": lambda self, own: own[0][:2]}, "std_error must return 9 numbers"),
+        ({"std_error": lambda self, own: -1.0 - own[0]}, "std_error must return 9 numbers"),
+        ({"std_error": lambda self, own: own}, "std_error must return 9 numbers"),
+    ],
+)
+def test_wrong_attributes_and_answers_are_faults_of_the_scenario(attributes, words):
+    with pytest.raises(cv.ScenarioError, match=words):
+        cv.run(scenario(own(**attributes)))
+
+
+def test_attributes_that_are_none_are_absent():
+    cv.run(scenario(own(assign=None, assign_by_cell=None, accepts=None, std_error=None)))
+
+
+@pytest.mark.parametrize("kind", ["link_rounds", "round_one", "drop_out", "known_others"])
+def test_attack_by_servers_that_received_nothing_guesses_by_the_prior(kind):
+    only_last = own(assign=lambda self, n, *, rng: np.full(n, 3))
+    attack = {"kind": kind, "coalition": ["server:1", "server:2"]} | (
+        {"dropped": "others"} if kind == "drop_out" else {}
+    )
+    found = cv.run(scenario(only_last, attacks=[attack])).attacks
+    guessed = found[found["metric"].isna() & found["success"].notna()]
+    if kind in ("link_rounds", "round_one"):
+        assert (guessed["gain"] == 0).all()
+
+
+def test_dropping_out_has_no_theory_where_servers_are_chosen_by_cell():
+    attack = {"kind": "drop_out", "dropped": "others", "coalition": ["server:1"]}
+    found = cv.run(scenario(ByCell, attacks=[attack])).attacks
+    assert found["theory"].isna().all()
+
+
+def test_intervals_of_one_servers_estimate_cover_empty_cells():
+    one = own(combine=lambda self, tallies: tallies[0].scaled)
+    found = cv.run(scenario(one, **{"traffic.vehicles": 60})).scores
+    assert (found["coverage"] >= 0.85).all()
+
+
+def test_query_that_would_be_published_after_the_end_is_refused():
+    refused = []
+
+    def ask(run):
+        yield run.until(run.end_s - 100.0)
+        try:
+            run.ask("occupancy")
+        except ValueError as error:
+            refused.append(str(error))
+
+    cv.run(scenario(own(delay_s=100.0)), processes=[ask])
+    assert "is published at" in refused[0]
+
+
+def test_error_in_a_process_is_not_the_aggregators():
+    def fail(run):
+        yield run.wait(1.0)
+        raise KeyError("oops")
+
+    with pytest.raises(KeyError, match="oops"):
+        cv.run(scenario(AddUp), processes=[fail])

@@ -129,12 +129,14 @@ def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
     except (ScenarioError, InputError, MemoryError):
         raise
     except Exception as error:  # a user's class may raise anything
-        modules = {_source(plug_ins.load(role, kind)): (at, kind) for at, role, kind in scenario.own_kinds()}
         # SimPy raises a copy of an error in a process; the error itself is the copy's cause.
-        for frame in reversed(traceback.extract_tb((error.__cause__ or error).__traceback__)):
-            if frame.filename in modules:
-                at, kind = modules[frame.filename]
-                where = f"line {frame.lineno} of {Path(frame.filename).name}"
+        frames = list(traceback.walk_tb((error.__cause__ or error).__traceback__))
+        for at, role, kind in scenario.own_kinds():
+            found = plug_ins.load(role, kind)
+            class_ = found if isinstance(found, type) else type(found)
+            own = [(code.f_code, line) for code, line in frames if code.f_code.co_filename == _source(found)]
+            if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in own):
+                where = f"line {own[-1][1]} of {Path(own[-1][0].co_filename).name}"
                 words = f"{kind} raises {type(error).__name__}: {error} ({where})"
                 raise ScenarioError(scenario.name, [Fault(at, words)]) from error
         raise
