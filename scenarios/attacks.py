@@ -17,7 +17,6 @@ from scenarios.section import (
     broken_names,
     broken_parameters,
     broken_repeats,
-    short_name,
 )
 
 TARGETS = 2_000
@@ -182,11 +181,6 @@ class OwnAttack(AttackSection):
     kind: OwnKind
     name: Name = Field(default="", json_schema_extra=without_default)
     """Unique name in key paths and results. Default: the name of the class."""
-
-    @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to that of the class if no name is given."""
-        return {"name": short_name(given.get("kind")), **given}
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:

@@ -16,7 +16,7 @@ from scenarios.field_types import (
     number,
     without_default,
 )
-from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters, short_name
+from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters
 
 SUM_TOLERANCE = 1e-9
 
@@ -219,11 +219,6 @@ class PlugIn(NamedByKind):
     """Unique name in key paths and results. Default: the name of the class."""
 
     rules = (broken_parameters,)
-
-    @classmethod
-    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to that of the class if no name is given."""
-        return {"name": short_name(given.get("kind")), **given}
 
 
 class _Budgeted(NamedByKind):

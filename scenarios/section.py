@@ -355,8 +355,8 @@ class NamedByKind(Section):
 
     @classmethod
     def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Set the name to the kind if no name is given."""
-        return {"name": str(given.get("kind")), **given}
+        """Set the name to the kind, or to the class that it names, if no name is given."""
+        return {"name": short_name(given.get("kind")), **given}
 
     @property
     def parameters(self) -> dict[str, Any]:

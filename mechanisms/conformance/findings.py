@@ -1,13 +1,14 @@
 """Findings of one check, and the report of all checks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Status = Literal["passed", "failed", "skipped"]
+Trial = TypeVar("Trial")
 
 # Number of faults that a check lists; for the rest, only the number is stated.
 SPELLED_OUT = 4
@@ -184,3 +185,16 @@ class Findings:
             faults.append(f"and {len(self.faults) - SPELLED_OUT} more")
         status: Status = "failed" if self.faults else ("passed" if self.applies else "skipped")
         return CheckResult(name, status, "; ".join(faults + self.notes), dict(self.figures))
+
+
+def run_check(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
+    """Run one check; an exception that the user's code raises is recorded as a fault."""
+    findings = Findings()
+    try:
+        check(trial, findings)
+    except SkippedCheckError as reason:
+        findings.applies = False
+        findings.note(str(reason))
+    except Exception as error:  # noqa: BLE001 - a user's class may raise anything
+        findings.fault(f"raises {type(error).__name__}: {error}")
+    return findings.result(name)

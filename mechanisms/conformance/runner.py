@@ -39,7 +39,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mechanisms.conformance import claims, estimates, interface
-from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, SkippedCheckError
+from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, run_check
 from mechanisms.conformance.harness import Harness
 from mechanisms.parameter import ParameterError, check_integer
 
@@ -160,7 +160,7 @@ def check_mechanism(
         trials = [Harness(first, seed, level / sizes, devices, queries, thorough)]
         if sizes > 1 and (second := _resize(mechanism if makes else None, first, attributes)) is not None:
             trials.append(Harness(second, seed, level / sizes, max(LEAST_DEVICES, devices // QUICK), queries, thorough))
-        found = [[_run(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
+        found = [[run_check(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
         results = [attributes.result("attributes"), *found[0]]
         if len(trials) > 1:
             results[1:] = [one.join(other, f"with {trials[1].cells} cells") for one, other in zip(*found, strict=True)]
@@ -186,19 +186,6 @@ def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> 
         return None
     findings.faults += [f"with {cells} cells: {fault}" for fault in other.faults]
     return None if other.faults else second
-
-
-def _run(name: str, check: Callable[[Harness, Findings], None], trial: Harness) -> CheckResult:
-    """Run one check; an exception that the mechanism raises is recorded as a fault."""
-    findings = Findings()
-    try:
-        check(trial, findings)
-    except SkippedCheckError as reason:
-        findings.applies = False
-        findings.note(str(reason))
-    except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
-        findings.fault(f"raises {type(error).__name__}: {error}")
-    return findings.result(name)
 
 
 def _write(mechanism: Any) -> str:

@@ -171,9 +171,7 @@ class Combining(Deployment):
     Raises
     ------
     InputError
-        If the number of servers is not a whole number of at least 1.
-    ParameterError
-        If the handles are unknown.
+        If an attribute of the aggregator is not as `CombiningAggregator` states.
     """
 
     own: Any
@@ -182,7 +180,7 @@ class Combining(Deployment):
     _copies: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check the number of servers and the handles."""
+        """Check the attributes of the aggregator."""
         servers: Any = getattr(self.own, "servers", None)
         whole = isinstance(servers, int | np.integer) and not isinstance(servers, bool)
         if not whole or servers < 1:
@@ -191,10 +189,10 @@ class Combining(Deployment):
         number = isinstance(delay_s, int | float | np.number) and not isinstance(delay_s, bool)
         if not number or not 0.0 <= delay_s < math.inf:
             self._refuse("delay_s", "must be a number of seconds, at least 0", delay_s)
-        if (handles := getattr(self.own, "handles", "device")) not in ("device", "query"):
-            self._refuse("handles", 'must be "device" or "query"', handles)
-        if not isinstance(paired := getattr(self.own, "paired", False), bool):
-            self._refuse("paired", "must be True or False", paired)
+        if self.handles not in ("device", "query"):
+            self._refuse("handles", 'must be "device" or "query"', self.handles)
+        if not isinstance(self.paired, bool):
+            self._refuse("paired", "must be True or False", self.paired)
         for name in ("assign", "assign_by_cell", "accepts", "std_error"):
             if (given := getattr(self.own, name, None)) is not None and not callable(given):
                 self._refuse(name, "must be a method", given)
@@ -214,7 +212,7 @@ class Combining(Deployment):
         return self.name
 
     @property
-    def handles(self) -> Handles | None:
+    def handles(self) -> Handles:
         """Kind of handle under which servers store reports."""
         handles: Handles = getattr(self.own, "handles", "device")
         return handles
@@ -222,7 +220,8 @@ class Combining(Deployment):
     @property
     def paired(self) -> bool:
         """Whether only devices received in every round are counted."""
-        return bool(getattr(self.own, "paired", False))
+        paired: bool = getattr(self.own, "paired", False)
+        return paired
 
     @property
     def delay_s(self) -> float:
@@ -241,14 +240,15 @@ class Combining(Deployment):
 
     def copy_for(self, mechanism: LocalMechanism) -> Any:
         """Return the copy of the aggregator that combines the reports of a mechanism."""
-        return self._copies.setdefault(id(mechanism), copy.deepcopy(self.own))
+        if id(mechanism) not in self._copies:
+            self._copies[id(mechanism)] = copy.deepcopy(self.own)
+        return self._copies[id(mechanism)]
 
     def server(self, number: int, mechanism: LocalMechanism) -> OneOfSeveral:
         """Return the deployment of the devices that are assigned to one server."""
-        handles: Handles = self.handles or "device"
         accepts = partial(self.accepted, mechanism=mechanism) if self.checks else None
         return OneOfSeveral(
-            server=number, accepts=accepts, handles=handles, paired=self.paired, anonymous=self.anonymous
+            server=number, accepts=accepts, handles=self.handles, paired=self.paired, anonymous=self.anonymous
         )
 
     def assign(self, cells: Cells, mechanism: LocalMechanism, *, rng: np.random.Generator) -> IntArray:
@@ -339,7 +339,7 @@ class Combining(Deployment):
         return (*(f"server:{number}" for number in range(1, self.own.servers + 1)), NETWORK)
 
     def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
-        """Return one message to the first server; others receive those of the devices assigned to them."""
+        """Return one message to one server; each device sends it to the server of its `OneOfSeveral`."""
         return (("server:1",),)
 
     def store_round(
@@ -353,7 +353,7 @@ class Combining(Deployment):
         """Yield what each server stores: the plain reports of the devices assigned to it, under handles."""
         content = recorded.reports[round_ - 1].__getitem__
         for party in self.servers_of(mechanism):
-            yield recorded.stored(party, round_, self.handles or "none", content, anonymous=self.anonymous)
+            yield recorded.stored(party, round_, self.handles, content, anonymous=self.anonymous)
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return the cost: of one plain report in a round, which one server stores."""

@@ -16,7 +16,6 @@ empty              an error where no report reached the coalition
 """
 
 import pickle
-import random  # noqa: TID251 - to see whether an attack draws from it
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +35,7 @@ from simulator.arrays import FloatArray
 from simulator.attacks.observation import Observation
 from simulator.attacks.own import CellAttack, broken_answers
 from simulator.attacks.reconstruction import Guesses, Prior
+from simulator.conformance.kit import global_random_states
 from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
 from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.streams import Streams
@@ -128,12 +128,12 @@ def check_attack(make: Callable[[], CellAttack] | CellAttack, *, seed: int = 0) 
 def _check_case(attack: Any, case: Case, findings: Mapping[str, Findings], *, seed: tuple[int, int]) -> None:
     """Run every check on one campaign."""
     query = _query(case, _prior().of(1), rng=np.random.default_rng([*seed, 0]))
-    observation, prior, states = _observe(case, query).observe([1]), _prior(), _global_states()
+    observation, prior, states = _observe(case, query).observe([1]), _prior(), global_random_states()
     before = _content(observation, prior)
     answer = _ask(attack, case, observation, prior, findings["answers"], seed=seed)
     modified = _content(observation, prior) != before
     findings["nothing_written_on"].expect(not modified, f"{case.name}: the observation or the prior was modified")
-    drawn = _global_states() != states
+    drawn = global_random_states() != states
     findings["global_random"].expect(not drawn, f"{case.name}: global random numbers were drawn; use rng")
     if answer is None:
         return
@@ -235,11 +235,6 @@ def _check_success(
 def _content(observation: Observation, prior: Prior) -> bytes:
     """Return all that an attack could modify as bytes; not the mechanism, which keeps what it has computed."""
     return pickle.dumps((observation.seen, observation.released, observation.own, observation.asked, prior))
-
-
-def _global_states() -> bytes:
-    """Return the states of the global random numbers."""
-    return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - to see whether they change
 
 
 def _plain(answer: list[Guesses]) -> list[tuple[object, ...]]:

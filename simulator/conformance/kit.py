@@ -1,12 +1,14 @@
 """What the checks of users' cells and engines have in common: a small city, and the run of a table of checks."""
 
+import pickle
+import random  # noqa: TID251 - to see whether a user's code draws from it
 from collections.abc import Callable, Mapping
-from typing import TypeVar
 
-from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, SkippedCheckError
+import numpy as np
+
+from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, Trial, run_check
 from simulator.roads import RoadNetwork, build_grid
 
-Trial = TypeVar("Trial")
 INTERFACE = "interface"
 """Name of the check that comes first: if it fails, the others are skipped."""
 
@@ -44,17 +46,10 @@ def report_of(
     if trial is None or findings.faults:
         results += [CheckResult(name, "skipped", "not run: the interface is wrong") for name in checks]
     else:
-        results += [_run(name, check, trial) for name, check in checks.items()]
+        results += [run_check(name, check, trial) for name, check in checks.items()]
     return ConformanceReport(subject, seed, 0.0, tuple(results), ())
 
 
-def _run(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
-    findings = Findings()
-    try:
-        check(trial, findings)
-    except SkippedCheckError as reason:
-        findings.applies = False
-        findings.note(str(reason))
-    except Exception as error:  # noqa: BLE001 - a user's class may raise anything
-        findings.fault(f"raises {type(error).__name__}: {error}")
-    return findings.result(name)
+def global_random_states() -> bytes:
+    """Return the states of the global random numbers of NumPy and Python, to see whether a user's code draws any."""
+    return pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - to see whether they change
