@@ -165,12 +165,13 @@ class BinarySamplingPrivacy(BinaryReports):
         SP eqs 18-25 count one. For linked reports, only a device in the cell answers 0 and then 1, so no ε is finite.
         """
         zero, one, sampling = self.faces
+        changed = self.cells if view.adjacency == "move" else 1
         if isinstance(view, Report):
             return self._claim_report(view)
         if isinstance(view, LinkedReports):
             linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
             source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
-            return per_cell_claim(linked_yes, linked_no, cells=self.cells, queries=view.queries, source=source)
+            return per_cell_claim(linked_yes, linked_no, cells=changed, queries=view.queries, source=source)
         if isinstance(view, ReleasedDifferences):
             return released_differences_claim(view, sampling)
         if isinstance(view, ReleasedCounts):
@@ -193,7 +194,7 @@ class BinarySamplingPrivacy(BinaryReports):
                 true_no=zero,
                 false_yes=one,
                 apart=sampling,
-                cells=self.cells,
+                cells=self.cells if view.adjacency == "move" else 1,
                 queries=view.queries,
                 source="SP eqs 9-10; eqs 18-25 count one of the two answers",
             )

@@ -26,7 +26,7 @@ from mechanisms.parameter import ParameterError, check_budget, check_integer, ch
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import PartialNoise, noise_claim
 from mechanisms.privacy.report_claims import one_round_claim
-from mechanisms.privacy.view import ReleasedCounts, View
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,11 +262,12 @@ class DistributedLaplace(BaseMechanism):
         """
         if isinstance(view, ReleasedCounts):
             counted = self.devices if view.counted is None else view.counted
-            return self.released_claim(counted=counted, queries=view.queries)
+            return self.released_claim(counted=counted, queries=view.queries, adjacency=view.adjacency)
         source = "One device's complete vector, which no single server sees"
-        return one_round_claim(view, partial(self._noise_claim, counted=1, source=source))
+        own = partial(self._noise_claim, counted=1, source=source, adjacency=view.adjacency)
+        return one_round_claim(view, own)
 
-    def released_claim(self, *, counted: int, queries: int = 1) -> PrivacyClaim:
+    def released_claim(self, *, counted: int, queries: int = 1, adjacency: Adjacency = "move") -> PrivacyClaim:
         """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
 
         Parameters
@@ -275,11 +276,13 @@ class DistributedLaplace(BaseMechanism):
             Number of devices whose vectors were added up, at least 1.
         queries : int
             T, the number of queries.
+        adjacency : {"move", "enter_leave"}
+            A move changes two counts, entering or leaving one.
         """
         check_integer("counted", counted, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = f"The sum of {counted} devices' vectors, {self.devices} being expected"
-        return self._noise_claim(queries, counted=counted, source=source)
+        return self._noise_claim(queries, counted=counted, source=source, adjacency=adjacency)
 
     @property
     def _success(self) -> float:
@@ -291,10 +294,11 @@ class DistributedLaplace(BaseMechanism):
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
 
-    def _noise_claim(self, queries: int, *, counted: int, source: str) -> PrivacyClaim:
+    def _noise_claim(self, queries: int, *, counted: int, source: str, adjacency: Adjacency) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""
         noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
-        return noise_claim(noise, cells=self.cells, queries=queries, source=source)
+        changed = self.cells if adjacency == "move" else 1
+        return noise_claim(noise, cells=changed, queries=queries, source=source)
 
     def _half_width(self) -> int:
         """Return the least h with P(|noise| > h) = 2α^(h + 1)/(1 + α) at most 1 − LEVEL."""

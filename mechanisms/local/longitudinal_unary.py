@@ -14,8 +14,9 @@ from mechanisms.local.unary_encoding import BitProbabilities, OptimisedUnary, Sy
 from mechanisms.parameter import ParameterError, check_budget, check_choice, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
+from mechanisms.privacy.report_claims import released_reports_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Shuffled, View
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled, View
 
 PermanentStep = Literal["optimised", "symmetric"]
 ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
@@ -183,7 +184,9 @@ class LongitudinalUnary(UnaryEncoding):
         a shuffler. So the shuffled claim is derived from all reports of a device together.
         """
         if isinstance(view, Shuffled) and view.round == 1:
-            return shuffled_claim(view, local=self.report_claim(view.queries))
+            return shuffled_claim(view, local=self.report_claim(view.queries, view.adjacency))
+        if isinstance(view, ReleasedCounts) and view.queries > 1:
+            return released_reports_claim(self.report_claim(view.queries, view.adjacency))
         return super().claim(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
@@ -209,11 +212,11 @@ class LongitudinalUnary(UnaryEncoding):
         name = "L-OSUE" if self.permanent == "optimised" else "L-SUE, basic RAPPOR"
         return f"Arcolezi et al. 2021, {name}, flipping with {self.flip:.6g}"
 
-    def report_claim(self, queries: int) -> PrivacyClaim:
+    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
         """Return the exact claim about one report, or a bound for several reports of a device that may move.
 
         A device that moves reveals more than ε∞, which bounds only the reports about one truth.
         """
         if queries == 1:
-            return super().report_claim(1)  # one report of both steps is a unary encoding with ε₁
+            return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
         return moving_claim(self._bits, queries=queries, source=self.source)

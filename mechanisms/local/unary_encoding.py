@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -16,7 +16,9 @@ from mechanisms.local.common.packed_bits import BitReports, set_bits, toss_rows,
 from mechanisms.local.mechanism import Coins, Counts, Memory, Truth
 from mechanisms.parameter import ParameterError, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.report_claims import binary_answer_claim
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, View
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -119,9 +121,19 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         """Return the numbers of Yes answers."""
         return counts[:, 1]
 
-    def report_claim(self, queries: int) -> PrivacyClaim:
-        """Return the exact claim: the hockey-stick divergence of the bits that a move changes."""
-        return binary_answer_claim(**self.bit._asdict(), cells=self.cells, queries=queries, source=self.source)
+    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
+        """Return the exact claim: the hockey-stick divergence of the bits that a move, or entering, changes."""
+        changed = self.cells if adjacency == "move" else 1
+        return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=queries, source=self.source)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return the claim about a view: exact for a report; for published sums their own, far below a report's."""
+        if not isinstance(view, ReleasedCounts):
+            return super().claim(view)
+        if self.cells == 1:
+            view = replace(view, adjacency="enter_leave")  # a device can only move outside
+        report = self.report_claim(view.queries, view.adjacency)
+        return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=report, source=self.source)
 
 
 @dataclass(frozen=True, kw_only=True)

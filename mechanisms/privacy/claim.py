@@ -27,6 +27,22 @@ class ConstantDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TwoStepDelta:
+    """A bound of δ(ε) of a move, from the curve of leaving or entering a cell.
+
+    A move is leaving one cell for outside, then entering the other. If the first step is bounded by (ε/2, δ) and the
+    second too, the move is bounded by (ε, δ + e^(ε/2)·δ) (group privacy).
+    """
+
+    step: Callable[[float], float]
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ."""
+        half = min(epsilon / 2.0, LARGEST_EPSILON)
+        return min(1.0, self.step(half) * (1.0 + math.exp(half)))
+
+
+@dataclass(frozen=True, slots=True)
 class PrivacyClaim:
     """What is proved about a view: the least ε at δ = 0, and the least δ at any other ε.
 
@@ -88,6 +104,37 @@ class PrivacyClaim:
     def unknown(cls, basis: str) -> "PrivacyClaim":
         """Claim nothing and state the reason."""
         return cls("unknown", math.nan, "unknown", basis)
+
+    def of_move(self) -> "PrivacyClaim":
+        """Return the bound for a device that moves between two cells, from a claim for entering or leaving any one."""
+        if self.curve is None:
+            return self
+        basis = f"A move is leaving one cell and entering another: at most (2ε, δ(1 + e^ε)). {self.basis}"
+        return PrivacyClaim.bound(2.0 * self.epsilon, TwoStepDelta(self.delta), basis)
+
+    def epsilon_at(self, delta: float, *, precision: float = 1e-4) -> float:
+        """Return an ε that is proved at this δ, at most `precision` above the least one that is; infinite if none is.
+
+        Parameters
+        ----------
+        delta : float
+            At least 0.
+        precision : float
+            Width of the last interval of the bisection, of which the upper end is returned.
+        """
+        if self.curve is None:
+            return math.inf
+        if delta <= 0.0:
+            return self.epsilon
+        low, high = 0.0, min(self.epsilon, LARGEST_EPSILON)
+        if self.delta(low) <= delta:
+            return low
+        if self.delta(high) > delta:
+            return math.inf
+        while high - low > precision:
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
 
     def delta(self, epsilon: float) -> float:
         """Return δ at this ε: the least δ or a bound of it, as `delta_kind` states; NaN where unknown.

@@ -1,7 +1,7 @@
 """Claims about published counts and differences of two rounds: exact for one query, bounded for several."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,8 +169,12 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     Returns
     -------
     PrivacyClaim
-        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked.
+        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked. For a
+        move a bound from its two steps.
     """
+    if view.adjacency == "move":
+        leaving = replace(view, adjacency="enter_leave")
+        return released_counts_claim(leaving, sampling=sampling, seen=seen).of_move()
     basis = (
         "K and the unsampled blanks of round one, for one device between the cell and outside, all others known "
         "(from SP eqs 6-16)"
@@ -180,7 +184,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
     return PrivacyClaim.bound(
         math.inf,
-        _curve(view.crowd, sampling, seen, view.queries),
+        _curve(view.crowd or 1, sampling, seen, view.queries),
         f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
 

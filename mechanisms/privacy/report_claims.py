@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
-from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.shuffled import VariationRatioDelta, shuffled_claim
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
 # Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.
 EXACT_QUERIES = 2**12
@@ -130,29 +130,61 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
 
 
 def one_round_claim(view: View, report: Callable[[int], PrivacyClaim]) -> PrivacyClaim:
-    """Return the claim of any view of a one-round mechanism.
+    """Return the claim of any view of a one-round mechanism with fresh randomness in every query.
 
-    A device has only one report, so linking reveals nothing more. Published counts are made from it and from other
-    devices' reports, which do not depend on its truth, so they reveal at most what it reveals.
+    A device has only one report, so linking reveals nothing more. Published counts are a function of the shuffled
+    reports of all devices counted. Where their number is not given, what the device's own report reveals bounds them.
 
     Parameters
     ----------
     view : View
     report : callable
-        The claim of one device's report, given the number of queries.
+        The claim of one device's report, given the number of queries, for the view's adjacency or for a move.
     """
     if isinstance(view, Report | Shuffled) and view.round > 1:
         return PrivacyClaim.unknown("The mechanism has one round only.")
     if isinstance(view, ReleasedDifferences):
         return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
     claim = report(view.queries)
-    if isinstance(view, Report | LinkedReports):
-        return claim
     if isinstance(view, Shares):
         return shares_claim(view, linked=claim)
     if isinstance(view, Shuffled):
-        return shuffled_claim(view, local=claim, single=report(1))
-    return released_reports_claim(claim)
+        return mixed_reports_claim(view, local=claim, single=report(1))
+    if isinstance(view, ReleasedCounts):
+        if view.counted is None:
+            return released_reports_claim(claim)
+        shuffled = Shuffled(1, view.counted, view.queries, adjacency=view.adjacency)
+        claim = released_shuffled_claim(mixed_reports_claim(shuffled, local=claim, single=report(1)))
+    return claim
+
+
+def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim) -> PrivacyClaim:
+    """Return the claim of shuffled reports with fresh randomness; with stronger clones for mirrored pairs.
+
+    Parameters
+    ----------
+    view : Shuffled
+    local, single : PrivacyClaim
+        Of one device's reports over all the view's queries, and over one. If the curve of `single` is a `MirrorDelta`,
+        every two truths give this pair, or one with the same δ(0) and a smaller ε, which it bounds: the smaller pair
+        is made from it by turning a part of the rest into either of the other parts, for the device and for the others.
+    """
+    pair, stronger = single.curve, None
+    if isinstance(pair, MirrorDelta):
+        *_, rest = pair.pair[0]
+        ratio = math.exp(pair.epsilon)
+        stronger = VariationRatioDelta(
+            view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio, queries=view.queries
+        )
+    return shuffled_claim(view, local=local, single=single, stronger=stronger)
+
+
+def released_shuffled_claim(shuffled: PrivacyClaim) -> PrivacyClaim:
+    """Return the claim of published counts, from that of the shuffled reports of all devices that they are made of."""
+    if shuffled.curve is None:
+        return shuffled
+    basis = f"Counts are computed from the reports in any order, so they reveal at most as much. {shuffled.basis}"
+    return PrivacyClaim.bound(shuffled.epsilon, shuffled.curve, basis)
 
 
 def released_reports_claim(report: PrivacyClaim) -> PrivacyClaim:
@@ -291,7 +323,7 @@ def per_cell_claim(yes: ArrayLike, no: ArrayLike, *, cells: int, queries: int, s
         basis = f"Two answers change when a device moves between cells, which also bounds moving outside ({source})"
     else:
         p, q = yes, no
-        basis = f"One answer changes when a device leaves the only cell ({source})"
+        basis = f"One answer changes when a device leaves its cell for outside ({source})"
     epsilon = pair_epsilon(p, q)
     if queries == 1:
         curve = PairDelta(tuple(p.tolist()), tuple(q.tolist()))

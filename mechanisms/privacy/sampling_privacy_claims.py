@@ -1,7 +1,7 @@
 """Claims about multi-valued Sampling Privacy for each view, with and without refresh, and the paper's own leakage."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -197,6 +197,9 @@ def refreshed_release_claim(
     """
     queries = view.queries
     differences = isinstance(view, ReleasedDifferences)
+    if isinstance(view, ReleasedCounts) and view.adjacency == "move":
+        leaving = replace(view, adjacency="enter_leave")
+        return refreshed_release_claim(leaving, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
         linked = linked_claim(sampling=sampling, queries=queries, blanks=blanks, refresh=refresh)
         if math.isinf(linked.epsilon) or linked.curve is None:

@@ -1,19 +1,27 @@
 """Views: what an observer sees. Privacy is stated for each view, never as a single ε.
 
 Every view covers a number of queries. With several queries, the reports (or releases) of one device in all of them
-are taken together. The neighbour is the same device with arbitrary other cells at the same times. The claims state one
-exception: a claim about what Sampling Privacy publishes compares a device in its cell with a device outside every cell.
+are taken together. A view also names its adjacency, the change of one device that a claim hides:
+
+- ``move``: the device is in one cell or in any other, or outside every cell; over several queries its cells at all of
+  them are replaced by any others;
+- ``enter_leave``: the device is in one cell, or outside every cell and answers all the same; the number of devices that
+  answer does not change.
+
+A claim for ``move`` holds for ``enter_leave`` too. All other devices' cells are known to the observer.
 """
 
 import re
-from dataclasses import dataclass, fields
-from typing import TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Literal, TypeAlias, get_args
 
-from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.parameter import ParameterError, check_choice, check_integer
+
+Adjacency = Literal["move", "enter_leave"]
 
 
 class BaseView:
-    """What views have in common: whole numbers of at least 1 that may be absent, and a name."""
+    """What views have in common: whole numbers of at least 1 that may be absent, an adjacency, and a name."""
 
     __slots__ = ()
 
@@ -23,10 +31,12 @@ class BaseView:
 
     def check_numbers(self, **at_least: int) -> None:
         """Raise ParameterError if a number that is given is below 1, or below the least value given here."""
-        for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            value = getattr(self, field.name)
-            if value is not None or field.default is not None:
-                check_integer(field.name, value, at_least=at_least.get(field.name, 1))
+        for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, one.name)
+            if one.name == "adjacency":
+                check_choice("adjacency", value, get_args(Adjacency))
+            elif value is not None or one.default is not None:
+                check_integer(one.name, value, at_least=at_least.get(one.name, 1))
 
     @property
     def name(self) -> str:
@@ -49,6 +59,7 @@ class Report(BaseView):
 
     round: int
     queries: int = 1
+    adjacency: Adjacency = field(default="move", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,7 @@ class LinkedReports(BaseView):
     """All reports of one device to a query, linked: the view of colluding servers or of one server of all rounds."""
 
     queries: int = 1
+    adjacency: Adjacency = field(default="move", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +84,24 @@ class ReleasedDifferences(BaseView):
     queries : int
         Queries whose differences are published, with this crowd in each.
     other_crowd : int, optional
-        Devices in the alternative cell of the device, the device itself included. By default the alternative is
-        outside every cell.
+        Devices in the alternative cell of the device, the device itself included, for a move; by default `crowd`.
+    adjacency : {"enter_leave", "move"}
+        ``move`` if `other_crowd` is given.
     """
 
     crowd: int | None = None
     k: int | None = None
     queries: int = 1
     other_crowd: int | None = None
+    adjacency: Adjacency = field(default="enter_leave", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the numbers, and fill in the alternative cell of a move."""
         self.check_numbers()
+        if self.other_crowd is not None:
+            object.__setattr__(self, "adjacency", "move")
+        elif self.adjacency == "move":
+            object.__setattr__(self, "other_crowd", self.crowd)
         if self.crowd is None and self.k is None:
             raise ParameterError("crowd", "must be given where nothing is suppressed", None)
         if self.other_crowd is not None and self.crowd is None:
@@ -96,18 +114,35 @@ class ReleasedCounts(BaseView):
 
     Parameters
     ----------
-    crowd : int
-        Devices counted in the cell, the device in question included.
+    crowd : int, optional
+        At least this many devices are counted in the cell, the device in question included; None for any number. For
+        a move, this holds for both cells while the device is in them.
     queries : int
         Queries whose counts are published, with these numbers of devices in each.
     counted : int, optional
-        Devices counted in all cells and outside, the device in question included; by default the number that the
-        mechanism expects. It has an effect where every device adds a share of the noise.
+        N, devices counted in all cells and outside, the device in question included. By default the number that the
+        mechanism expects, or the least that the crowd requires.
+    most : int, optional
+        At most this many devices are counted in the cell (for a move in each of the two), the device in question
+        included; None for no limit.
+
+    Raises
+    ------
+    ParameterError
+        If a number is below 1, or `most` is below `crowd`.
     """
 
-    crowd: int
+    crowd: int | None = None
     queries: int = 1
     counted: int | None = None
+    most: int | None = field(default=None, kw_only=True)
+    adjacency: Adjacency = field(default="enter_leave", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        self.check_numbers()
+        if self.most is not None and self.crowd is not None and self.most < self.crowd:
+            raise ParameterError("most", f"must be at least crowd ({self.crowd})", self.most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +162,7 @@ class Shuffled(BaseView):
     round: int
     devices: int
     queries: int = 1
+    adjacency: Adjacency = field(default="move", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +180,7 @@ class Shares(BaseView):
     colluding: int
     servers: int
     queries: int = 1
+    adjacency: Adjacency = field(default="move", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the numbers."""

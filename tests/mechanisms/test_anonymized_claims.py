@@ -132,11 +132,12 @@ def test_queries_compose(name):
 def test_derived_views_reveal_no_more_than_linked_reports(name):
     """Counts, shares and shuffled reports derive from the device's reports and from values independent of its truth."""
     mechanism = QUESTIONS[name]
-    linked = mechanism.claim(LinkedReports(queries=2))
+    linked, entering = (mechanism.claim(LinkedReports(queries=2, adjacency=a)) for a in ("move", "enter_leave"))
     assert mechanism.claim(Report(mechanism.rounds + 1)).kind == "unknown"
     assert mechanism.claim(Shuffled(mechanism.rounds + 1, 100)).kind == "unknown"
     assert mechanism.claim(Shares(1, 2, queries=2)).delta(0.0) == 0.0
-    views = [(ReleasedCounts(crowd=3, queries=2), linked), (Shares(2, 2, queries=2), linked)]
+    views = [(ReleasedCounts(crowd=3, queries=2, adjacency="move"), linked), (Shares(2, 2, queries=2), linked)]
+    views.append((ReleasedCounts(crowd=3, queries=2), entering))
     views += [
         (Shuffled(r, 100, queries=2), mechanism.claim(Report(r, queries=2))) for r in range(1, mechanism.rounds + 1)
     ]

@@ -322,7 +322,7 @@ def test_laplace_share_report_claim_equals_its_distribution(devices, epsilon):
 def test_released_counts_of_laplace_shares_are_exact(cells, epsilon):
     """Δ = 2 for a move between cells: ε at δ = 0, and the product of two shifted distributions for every other ε."""
     baseline = DistributedLaplace(cells=cells, epsilon=epsilon, devices=1000)
-    claim = baseline.claim(ReleasedCounts(crowd=7))
+    claim = baseline.claim(ReleasedCounts(crowd=7, adjacency="move"))
     assert (claim.kind, claim.delta_kind) == ("exact", "exact")
     assert claim.epsilon == pytest.approx(epsilon, rel=1e-12)
     alpha, reach = baseline.alpha, 300

@@ -1,7 +1,7 @@
 """Mechanisms that ask one binary query per cell: their linear unbiased estimators, exact variance and claims."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
@@ -17,9 +17,9 @@ from mechanisms.local.common.response_counts import ResponseCounts, check_where,
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableError, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.report_claims import per_cell_claim, released_reports_claim, shares_claim
-from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.published_sums import answer_sums_claim
+from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim, shares_claim
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
 # Tolerance for rounding errors in the check that the weights are unbiased.
 TOLERANCE = 1e-7
@@ -246,15 +246,16 @@ def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, sou
     """
     certain = _certain_answers(binary_query)
     whole = f"{source}; {certain}" if certain else source
+    changed = cells if view.adjacency == "move" else 1
 
     def linked(queries: int) -> PrivacyClaim:
-        return per_cell_claim(binary_query.yes, binary_query.no, cells=cells, queries=queries, source=whole)
+        return per_cell_claim(binary_query.yes, binary_query.no, cells=changed, queries=queries, source=whole)
 
     def alone(round_: int, queries: int) -> PrivacyClaim:
         if binary_query.rounds == 1:
             return linked(queries)
         yes, no = binary_query.in_round(round_)
-        return per_cell_claim(yes, no, cells=cells, queries=queries, source=f"{source}, round {round_} alone")
+        return per_cell_claim(yes, no, cells=changed, queries=queries, source=f"{source}, round {round_} alone")
 
     if isinstance(view, ReleasedDifferences):
         return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
@@ -263,10 +264,15 @@ def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, sou
     if isinstance(view, Report):
         return alone(view.round, view.queries)
     if isinstance(view, Shuffled):
-        return shuffled_claim(view, local=alone(view.round, view.queries), single=alone(view.round, 1))
+        return mixed_reports_claim(view, local=alone(view.round, view.queries), single=alone(view.round, 1))
+    claim = linked(view.queries)
     if isinstance(view, Shares):
-        return shares_claim(view, linked=linked(view.queries))
-    return linked(view.queries) if isinstance(view, LinkedReports) else released_reports_claim(linked(view.queries))
+        claim = shares_claim(view, linked=claim)
+    elif isinstance(view, ReleasedCounts):
+        yes, no = np.array(binary_query.yes), np.array(binary_query.no)
+        view = view if changed > 1 else replace(view, adjacency="enter_leave")
+        claim = answer_sums_claim(view, yes=yes, no=no, linked=claim, source=whole)
+    return claim
 
 
 def _certain_answers(binary_query: BinaryQuery) -> str:

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from mechanisms.local.mechanism import Counts, Estimate
 from mechanisms.parameter import check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.report_claims import mirror_claim, one_round_claim
-from mechanisms.privacy.view import View
+from mechanisms.privacy.view import Adjacency, View
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ class PureProtocol(BaseMechanism):
         """Return the number of reports that support each cell, (V,) int64, from one round's (*tally_shape,) counts."""
 
     @abstractmethod
-    def report_claim(self, queries: int) -> PrivacyClaim:
+    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:
         """Return the claim about one device's reports to `queries` queries."""
 
     def estimate_from(self, counts: Counts, received: ResponseCounts) -> Estimate:
@@ -82,7 +83,7 @@ class PureProtocol(BaseMechanism):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view: exact for a report, and at most that for views derived from reports."""
-        return one_round_claim(view, self.report_claim)
+        return one_round_claim(view, partial(self.report_claim, adjacency=view.adjacency))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +148,7 @@ class FrequencyOracle(BudgetedProtocol):
         counts: Counts = drawn.astype(np.int64, copy=False)
         return counts[np.newaxis]
 
-    def report_claim(self, queries: int) -> PrivacyClaim:
+    def report_claim(self, queries: int, adjacency: Adjacency = "move") -> PrivacyClaim:  # noqa: ARG002 - outside is a symbol like any other
         """Return the exact claim: of all reports, only those that support one of two symbols distinguish them."""
         return mirror_claim(
             distinguishing=self.distinguishing, epsilon=self.epsilon, queries=queries, source=self.source

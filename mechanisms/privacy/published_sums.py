@@ -1,0 +1,404 @@
+"""Published sums of independent bits: the exact δ of one cell or of two, and its maximum over all others' truths.
+
+A mechanism with one bit a cell publishes, for each cell, the number of devices whose bit is 1. A bit is 1 with
+probability p for a device in the cell and q for any other. The others' bits hide the device's: given that n of the
+other N − 1 devices are in the cell, their sum is F = Bin(n, p) + Bin(N − 1 − n, q), and the published sum is F plus one
+bit of probability p or q. Bits of different cells are independent, so only the cells that the device may be in matter.
+
+F is a sum of independent bits, so its masses are log-concave and the likelihood ratio of the two hypotheses rises with
+the published sum. Hence each hockey-stick divergence is a sum over a tail, or for two cells over one bound a row.
+
+The sums alone hide this much. Whoever receives the devices' whole reports, even in random order, learns more.
+"""
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.compiled import compiled
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy.binomial import LEFT_OUT, window
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.shuffled import AmplifiedDelta, split_pair
+from mechanisms.privacy.view import ReleasedCounts
+
+Masses = NDArray[np.float64]
+# Steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each step.
+LEAD = 2**14
+# Masses below this share of the greatest are left out: ratios of smaller ones have no digits.
+LEAST_MASS = 1e-280
+# Share by which the certified maximum may exceed the greatest δ found, and most boxes that are divided.
+GAP = 0.001
+MOST_BOXES = 4_000
+
+
+def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float) -> tuple[int, Masses]:
+    """Return the law of Bin(inside, p) + Bin(outside, q) on a window that leaves out at most 1e-30.
+
+    The generating function G = (1 − p + pz)^n (1 − q + qz)^m satisfies
+    (1 − p + pz)(1 − q + qz)·G' = (np(1 − q + qz) + mq(1 − p + pz))·G. So three neighbouring masses satisfy
+
+    (1 − p)(1 − q)(x + 1)·f(x + 1) = (b − ax)·f(x) + pq(n + m + 1 − x)·f(x − 1),
+
+    a = p(1 − q) + q(1 − p), b = np(1 − q) + mq(1 − p). Ratios of neighbours are computed upwards where b − ax is
+    positive and downwards where it is negative. In both cases only positive terms are added, and an error in one ratio
+    shrinks in the next. So every mass keeps its relative accuracy, in the tails too, which a convolution by Fourier
+    transforms would lose.
+
+    Parameters
+    ----------
+    inside, outside : int
+        n and m, at least 0.
+    true_yes, false_yes : float
+        p and q.
+
+    Returns
+    -------
+    first : int
+        The first value of the window.
+    masses : (width,) float64
+        They sum to 1.
+    """
+    p, q = true_yes, false_yes
+    if p == 1.0 or inside == 0:
+        first, masses = window(outside, q)
+        return first + (inside if p == 1.0 else 0), masses
+    if q == 0.0 or outside == 0:
+        return window(inside, p)
+    n, m = float(inside), float(outside)
+    mean, variance = n * p + m * q, n * p * (1.0 - p) + m * q * (1.0 - q)
+    rarity = math.log(2.0 / LEFT_OUT)
+    reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * variance * rarity)
+    first, last = max(0, math.floor(mean - reach)), min(inside + outside, math.ceil(mean + reach))
+    start, stop = max(0, first - LEAD), min(inside + outside, last + LEAD)
+    logs = _log_steps(n, m, p, q, np.array([first, last, start, stop], dtype=np.float64))
+    sums = np.concatenate([[0.0], np.cumsum(logs)])
+    masses = np.exp(sums - sums.max())
+    kept = np.flatnonzero(masses > LEAST_MASS)
+    masses = masses[kept[0] : kept[-1] + 1]
+    return first + int(kept[0]), masses / masses.sum()
+
+
+@compiled
+def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
+    """Return ln(f(x + 1)/f(x)) for x = first…last − 1; the recurrences begin at `start` and `stop`."""
+    first, last, start, stop = ends
+    total = n + m
+    least = (1.0 - p) * (1.0 - q)
+    slope = p * (1.0 - q) + q * (1.0 - p)
+    level = n * p * (1.0 - q) + m * q * (1.0 - p)
+    both = p * q
+    logs = np.zeros(int(last - first))
+    turn = min(max(np.floor(level / slope), start), stop)
+    # Upwards: up = f(x + 1)/f(x), from the root of the recurrence with two equal neighbouring ratios.
+    x = start
+    half, height = (level - slope * x) / 2.0, both * (total - x + 1.0)
+    up = (half + np.sqrt(half * half + least * (x + 1.0) * height)) / (least * (x + 1.0))
+    if start == 0.0:
+        up = level / least
+    while x < min(turn, last):
+        if x > start:
+            up = (level - slope * x + both * (total - x + 1.0) / up) / (least * (x + 1.0))
+        if x >= first:
+            logs[int(x - first)] = np.log(up)
+        x += 1.0
+    # Downwards: down = f(x − 1)/f(x).
+    x = stop
+    half, height = (slope * x - level) / 2.0, both * (total - x + 1.0)
+    down = (half + np.sqrt(half * half + least * (x + 1.0) * height)) / height
+    if stop == total:
+        down = (slope * x - level) / height
+    while x > max(turn, first):
+        if x < stop:
+            down = (slope * x - level + least * (x + 1.0) / down) / (both * (total - x + 1.0))
+        if x <= last:
+            logs[int(x - 1.0 - first)] = -np.log(down)
+        x -= 1.0
+    return logs
+
+
+@dataclass(frozen=True, eq=False)
+class CellLaw:
+    """Law of one cell's published sum, with the device in the cell and without it.
+
+    Parameters
+    ----------
+    present, absent : (values,) float64
+        Masses of the same consecutive values. Their ratio rises.
+    left_out : float
+        Most mass that either leaves out.
+    """
+
+    present: Masses
+    absent: Masses
+    left_out: float = 0.0
+    ratio: Masses = field(init=False)
+    """absent/present, which falls; infinite where only an absent device gives the value."""
+
+    def __post_init__(self) -> None:
+        """Compute the ratio."""
+        with np.errstate(divide="ignore"):
+            object.__setattr__(self, "ratio", np.minimum.accumulate(self.absent / self.present))
+
+    @classmethod
+    def of_bits(
+        cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: Masses | None = None
+    ) -> "CellLaw":
+        """Return the law of the sum of all devices' bits, the device's own included.
+
+        Parameters
+        ----------
+        inside, outside : int
+            Other devices in the cell, and elsewhere.
+        true_yes, false_yes : float
+            p and q, p above q.
+        noise : (values,) float64, optional
+            Masses of integer noise that is added to the sum, log-concave.
+        """
+        _, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
+        if noise is not None:
+            others = np.convolve(others, noise)
+        others = others[others > LEAST_MASS]
+        below, above = np.append(others, 0.0), np.append(0.0, others)
+        return cls((1.0 - true_yes) * below + true_yes * above, (1.0 - false_yes) * below + false_yes * above, LEFT_OUT)
+
+    def delta(self, epsilon: float) -> float:
+        """Return δ(ε) for a device in the cell or not, the larger of both directions."""
+        factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
+        there = np.maximum(self.present - factor * self.absent, 0.0).sum()
+        elsewhere = np.maximum(self.absent - factor * self.present, 0.0).sum()
+        return min(1.0, float(max(there, elsewhere)) + self.left_out)
+
+
+def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
+    """Return δ(ε) for a device in either of two cells whose sums are independent, the larger of both directions."""
+    factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
+    delta = max(_direction(one, other, factor), _direction(other, one, factor))
+    return min(1.0, delta + 2.0 * (one.left_out + other.left_out))
+
+
+def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
+    """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
+    # Values of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
+    without = np.concatenate([[0.0], np.cumsum(left.absent)])
+    against = np.concatenate([[0.0], np.cumsum(left.present)])
+    # present/absent of the first times absent/present of the second exceeds e^ε.
+    up_to = np.searchsorted(-left.ratio, -factor * entered.ratio, side="left")
+    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
+    return float(np.maximum(gain, 0.0).sum())
+
+
+@lru_cache(maxsize=512)
+def _bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
+    masses = None if noise is None else np.array(noise)
+    return CellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)
+
+
+Box = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class SumsDelta:
+    """δ(ε) of published sums of bits, at most 0.1 % above its maximum over the truths of all other devices.
+
+    How many of the others are in the device's cell, or in each of two cells, may be any number within the limits.
+    Nobody else in the cell is not the worst case in general: where p = 1 − q, all others in one of the two cells of a
+    move hide less, and for few devices the worst number lies between.
+
+    The maximum is certified by branch and bound. If at least l and at most u of the others are in the cell, then l of
+    them are in it and N − 1 − u are not, for any truths in the box. Leaving out the other bits is a post-processing, so
+    δ of the sum of these alone is at most as small as that of any truths in the box. Boxes are divided until the
+    greatest such bound is within 0.1 % of the greatest δ found.
+
+    Parameters
+    ----------
+    true_yes, false_yes : float
+        p and q, p above q.
+    counted : int
+        N, devices counted, the device in question included.
+    least, most : int
+        Least and greatest number of other devices in the cell; for a move in each of the two cells.
+    moves : bool
+        Whether the device moves between two cells, instead of between one and outside.
+    queries : int
+        T: by basic composition, T·δ(ε/T).
+    noise : tuple of float, optional
+        Masses of the integer noise on each cell's sum.
+    """
+
+    true_yes: float
+    false_yes: float
+    counted: int
+    least: int
+    most: int
+    moves: bool
+    queries: int = 1
+    noise: tuple[float, ...] | None = None
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ, at most 0.1 % too large; for several queries a bound."""
+        return min(1.0, self.queries * self._single(epsilon / self.queries))
+
+    def at(self, inside: tuple[int, ...], epsilon: float) -> float:
+        """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
+        return self._delta(tuple((number, number) for number in inside), epsilon)
+
+    def _single(self, epsilon: float) -> float:
+        """Return the certified maximum for one query."""
+        return _remembered(self, min(epsilon, LARGEST_CROWD_EPSILON))
+
+    def maximum(self, epsilon: float) -> float:
+        """Return the certified maximum of one query's δ(ε), at most 0.1 % too large.
+
+        Raises
+        ------
+        ParameterError
+            If the others cannot fill both cells of a move as the limits require.
+        """
+        whole = self._within(self._whole())
+        if whole is None:
+            raise ParameterError("crowd", f"must leave room in both cells for {self.counted} devices", self.least + 1)
+        found = 0.0
+        heap: list[tuple[float, Box]] = []
+        offered: list[Box | None] = [whole]
+        for _ in range(MOST_BOXES):
+            for box in offered:
+                if box is not None:
+                    bound = self._delta(box, epsilon)
+                    if bound > found * (1.0 + GAP):
+                        found = max(found, *(self.at(corner, epsilon) for corner in self._corners(box)))
+                    heapq.heappush(heap, (-bound, box))
+            if -heap[0][0] <= found * (1.0 + GAP) + LEFT_OUT:
+                break
+            _, box = heapq.heappop(heap)
+            widest = max(range(len(box)), key=lambda i: box[i][1] - box[i][0])
+            low, high = box[widest]
+            halves = ((low, (low + high) // 2), ((low + high) // 2 + 1, high))
+            offered = [self._within((*box[:widest], half, *box[widest + 1 :])) for half in halves]
+        return -heap[0][0]
+
+    def _delta(self, box: Box, epsilon: float) -> float:
+        """Return δ of the bits that all truths in a box have in common."""
+        others = self.counted - 1
+        laws = [_bits_law(low, others - high, self.true_yes, self.false_yes, self.noise) for low, high in box]
+        return laws[0].delta(epsilon) if len(laws) == 1 else moved_delta(laws[0], laws[1], epsilon)
+
+    def _whole(self) -> Box:
+        """Return the box of all truths."""
+        others = self.counted - 1
+        each = (self.least, min(self.most, others - self.least if self.moves else others))
+        return (each, each) if self.moves else (each,)
+
+    def _within(self, box: Box) -> Box | None:
+        """Return the part of a box in which the others suffice; for a move with at most as many in the first cell."""
+        if not self.moves:
+            return box
+        (low, high), (other_low, other_high) = box
+        high, other_high = min(high, other_high), min(other_high, self.counted - 1 - low)
+        other_low = max(other_low, low)
+        high = min(high, self.counted - 1 - other_low)
+        return None if low > high or other_low > other_high else ((low, high), (other_low, other_high))
+
+    def _corners(self, box: Box) -> Iterator[tuple[int, ...]]:
+        """Yield truths of a box: its least and greatest numbers that the others suffice for."""
+        if not self.moves:
+            yield from ((end,) for end in set(box[0]))
+            return
+        (low, high), (other_low, other_high) = box
+        others = self.counted - 1
+        yield low, min(other_high, others - low)
+        yield low, other_low
+        yield min(high, others - other_low), other_low
+
+
+@lru_cache(maxsize=2048)
+def _remembered(curve: SumsDelta, epsilon: float) -> float:
+    return curve.maximum(epsilon)
+
+
+def sums_claim(
+    view: ReleasedCounts, *, true_yes: float, false_yes: float, report: PrivacyClaim, source: str
+) -> PrivacyClaim:
+    """Return the claim of published sums of independent bits.
+
+    Parameters
+    ----------
+    view : ReleasedCounts
+        Where N is not given, it is the least number of devices that the crowd requires: more devices hide more.
+    true_yes, false_yes : float
+        p and q. If p is below q, the sums of the bits that are 0 are used, which are as good.
+    report : PrivacyClaim
+        Of the device's bits over the same queries and for the same adjacency, which is as good at δ = 0.
+    source : str
+        Source of p and q, for the basis.
+
+    Returns
+    -------
+    PrivacyClaim
+        ε at δ = 0 exact or infinite; δ exact where the view fixes how many others are in the cell, else at most 0.1 %
+        too large for one query. A bound for several queries.
+    """
+    if true_yes < false_yes:
+        true_yes, false_yes = 1.0 - true_yes, 1.0 - false_yes
+    moves = view.adjacency == "move"
+    least = (view.crowd or 1) - 1
+    counted = max(view.counted or 1, 2 * least + 1 if moves else least + 1)
+    most = min(view.most or counted, counted) - 1
+    if true_yes == false_yes:
+        return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"Bits do not depend on the truth ({source}).")
+    curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, view.queries)
+    others = "any truths of the others"
+    if least > 0 or most < counted - 1:
+        others = f"between {least} and {most} others in {'each of the two cells' if moves else 'the cell'}"
+    basis = (
+        f"Sums of independent bits, {counted} devices counted, for "
+        f"{'a move between two cells, which bounds moving outside' if moves else 'a device in a cell or outside'}; "
+        f"{others} ({source}). For readers of the sums who see no single report"
+    )
+    if view.queries == 1 and not moves and least == most:
+        return PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact.")
+    over = (
+        "; δ at most 0.1 % above the maximum, by branch and bound" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+    )
+    claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(curve, report), f"{basis}{over}.")
+    return replace(claim, kind=report.kind)
+
+
+def answer_sums_claim(
+    view: ReleasedCounts, *, yes: Masses, no: Masses, linked: PrivacyClaim, source: str
+) -> PrivacyClaim:
+    """Return the claim of published counts of the answers about each cell: of two answers that of their sums.
+
+    Of three answers or more, or of several rounds, it is a bound. The answers about different cells are independent
+    given the truth, so only the cells that the device may be in matter. Their counts are a function of the devices'
+    answers about these cells in no order. Of these answers the others' hide the device's, for any truths of the others
+    (`split_pair`). An answer that only one of the two truths gives is hidden by no other device, unless others in the
+    cell give it, and adds its probability to δ.
+
+    Parameters
+    ----------
+    view : ReleasedCounts
+    yes, no : (answers,) float64
+        Distribution of the answers about a cell, those of all rounds together, for a device in it and for any other.
+    linked : PrivacyClaim
+        Of the device's own answers over the same queries, for the same adjacency.
+    source : str
+        Source of the distributions, for the basis.
+    """
+    if len(yes) == 2:
+        return sums_claim(view, true_yes=float(yes[1]), false_yes=float(no[1]), report=linked, source=source)
+    moves = view.adjacency == "move"
+    counted = max(view.counted or 1, view.crowd or 1)
+    rows = [np.multiply.outer(*pair).ravel() for pair in ((yes, no), (no, yes), (no, no))] if moves else [yes, no]
+    curve = split_pair(rows[0], rows[1], np.array(rows), counted, view.queries)
+    over = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+    basis = (
+        f"Counts of answers, {counted} devices counted, any truths of the others: the answers about the changed "
+        f"{'cells' if moves else 'cell'} in no order, hidden by the part that every truth gives ({source}){over}."
+    )
+    return PrivacyClaim.bound(linked.epsilon, AmplifiedDelta(curve, linked), basis)
