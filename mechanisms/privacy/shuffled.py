@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,6 +253,7 @@ def split_pair(
     )
 
 
+@lru_cache(maxsize=1024)
 def positive_mean(
     devices: int, share: float, one: float, other: float, *, rise: float, fall: float, level: float
 ) -> float:

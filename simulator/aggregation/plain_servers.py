@@ -160,9 +160,11 @@ class ShuffledReports(Deployment):
     def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:
         """Return the view of shuffled reports (one round) or of the rounds' counts; with the mixer, of linked reports.
 
-        Reports without handles in random order reveal their counts and nothing else.
+        Reports of one symbol without handles in random order reveal their counts and nothing else. Reports with an
+        answer about each of several cells reveal more: the rounds' reports of a device can be linked by their content.
         """
-        if members.mixer and not self.anonymous:
+        of_cells = len(mechanism.tally_shape) > 1 and mechanism.tally_shape[0] > 1
+        if (members.mixer and not self.anonymous) or (mechanism.rounds > 1 and of_cells):
             return LinkedReports(queries=queries)
         if mechanism.rounds == 1:
             return Shuffled(1, devices, queries=queries)

@@ -18,6 +18,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from mechanisms.privacy.view import Adjacency
 from scenarios.general import Claims
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.deployment_record import CountedReports, deployment_views
@@ -28,9 +29,14 @@ RELEASED_VALUES = "released_values"
 """The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
 depend on a device's location, and so is not a view of a mechanism that hides locations."""
 
+ADJACENCIES: tuple[Adjacency, ...] = ("enter_leave", "move")
+
+SMALL_EPSILON = 0.1
+"""The ε at which two claims are compared."""
+
 STATISTICS = {"mean_speed": "mean speeds", "median_speed": "median speeds"}
 
-Place = Mapping[str, int | None]
+Place = Mapping[str, int | str | None]
 
 
 def released_claims(
@@ -64,19 +70,27 @@ def released_claims(
         first = group[0]
         if first.speeds is not None:
             claim = first.speeds.release.claim(queries=queries)
-            yield RELEASED_VALUES, {}, replace(claim, basis=f"{origin}{STATISTICS[statistic]}. {claim.basis}")
+            yield (
+                RELEASED_VALUES,
+                {"adjacency": "one_value"},
+                replace(claim, basis=f"{origin}{STATISTICS[statistic]}. {claim.basis}"),
+            )
             continue
         differences = isinstance(mechanism, SamplingPrivacy)
         view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
         k = first.section.get("k")
         for crowd in (None, *crowds):
             claim = first.counts[name].claim(crowd=crowd, queries=queries)
-            yield view, {"crowd": crowd, "k": k}, replace(claim, basis=f"{origin}{claim.basis}")
+            yield (
+                view,
+                {"adjacency": "enter_leave", "crowd": crowd, "k": k},
+                replace(claim, basis=f"{origin}{claim.basis}"),
+            )
 
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
-COLUMNS = ("mechanism", "view", *PARAMETERS, "epsilon", "delta", "kind", "basis")
+COLUMNS = ("mechanism", "view", "adjacency", *PARAMETERS, "epsilon", "delta", "kind", "basis")
 
 
 def tabulate_claims(
@@ -116,7 +130,8 @@ def tabulate_claims(
     pandas.DataFrame
         The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" if no ε is
         finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
-        null.
+        null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
+        values have rows for both.
     """
     rows: list[dict[str, object]] = []
     for name, mechanism in mechanisms.items():
@@ -127,7 +142,7 @@ def tabulate_claims(
             made = deployment_views(name, deployments, mechanism, closed, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
-                seen = {field: getattr(view, field, None) for field in PARAMETERS}
+                seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
                 claim = mechanism.claim(view) if source is None else source.claim(mechanism, view)
@@ -171,10 +186,10 @@ def weakened_claims(
         most = max(1, min(crowd, *everywhere.fewest))
         changes: dict[str, str] = {}
         for view in _views(mechanism, 1, [crowd]):
-            if not isinstance(view, ReleasedDifferences | ReleasedCounts):
+            if not isinstance(view, ReleasedDifferences | ReleasedCounts) or view.adjacency == "move" or not view.crowd:
                 continue
             made = everywhere.claim(mechanism, replace(view, crowd=most))
-            change = _weakened(made, mechanism.claim(view), section.epsilons)
+            change = _weakened(made, _planned(mechanism, view, everywhere.asked), section.epsilons)
             if not everywhere.matched:
                 why = "(the rounds counted different devices)"
             elif mechanism.rounds > 1:
@@ -197,6 +212,16 @@ def weakened_claims(
     return warnings
 
 
+def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> PrivacyClaim:
+    """Return the claim that would hold if all devices asked were counted, and as many as the mechanism expects."""
+    expected = mechanism.claim(view)
+    if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
+        return expected
+    counted = mechanism.claim(replace(view, counted=asked))
+    known = [claim for claim in (expected, counted) if claim.curve is not None]
+    return min(known, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
+
+
 def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
     """Return in words by how much a claim is weaker than planned; empty if it is not weaker."""
     if made.curve is None or planned.curve is None:
@@ -216,15 +241,16 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
     for round_ in range(1, mechanism.rounds + 1):
         yield Report(round_, queries=queries)
     yield LinkedReports(queries=queries)
-    if mechanism.rounds > 1:  # one round alone has no differences to publish
-        for crowd in crowds:
-            yield ReleasedDifferences(crowd, queries=queries)
-    for crowd in crowds:
-        yield ReleasedCounts(crowd, queries=queries)
+    for adjacency in ADJACENCIES if crowds else ():
+        if mechanism.rounds > 1:  # one round alone has no differences to publish
+            for crowd in crowds:
+                yield ReleasedDifferences(crowd, queries=queries, adjacency=adjacency)
+        for least in (None, *crowds):
+            yield ReleasedCounts(least, queries=queries, adjacency=adjacency)
 
 
 def _rows(
-    name: str, view: str, parameters: Mapping[str, int | None], claim: PrivacyClaim, epsilons: Sequence[float]
+    name: str, view: str, parameters: Mapping[str, int | str | None], claim: PrivacyClaim, epsilons: Sequence[float]
 ) -> Iterator[dict[str, object]]:
     place = {"mechanism": name, "view": view, **parameters, "basis": claim.basis}
     if claim.kind == "unknown":

@@ -12,7 +12,7 @@ from simulator.reporting.formatting import chance, number, parameter, percent, r
 from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
-_KEYS = ("mechanism", "view", "queries", *_NUMBERS)
+_KEYS = ("mechanism", "view", "adjacency", "queries", *_NUMBERS)
 _COLUMNS = (*_KEYS, "epsilon", "delta", "kind", "basis")
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 
@@ -28,6 +28,8 @@ class ViewClaim:
         The mechanism's name in the scenario.
     view
         The view's name in `claims.parquet`.
+    adjacency
+        The change of one device that the claim hides: ``move``, ``enter_leave``, or ``one_value`` for speeds.
     queries
         Number of queries observed together.
     crowd, k, colluding, servers
@@ -46,6 +48,7 @@ class ViewClaim:
 
     mechanism: str
     view: str
+    adjacency: str
     queries: int
     crowd: int | None
     k: int | None
@@ -112,7 +115,8 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
     Returns
     -------
     chosen
-        The claims that remain; those that are the same for every crowd are merged into one without a crowd.
+        The claims that remain; those that are the same for every crowd are merged into one without a crowd, and those
+        that are the same for both adjacencies into the one for a move, which bounds the other.
     """
     chosen: dict[tuple[object, ...], ViewClaim] = {}
     for claim in claims:
@@ -124,7 +128,11 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
         if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
             continue
         key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
-        chosen[key] = replace(claim, crowd=None) if key in chosen else claim
+        if key in chosen:
+            same = chosen[key]
+            both = "move" if "move" in {claim.adjacency, same.adjacency} else claim.adjacency
+            claim = replace(claim, crowd=claim.crowd if claim.crowd == same.crowd else None, adjacency=both)  # noqa: PLW2901 - the merged claim
+        chosen[key] = claim
     return list(chosen.values())
 
 
@@ -136,6 +144,7 @@ def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
     return ViewClaim(
         mechanism=always["mechanism"],
         view=always["view"],
+        adjacency=always["adjacency"] or "move",
         queries=int(always["queries"] or 1),
         **{name: None if always[name] is None else int(always[name]) for name in _NUMBERS},
         epsilon=math.inf if kind == "infinite" else None if kind == "unknown" else always["epsilon"],
@@ -223,7 +232,8 @@ def _crowd(claim: ViewClaim) -> str:
         return ""
     if claim.crowd == 1:
         return ", if you are alone in your cell"
-    return f", if {claim.crowd:,} devices, including yours, are in your cell"
+    least = "at least " if claim.view == "released_counts" else ""
+    return f", if {least}{claim.crowd:,} devices, including yours, are in your cell"
 
 
 def _suppressed(claim: ViewClaim) -> str:
@@ -279,7 +289,9 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
 
 
 def _alternatives(claim: ViewClaim) -> str:
-    return "any two speeds at which you might drive" if claim.view == VALUES else "any two places you might be"
+    if claim.view == VALUES:
+        return "any two speeds at which you might drive"
+    return "any two places you might be" if claim.adjacency == "move" else "your being in a cell or outside all cells"
 
 
 def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, float] | None:
