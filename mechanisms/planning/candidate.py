@@ -19,8 +19,15 @@ from mechanisms.planning.target import Target
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.laplace_noise import PartialDelta
+from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.released import ReleasedDelta
-from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
+from mechanisms.privacy.shuffled import (
+    AmplifiedDelta,
+    BlanketDelta,
+    ClonesDelta,
+    VariationRatioDelta,
+    shuffled_claim,
+)
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
 
@@ -109,6 +116,8 @@ class ViewBound:
                 most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
                 least = min(least, math.log(clones.epsilon / most))
                 left = curve.local
+                if curve.stronger is not None and least > 0.0:
+                    left = PrivacyClaim.bound(left.epsilon, AmplifiedDelta(curve.stronger, left), left.basis)
             if least > 0.0:
                 least = min(least, _claim_margin(left, epsilon, delta))
         return least
@@ -124,10 +133,10 @@ class ViewBound:
 def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
     """Return what is proved about a view of a mechanism.
 
-    Published counts and differences are sums over all devices asked, so they are a function of the shuffled reports of
-    all devices. For a mechanism of one round, its own claim about the shuffled reports bounds them. For a mechanism of
-    several rounds, the linked reports of a device are one report of a randomizer, and amplification by shuffling, with
-    clones, bounds them (`shuffled_claim`). If the mechanism's own claim is exact, no other bound is needed.
+    Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
+    of all devices. The linked reports of a device are one report of a randomizer, and amplification by shuffling, with
+    clones, bounds what is published of several rounds (`shuffled_claim`). If the mechanism's own claim is exact, no
+    other bound is needed.
 
     Parameters
     ----------
@@ -146,12 +155,14 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
 def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
     """Yield claims that bound the view."""
     if isinstance(view, ReleasedCounts | ReleasedDifferences):
-        linked = mechanism.claim(LinkedReports(view.queries))
-        shuffled = Shuffled(1, devices, view.queries)
+        linked = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
         if mechanism.rounds == 1:
-            yield mechanism.claim(shuffled)
+            yield mechanism.claim(Shuffled(1, devices, view.queries, adjacency=view.adjacency))
         else:
-            yield shuffled_claim(shuffled, local=linked, single=mechanism.claim(LinkedReports()))
+            shuffled = Shuffled(1, devices, view.queries)
+            yield shuffled_claim(
+                shuffled, local=linked, single=mechanism.claim(LinkedReports(adjacency=view.adjacency))
+            )
         yield linked
 
 
@@ -160,6 +171,8 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
 LARGEST_COMPOSED = 200.0
 # Points of the grid of losses, and its half-width in standard deviations.
 PLACES, REACH = 2**12, 12.0
+# Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
+ROUGH_PAIRS = 2**15
 # The greatest margin, and the negative of the least.
 MOST_MARGIN = 50.0
 # The range in which a report's ε₀ is searched.
@@ -240,8 +253,18 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
     if isinstance(curve, ReleasedDelta) and curve.composed is not None:
         return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
     if isinstance(curve, AmplifiedDelta):
-        return replace(claim, curve=replace(curve, local=_recomposed(curve.local, kind)))
+        amplified = replace(curve, local=_recomposed(curve.local, kind))
+        if kind is RoughDelta:
+            amplified = replace(amplified, shuffled=_roughly(curve.shuffled), stronger=_roughly(curve.stronger))
+        return replace(claim, curve=amplified)
     return claim
+
+
+def _roughly(curve: Any) -> Any:
+    """Return a fast approximation of a bound; the bound itself where it is fast."""
+    if isinstance(curve, SumsDelta):
+        return replace(curve, certified=False)
+    return replace(curve, pairs=ROUGH_PAIRS) if isinstance(curve, BlanketDelta | VariationRatioDelta) else curve
 
 
 def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDelta:
@@ -343,7 +366,7 @@ class Candidate:
     def bounds(self) -> tuple[ViewBound, ...]:
         """The bounds of the target's views."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
-        devices = self.target.population
+        devices = self.target.counted
         return tuple(cached_bound(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
@@ -382,7 +405,7 @@ class Candidate:
                 return high
             near = replace(self, rough=True).epsilon
             tried = [near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)]
-            tried = [*tried, LARGEST_EPSILON] if near < LARGEST_EPSILON else [LARGEST_EPSILON]
+            tried = sorted([*tried, high, LARGEST_EPSILON]) if near < LARGEST_EPSILON else [LARGEST_EPSILON]
             return next((epsilon for epsilon in tried if self.holds(epsilon)), math.inf)
         if self.holds(low):
             return 0.0

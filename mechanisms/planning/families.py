@@ -147,7 +147,7 @@ def _permanent_shapes(target: Target) -> list[Shape]:
 
 
 def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
-    return _candidate(DistributedLaplace, target, epsilon=epsilon, devices=target.population)
+    return _candidate(DistributedLaplace, target, epsilon=epsilon, devices=target.counted)
 
 
 def _own_vector(target: Target) -> str | None:
@@ -155,7 +155,7 @@ def _own_vector(target: Target) -> str | None:
         return None
     return (
         f"A device's own vector is its cell plus 1/N of the noise: some entry reveals a changed count with about "
-        f"ln N = {math.log(target.population):.3g}, however much noise is added in total. It is private only where no "
+        f"ln N = {math.log(target.counted):.3g}, however much noise is added in total. It is private only where no "
         "server sees a vector: behind secret shares."
     )
 

@@ -14,7 +14,7 @@ from mechanisms.planning.error_distribution import error_interval, excess_kurtos
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Family
 from mechanisms.planning.target import Target
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+from mechanisms.privacy.view import View
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class PlannedClaim:
     ----------
     view : str
         The view's name.
+    adjacency : str
+        The change of one device that the claim hides.
     queries : int
     crowd, k, devices : int, optional
         The view's parameters; None if it does not have them.
@@ -39,6 +41,7 @@ class PlannedClaim:
     """
 
     view: str
+    adjacency: str
     queries: int
     crowd: int | None
     k: int | None
@@ -79,6 +82,9 @@ class Plan:
         Excess kurtosis of that error, which widens the interval if the tails are heavier than normal.
     epsilon : float
         The least ε known for the target's view, at the target's δ; infinite if none is, NaN without claims.
+    crowd : int, optional
+        Devices in the cell that the claim about the target's view relies on; None if it holds for any truths of the
+        others.
     claims : sequence of PlannedClaim
         Claims about every view: ε at δ = 0, and δ at the target's ε.
     cut_short : str, optional
@@ -98,6 +104,7 @@ class Plan:
     error_interval: tuple[float, float] = (math.nan, math.nan)
     excess_kurtosis: float = math.nan
     epsilon: float = math.nan
+    crowd: int | None = None
     claims: Sequence[PlannedClaim] = ()
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
@@ -125,6 +132,7 @@ class Plan:
             "std_error": finite(self.std_error),
             "error_interval": None if math.isnan(self.error_interval[0]) else list(self.error_interval),
             "epsilon": finite(self.epsilon),
+            "crowd": self.crowd,
             "claims": [claim.to_dict() for claim in self.claims],
             "cut_short": self.cut_short,
             "scenario": self.scenario,
@@ -148,18 +156,26 @@ class Planning:
     @property
     def best(self) -> Plan | None:
         """The plan of least error, or of least ε for an error target; None if no mechanism meets the target."""
-        meeting = [plan for plan in self.plans if plan.meets]
+        return self._least([plan for plan in self.plans if plan.meets])
+
+    @property
+    def best_without_crowd(self) -> Plan | None:
+        """The best plan among those whose claim relies on no crowd that the target does not guarantee."""
+        return self._least([plan for plan in self.plans if plan.meets and plan.crowd in {None, self.target.crowd}])
+
+    def _least(self, meeting: Sequence[Plan]) -> Plan | None:
         if self.target.error is None:
             return min(meeting, key=lambda plan: plan.std_error, default=None)
         return min(meeting, key=lambda plan: (plan.epsilon, plan.std_error), default=None)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        best = self.best
+        best, alone = self.best, self.best_without_crowd
         return {
             "target": asdict(self.target),
             "plans": [plan.to_dict() for plan in self.plans],
             "best": None if best is None else best.name,
+            "best_without_crowd": None if alone is None else alone.name,
         }
 
 
@@ -225,6 +241,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         error_interval=error_interval(found.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,
         epsilon=found.epsilon if claims or target.error is not None else math.nan,
+        crowd=max((crowd for bound in found.bounds if (crowd := getattr(bound.view, "crowd", None))), default=None),
         claims=_claims(found) if claims else (),
         cut_short=found.cut_short,
         mechanism=found.mechanism,
@@ -276,7 +293,7 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
         epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
     for view in _views(found):
-        bound = cached_bound(found.mechanism, view, devices=target.population)
+        bound = cached_bound(found.mechanism, view, devices=target.counted)
         delta, delta_kind = bound.delta(epsilon)
         pure = math.nan if bound.kind == "unknown" else 0.0
         rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]
@@ -286,14 +303,13 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
 def _views(found: Candidate) -> list[View]:
     """Return every view of the mechanism, each once."""
     target, rounds = found.target, found.mechanism.rounds
-    views: list[View] = [Report(round_, target.queries) for round_ in range(1, rounds + 1)]
-    views.append(LinkedReports(target.queries))
+    numbers = range(1, rounds + 1)
+    views: list[View] = [target.round_view(number, shuffled=False) for number in numbers]
+    views.append(target.linked_view)
     if found.differences:
-        crowd = target.crowd if target.k is not None else target.known_crowd
-        views.append(ReleasedDifferences(crowd, target.k, target.queries))
-    views.append(ReleasedCounts(target.known_crowd, target.queries))
-    views += [Shuffled(round_, target.population, target.queries) for round_ in range(1, rounds + 1)]
-    return views
+        views.append(target.differences_view)
+    views.append(target.counts_view(differences=found.differences))
+    return [*views, *(target.round_view(number, shuffled=True) for number in numbers)]
 
 
 def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedClaim:
@@ -301,6 +317,7 @@ def _row(bound: ViewBound, epsilon: float, delta: float, kind: str) -> PlannedCl
     numbers = {field: getattr(view, field, None) for field in ("crowd", "k", "devices")}
     return PlannedClaim(
         view=view.name,
+        adjacency=view.adjacency,
         queries=view.queries,
         **numbers,
         epsilon=epsilon,

@@ -41,7 +41,8 @@ class TrustedServer:
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
         if isinstance(view, ReleasedCounts | ReleasedDifferences):
-            return self.release.claim(crowd=self.crowd, queries=view.queries)
+            claim = self.release.claim(crowd=self.crowd, queries=view.queries)
+            return claim.of_move() if view.adjacency == "move" else claim
         return NoPrivacy(cells=self.cells).claim(view)
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:

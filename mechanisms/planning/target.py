@@ -3,13 +3,22 @@
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.local.mechanism import Counts
-from mechanisms.parameter import ParameterError, check_epsilon, check_integer, to_number
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+from mechanisms.parameter import ParameterError, check_choice, check_epsilon, check_integer, to_number
+from mechanisms.privacy.view import (
+    Adjacency,
+    LinkedReports,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shuffled,
+    View,
+)
 
 RELEASED = ("released", "released_differences", "released_counts")
 ROUNDS = ("", "_round_1", "_round_2", "_round_3")
@@ -43,8 +52,16 @@ class Target:
         The root mean square error allowed for a cell of `occupancy`, in vehicles.
     queries : int
         T, the number of queries observed together.
+    adjacency : {"move", "enter_leave"}
+        The change of one device that the view must not reveal: a move between two cells or outside, or only entering or
+        leaving a cell. A plan compares only claims for the same one.
+    batch : int, optional
+        Least number of devices whose reports are counted or shuffled together, for which the claims must hold; N by
+        default.
     crowd : int, optional
-        Devices in the cell, for released views. By default the occupancy, or the worst crowd if `k` is given.
+        Devices that are certain to be in the cell, for released views; for a move in both cells. By default claims hold
+        for any truths of the others where that is possible. Mechanisms whose published differences need a crowd rely
+        on the occupancy, which a plan states; if `k` is given, on none.
     k : int, optional
         Published differences below k are suppressed.
     simulated : int
@@ -65,6 +82,8 @@ class Target:
     delta: float = 0.0
     error: float | None = None
     queries: int = 1
+    adjacency: Adjacency = "move"
+    batch: int | None = None
     crowd: int | None = None
     k: int | None = None
     simulated: int = 1000
@@ -79,6 +98,9 @@ class Target:
             even = round(self.population / (self.cells + 1))
             object.__setattr__(self, "occupancy", max(1, even))
         check_integer("occupancy", self.occupancy, at_least=0, at_most=self.population)
+        check_choice("adjacency", self.adjacency, get_args(Adjacency))
+        if self.batch is not None:
+            check_integer("batch", self.batch, at_least=1, at_most=self.population)
         if self.view not in VIEWS:
             raise ParameterError("view", f"must be one of {', '.join(VIEWS)}", self.view)
         self._check_goal()
@@ -117,8 +139,13 @@ class Target:
         return 0 if self.occupancy is None else self.occupancy
 
     @property
+    def counted(self) -> int:
+        """Devices whose reports are counted or shuffled together: the batch, or all."""
+        return self.population if self.batch is None else self.batch
+
+    @property
     def known_crowd(self) -> int:
-        """The crowd of a released view: as given, or the occupancy."""
+        """The crowd of released differences: as given, or the occupancy."""
         return self.crowd if self.crowd is not None else max(1, self.expected)
 
     @cached_property
@@ -144,16 +171,34 @@ class Target:
         differences : bool
             Whether the mechanism publishes differences of two rounds' counts rather than its counts.
         """
-        queries = self.queries
         if self.view == "linked_reports":
-            return (LinkedReports(queries),)
+            return (self.linked_view,)
         if self.view in RELEASED:
             if differences and self.view != "released_counts":
-                crowd = self.crowd if self.k is not None else self.known_crowd
-                return (ReleasedDifferences(crowd, self.k, queries),)
-            return (ReleasedCounts(self.known_crowd, queries),)
+                return (self.differences_view,)
+            return (self.counts_view(differences=differences),)
         kind, _, round_ = self.view.partition("_round_")
         chosen = range(1, rounds + 1) if rounds == 1 or not round_ else (int(round_),)
-        if kind == "shuffled":
-            return tuple(Shuffled(number, self.population, queries) for number in chosen)
-        return tuple(Report(number, queries) for number in chosen)
+        return tuple(self.round_view(number, shuffled=kind == "shuffled") for number in chosen)
+
+    @property
+    def linked_view(self) -> LinkedReports:
+        """The view of linked reports."""
+        return LinkedReports(self.queries, adjacency=self.adjacency)
+
+    @property
+    def differences_view(self) -> ReleasedDifferences:
+        """The view of published differences."""
+        crowd = self.crowd if self.k is not None else self.known_crowd
+        return ReleasedDifferences(crowd, self.k, self.queries, adjacency=self.adjacency)
+
+    def counts_view(self, *, differences: bool) -> ReleasedCounts:
+        """Return the view of published counts; where their noise cancels in differences, those of a known crowd."""
+        crowd = self.known_crowd if differences else self.crowd
+        return ReleasedCounts(crowd, self.queries, self.counted, adjacency=self.adjacency)
+
+    def round_view(self, number: int, *, shuffled: bool) -> Report | Shuffled:
+        """Return the view of one round's reports, alone or shuffled."""
+        if shuffled:
+            return Shuffled(number, self.counted, self.queries, adjacency=self.adjacency)
+        return Report(number, self.queries, adjacency=self.adjacency)

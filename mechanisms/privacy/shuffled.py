@@ -122,6 +122,8 @@ class BlanketDelta:
         b_t and b_t', above 0.
     queries : int
         T: by basic composition, T·δ(ε/T).
+    pairs : int
+        Pairs (m, b) that are summed one by one (`positive_mean`).
     """
 
     devices: int
@@ -130,6 +132,7 @@ class BlanketDelta:
     blank: float
     other_blank: float
     queries: int = 1
+    pairs: int = LARGEST_PAIR_SUM
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
@@ -141,7 +144,9 @@ class BlanketDelta:
         """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
         rise, fall = self.sampling / one, math.exp(epsilon) * self.sampling / other
         level = self.unsampled * math.expm1(epsilon)
-        return positive_mean(self.devices, self.unsampled, one, other, rise=rise, fall=fall, level=level)
+        return positive_mean(
+            self.devices, self.unsampled, one, other, rise=rise, fall=fall, level=level, pairs=self.pairs
+        )
 
 
 @dataclass(frozen=True)
@@ -179,6 +184,8 @@ class VariationRatioDelta:
         Mass of P, and of Q, on outputs that only this one of them gives.
     queries : int
         T: by basic composition, T·δ(ε/T).
+    pairs : int
+        Pairs (m, b) that are summed one by one (`positive_mean`).
     """
 
     devices: int
@@ -190,6 +197,7 @@ class VariationRatioDelta:
     apart: float = 0.0
     other_apart: float = 0.0
     queries: int = 1
+    pairs: int = LARGEST_PAIR_SUM
 
     @property
     def distance(self) -> float:
@@ -210,7 +218,9 @@ class VariationRatioDelta:
         fall = total * (1.0 - 1.0 / self.ratio)
         rise, level = fall * math.exp(epsilon), total * math.expm1(epsilon)
         share = total / self.cover
-        return apart + positive_mean(self.devices, share, up / total, down / total, rise=rise, fall=fall, level=level)
+        return apart + positive_mean(
+            self.devices, share, up / total, down / total, rise=rise, fall=fall, level=level, pairs=self.pairs
+        )
 
 
 def split_pair(
@@ -255,7 +265,15 @@ def split_pair(
 
 @lru_cache(maxsize=1024)
 def positive_mean(
-    devices: int, share: float, one: float, other: float, *, rise: float, fall: float, level: float
+    devices: int,
+    share: float,
+    one: float,
+    other: float,
+    *,
+    rise: float,
+    fall: float,
+    level: float,
+    pairs: int = LARGEST_PAIR_SUM,
 ) -> float:
     """Return a bound of E[(rise·a − fall·b − level·m)₊/m], over the draws of n devices from three parts.
 
@@ -276,13 +294,15 @@ def positive_mean(
         Probabilities of a and b, above 0; their sum is at most 1.
     rise, fall, level : float
         Above 0, at least 0 and at least 0.
+    pairs : int
+        Pairs (m, b) that are summed one by one. For more, neighbouring m are merged into runs.
     """
     first, masses = window(devices - 1, share)
     # The values of b to sum over, for any of these numbers of draws, are low…low + width − 1.
     low, _ = window(first + 1, other)
     high, last_masses = window(first + len(masses), other)
     width = high + len(last_masses) - low
-    runs = max(LARGEST_PAIR_SUM // width, LEAST_RUNS)
+    runs = max(pairs // width, LEAST_RUNS)
     starts = np.arange(0, len(masses), -(-len(masses) // runs))
     draws = np.asarray(first + 1 + starts, dtype=np.float64)
     p = min(one / (1.0 - other), 1.0)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.table import Table
@@ -35,8 +35,24 @@ def plan(
     delta: Annotated[float, typer.Option(help="δ of the target; with --error, the δ at which ε is compared.")] = 0.0,
     error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
     queries: Annotated[int, typer.Option(help="Queries that the observer sees together, T.")] = 1,
+    adjacency: Annotated[
+        Literal["move", "enter_leave"],
+        typer.Option(
+            help="Change of one device to hide: move (between two cells or outside) or enter_leave (one cell)."
+        ),
+    ] = "move",
+    batch: Annotated[
+        int | None,
+        typer.Option(
+            help="Least number of devices counted or shuffled together, for which claims must hold; N if not given."
+        ),
+    ] = None,
     crowd: Annotated[
-        int | None, typer.Option(help="Devices in the cell, for released views; the occupancy if not given.")
+        int | None,
+        typer.Option(
+            help="Devices certain to be in the cell, for released views. If not given, claims hold for any, but those "
+            "of published differences rely on the occupancy."
+        ),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
     simulated: Annotated[
@@ -57,6 +73,8 @@ def plan(
         delta=delta,
         error=error,
         queries=queries,
+        adjacency=adjacency,
+        batch=batch,
         crowd=crowd,
         k=k,
         simulated=simulated,
@@ -98,10 +116,17 @@ def describe_target(target: Target) -> str:
         return f"{where}. Target: {goal}{related('δ', '=', target.delta)}."
     crowd = ""
     if target.view.startswith("released"):
-        crowd = f", crowd {whole(target.known_crowd)}" if target.k is None or target.crowd else ", whatever the crowd"
+        crowd = f", at least {whole(target.crowd)} in the cell" if target.crowd else ""
         crowd += "" if target.k is None else f", differences below {target.k} suppressed"
+    batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
     goal = f"{related('ε', '=', target.epsilon)}, {related('δ', '=', target.delta)}"
-    return f"{where}. Target: {target.view}{over} with {goal}{crowd}."
+    return f"{where}. Target: {target.view}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
+
+
+CHANGES = {
+    "move": "a device that moves between two cells or outside",
+    "enter_leave": "a device that enters or leaves one cell",
+}
 
 
 def verdict(planning: Planning) -> str:
@@ -114,11 +139,22 @@ def verdict(planning: Planning) -> str:
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
-        return f"Best: {best.name}{others}, with {loss}."
+        return f"Best: {best.name}{others}, with {loss}{_reliance(planning)}."
     words = f"Best: {best.name}{others}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
-    return f"{words}{whole(target.expected)}{warning}."
+    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}."
+
+
+def _reliance(planning: Planning) -> str:
+    """Return the words for the crowd that the best plan relies on, and the best plan that relies on none."""
+    best, alone = planning.best, planning.best_without_crowd
+    if best is None or best is alone:
+        return ""
+    words = f", if at least {whole(best.crowd or 1)} devices are certain to be in the cell"
+    if alone is None:
+        return f"{words}; no other mechanism meets the target without"
+    return f"{words}; without: {alone.name}, error {number(alone.std_error)}"
 
 
 def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
@@ -133,6 +169,7 @@ def _table(target: Target, meeting: Sequence[Plan]) -> Table:
     table = Table("mechanism", "parameters", title_justify="left", show_lines=True)
     table.add_column("error, vehicles", justify="right")
     table.add_column(f"in {whole(target.simulated)} simulated cells", justify="right")
+    table.add_column("holds for")
     table.add_column("claim of each view")
     key = (lambda plan: plan.std_error) if target.error is None else (lambda plan: plan.epsilon)
     for plan in sorted(meeting, key=key):
@@ -142,6 +179,7 @@ def _table(target: Target, meeting: Sequence[Plan]) -> Table:
             Text(_parameters({**plan.parameters, **_published(plan)})),
             number(plan.std_error),
             f"{number(low)} … {number(high)}",
+            "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell",
             Text(_claims(plan.claims)),
         )
     return table

@@ -53,7 +53,7 @@ def test_json_lists_all_plans_with_valid_sections(plan, target, tmp_path):
     done = plan(*CITY, *target, "--json")
     assert (done.code, done.err) == (0, "")
     found = json.loads(done.out, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
-    assert {"target", "plans", "best"} == found.keys()
+    assert {"target", "plans", "best", "best_without_crowd"} == found.keys()
     assert found["target"]["cells"] == 4
     names = {made["mechanism"] for made in found["plans"]}
     assert {"sampling_privacy", "sampling_privacy_refreshed", "oue", "distributed_laplace", "laplace_counts"} <= names

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -44,11 +45,15 @@ def test_target_views_of_mechanisms():
     assert views("linked_reports", 2) == (LinkedReports(),)
     assert views("shuffled", 2) == (Shuffled(1, 9), Shuffled(2, 9))
     assert views("shuffled_round_2", 2) == (Shuffled(2, 9),)
-    assert views("released", 2, differences=True) == (ReleasedDifferences(3),)
-    assert views("released", 1) == (ReleasedCounts(3),)
-    assert views("released_counts", 2, differences=True, crowd=5) == (ReleasedCounts(5),)
-    assert views("released_differences", 2, differences=True, k=4) == (ReleasedDifferences(None, 4),)
-    assert views("released_differences", 2, differences=True, k=4, crowd=6) == (ReleasedDifferences(6, 4),)
+    assert views("released", 2, differences=True) == (ReleasedDifferences(3, adjacency="move"),)
+    entering = partial(views, adjacency="enter_leave")
+    assert entering("released", 2, differences=True) == (ReleasedDifferences(3),)
+    assert entering("released", 1) == (ReleasedCounts(None, 1, 9),)
+    assert entering("released", 1, batch=7) == (ReleasedCounts(None, 1, 7),)
+    assert entering("shuffled", 1, batch=7) == (Shuffled(1, 7, adjacency="enter_leave"),)
+    assert entering("released_counts", 2, differences=True, crowd=5) == (ReleasedCounts(5, 1, 9),)
+    assert entering("released_differences", 2, differences=True, k=4) == (ReleasedDifferences(None, 4),)
+    assert entering("released_differences", 2, differences=True, k=4, crowd=6) == (ReleasedDifferences(6, 4),)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +74,8 @@ def test_target_views_of_mechanisms():
         ("error", {"epsilon": None, "error": 0.0}),
         ("error", {"epsilon": None, "error": math.inf}),
         ("queries", {"queries": 0}),
+        ("adjacency", {"adjacency": "swap"}),
+        ("batch", {"batch": 10}),
         ("k", {"k": 3}),
         ("crowd", {"crowd": 3}),
         ("k", {"view": "released_counts", "k": 3}),
@@ -108,7 +115,13 @@ def targets(draw):
     occupancy = draw(st.one_of(st.none(), st.integers(0, min(population, 10**5))))
     more = {"k": draw(st.one_of(st.none(), st.integers(1, 50)))} if view in RELEASED[:2] else {}
     return Target(
-        cells=draw(st.integers(1, 10**4)), population=population, occupancy=occupancy, view=view, **goal, **more
+        cells=draw(st.integers(1, 10**4)),
+        population=population,
+        occupancy=occupancy,
+        view=view,
+        adjacency=draw(st.sampled_from(["move", "enter_leave"])),
+        **goal,
+        **more,
     )
 
 
@@ -125,8 +138,9 @@ def test_plan_of_any_target_meets_it(target):
             assert made.std_error <= target.error * (1 + 1e-9)
             continue
         assert made.epsilon <= target.epsilon * (1 + 1e-5)
-        differences = made.mechanism.rounds == 2
-        for view in target.views(rounds=made.mechanism.rounds, differences=differences):
+        rounds = made.mechanism.rounds
+        differences = rounds > 1 and made.mechanism.claim(ReleasedDifferences(1)).kind != "unknown"
+        for view in target.views(rounds=rounds, differences=differences):
             assert bound_view(made.mechanism, view, devices=target.population).meets(target.epsilon, target.delta)
     if target.error is None and planning.best is not None:
         assert all(planning.best.std_error <= made.std_error for made in planning.plans if made.meets)
