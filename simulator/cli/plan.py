@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from mechanisms.planning import Plan, PlannedClaim, Planning, Target
+from mechanisms.planning import LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
 from simulator.cli.common import print_json
 from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
 from simulator.reporting.terminal_summary import wide_console
@@ -59,11 +59,25 @@ def plan(
         int, typer.Option(help="Number of simulated cells that the interval of an error is computed from.")
     ] = 1000,
     mechanism: Annotated[list[str] | None, typer.Option(help="Only these mechanisms; all if not given.")] = None,
+    trusts: Annotated[
+        bool,
+        typer.Option("--trusts", help="Print what the target costs under each trust, from a trusted server to none."),
+    ] = False,
+    find: Annotated[
+        Literal["batch", "crowd"] | None,
+        typer.Option(help="With --epsilon and --error: the least batch, or crowd in the cell, that meets both."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
     """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
     from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
+    from mechanisms.parameter import ParameterError  # noqa: PLC0415 - the same
 
+    allowed = error if find else None
+    if find and (epsilon is None or allowed is None):
+        raise ParameterError("find", "needs both --epsilon and --error", find)
+    if find and trusts:
+        raise ParameterError("find", "cannot be combined with --trusts", find)
     target = planning.Target(
         cells=cells,
         population=population,
@@ -71,7 +85,7 @@ def plan(
         view=view,
         epsilon=epsilon,
         delta=delta,
-        error=error,
+        error=None if find else error,
         queries=queries,
         adjacency=adjacency,
         batch=batch,
@@ -79,6 +93,21 @@ def plan(
         k=k,
         simulated=simulated,
     )
+    if trusts:
+        if mechanism:
+            raise ParameterError("mechanism", "cannot be combined with --trusts", listed(mechanism))
+        costs = planning.compare_trusts(target)
+        if json:
+            print_json([cost.to_dict() for cost in costs], allow_nan=False)
+        else:
+            print_trusts(target, costs)
+        return
+    if find and allowed is not None:
+        found = planning.find_least(target, error=allowed, number=find, mechanisms=mechanism or ())
+        print_json([one.to_dict() for one in found], allow_nan=False) if json else print_least(
+            target, find, allowed, found
+        )
+        return
     plans = planning.plan(target, mechanism or ())
     if json:
         print_json(plans.to_dict(), allow_nan=False)
@@ -104,15 +133,55 @@ def print_planning(planning: Planning) -> None:
         console.print(Text(planning.best.scenario.rstrip()), highlight=False, soft_wrap=True)
 
 
-def describe_target(target: Target) -> str:
-    """Return one sentence that describes the target."""
+def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
+    """Print what a target costs under each trust, as one table."""
+    console = wide_console()
+    console.print(describe_target(target, view="each trust's view"), highlight=False, soft_wrap=True)
+    table = Table("trusted", "best mechanism", "parameters", show_lines=True)
+    table.add_column("error, vehicles" if target.error is None else "ε", justify="right")
+    table.add_column("holds for")
+    table.add_column("best for any others")
+    for cost in costs:
+        best, alone = cost.best, cost.without_crowd
+        if best is None:
+            table.add_row(cost.trust, "none", "", "", "", "")
+            continue
+        other = "the same" if alone is best else "none" if alone is None else f"{alone.name}, {_cost(alone, target)}"
+        shown = Text(_parameters({**best.parameters, **_published(best)}))
+        table.add_row(cost.trust, best.name, shown, _cost(best, target), _crowd(best), other)
+    console.print(table)
+
+
+def _cost(plan: Plan, target: Target) -> str:
+    return number(plan.std_error) if target.error is None else parameter(plan.epsilon)
+
+
+def print_least(target: Target, find: str, error: float, found: Sequence[LeastNumber]) -> None:
+    """Print the least batch or crowd with which each mechanism meets the target and the error."""
+    console = wide_console()
+    console.print(
+        describe_target(target), f"And an error of {number(error)} vehicles.", highlight=False, soft_wrap=True
+    )
+    table = Table("mechanism")
+    table.add_column(f"least {find}", justify="right")
+    table.add_column("error there, vehicles", justify="right")
+    most = target.population if find == "batch" else target.expected
+    for one in sorted(found, key=lambda one: math.inf if one.least is None else one.least):
+        least = f"none up to {whole(most)}" if one.least is None else whole(one.least)
+        table.add_row(one.mechanism, least, number(one.std_error) if math.isfinite(one.std_error) else "no plan")
+    console.print(table)
+
+
+def describe_target(target: Target, *, view: str | None = None) -> str:
+    """Return one sentence that describes the target; with another name for its view, if one is given."""
+    seen = view or target.view
     where = (
         f"{counted(target.cells, 'cell')}, {counted(target.population, 'device')} asked, "
         f"{whole(target.expected)} expected in a cell"
     )
     over = "" if target.queries == 1 else f" over {counted(target.queries, 'query').replace('querys', 'queries')}"
     if target.error is not None:
-        goal = f"an error of {number(target.error)} vehicles or less; {target.view}{over} compared at "
+        goal = f"an error of {number(target.error)} vehicles or less; {seen}{over} compared at "
         return f"{where}. Target: {goal}{related('δ', '=', target.delta)}."
     crowd = ""
     if target.view.startswith("released"):
@@ -120,7 +189,7 @@ def describe_target(target: Target) -> str:
         crowd += "" if target.k is None else f", differences below {target.k} suppressed"
     batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
     goal = f"{related('ε', '=', target.epsilon)}, {related('δ', '=', target.delta)}"
-    return f"{where}. Target: {target.view}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
+    return f"{where}. Target: {seen}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
 
 
 CHANGES = {
@@ -179,10 +248,15 @@ def _table(target: Target, meeting: Sequence[Plan]) -> Table:
             Text(_parameters({**plan.parameters, **_published(plan)})),
             number(plan.std_error),
             f"{number(low)} … {number(high)}",
-            "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell",
+            _crowd(plan),
             Text(_claims(plan.claims)),
         )
     return table
+
+
+def _crowd(plan: Plan) -> str:
+    """Return the others for which the claim about the target's view holds."""
+    return "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell"
 
 
 def _published(plan: Plan) -> dict[str, Any]:
