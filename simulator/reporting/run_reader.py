@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from scenarios.kinds import title as title_of
@@ -219,8 +220,15 @@ class FinishedRun:
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """One row per mechanism, view and ε."""
-        return self._table("claims")
+        """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency.
+
+        Those of published values then hide at least a device that enters or leaves a cell.
+        """
+        claims = self._table("claims")
+        if "adjacency" in claims:
+            return claims
+        released = claims["view"].str.startswith("released")
+        return claims.assign(adjacency=np.where(released, "enter_leave", "move"))
 
     @cached_property
     def attacks(self) -> pd.DataFrame:

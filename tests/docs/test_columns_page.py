@@ -32,6 +32,7 @@ COUNTS = {
         *TINY["mechanisms"],
         {"name": "refreshed", "kind": "sampling_privacy", "sampling": 0.45, "refresh": 0.2},
         {"name": "one-sided", "kind": "randomized_response", "first_coin": 0.8, "second_coin": 0},
+        {"name": "moves", "kind": "anonymized_first_attempt", "base": 0.6, "shift_yes": 0.2, "shift_no": 0.1},
     ],
     "refinements": [{"name": "clipped", "kind": "clip"}],
     "attacks": [

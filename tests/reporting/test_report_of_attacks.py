@@ -226,7 +226,7 @@ def test_coalition_names(coalition: list[str], kind: str, servers: int, words: s
 def test_sentence_of_share_claims(colluding: int, start: str) -> None:
     constant = ((1.0, 0.45),)
     claim = ViewClaim(
-        "sampling", "shares", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
+        "sampling", "shares", "move", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
     )
     text_of_claim = sentence(claim)
     assert text_of_claim.startswith(start)
