@@ -20,10 +20,12 @@ POPULATIONS = (10**4, 10**5, 10**6, 10**7)
 CELLS = (10, 100, 1000, 10_000)
 POPULATION_OF_CELLS, CELLS_OF_POPULATION = 10**6, 100
 VIEWS = {
-    "report": "one report, whichever round's",
-    "linked_reports": "all of a device's reports",
-    "released": "what is published",
+    "report": "one report, whichever round's, and a device that moves",
+    "linked_reports": "all of a device's reports and a device that moves",
+    "released": "what is published, with nothing seen behind it, and a device that moves",
+    "released, enter_leave": "what is published, with nothing seen behind it, and a device that enters or leaves",
 }
+"""What is compared: a view, and the adjacency where it is not a move."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Setting:
     Parameters
     ----------
     view
-        The view in which (ε, δ) must hold.
+        The view in which (ε, δ) must hold, a key of `VIEWS`.
     population
         N, the number of devices asked.
     cells
@@ -52,13 +54,15 @@ class Setting:
     @property
     def target(self) -> Target:
         """The target that plans must meet."""
+        view, _, adjacency = self.view.partition(", ")
         return Target(
             cells=self.cells,
             population=self.population,
             occupancy=OCCUPANCY,
-            view=self.view,
+            view=view,
             epsilon=EPSILON,
             delta=DELTA,
+            adjacency="enter_leave" if adjacency else "move",
         )
 
     @cached_property
@@ -80,8 +84,8 @@ def settings(view: str) -> list[Setting]:
 # the three-answer form wherever its linked reports must be private; a search over its many parameters would take most
 # of the time.
 LEFT_OUT = {"sampled_response", "sampling_and_noise", "anonymized_deniable"}
-# In the view "released", the first three are bounded by their linked reports only, where randomized response remains;
-# and a server that samples publishes with the same distribution as devices that sample themselves.
+# In the view "released" the first three equal randomized response or Sampling Privacy at their best parameters; and a
+# server that samples publishes with the same distribution as devices that sample themselves.
 LEFT_OUT_RELEASED = {
     "sampling_privacy_refreshed",
     "anonymized_first_attempt",
@@ -153,7 +157,7 @@ class Comparison:
 
 def compare_in(setting: Setting, *, rng: np.random.Generator) -> Comparison:
     """Plan every mechanism for the setting, and simulate each plan."""
-    left_out = LEFT_OUT | (LEFT_OUT_RELEASED if setting.view == "released" else set())
+    left_out = LEFT_OUT | (LEFT_OUT_RELEASED if setting.target.view == "released" else set())
     names = [family.name for family in FAMILIES if family.name not in left_out]
     plans = plan(setting.target, names, claims=False).plans
     return Comparison(setting, [_simulate(made, setting, rng) for made in plans])
@@ -209,7 +213,8 @@ def add_rows(results: Results, comparison: Comparison) -> None:
     for one in ranking:
         chosen = {**one.plan.parameters, **(one.plan.release or {})}
         words = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
-        values = {"key": key, "name": one.plan.name, "parameters": words}
+        crowd = "" if one.plan.crowd is None else f", if at least {one.plan.crowd} devices are in the cell"
+        values = {"key": key, "name": one.plan.name, "parameters": f"{words}{crowd}"}
         results.add_row("plan", one.simulated, one.agrees, published=one.plan.std_error, **values)
     for one in comparison.plans:
         if not one.plan.meets:
@@ -245,7 +250,8 @@ def draw(results: Results, view: str, comparisons: Sequence[Comparison]) -> None
 
 ALIKE = 1.001
 FORMS = ("sampling_privacy", "sampling_privacy_refreshed", "sampling_privacy_suppressed", "sampling_privacy_binary")
-HELPED = {"laplace_counts", "sample_then_suppress", "distributed_laplace"}
+SHUFFLED_ONLY = {"k_randomized_response", "olh", "subset_selection", "hadamard_response"}
+"""Mechanisms whose claim about what is published holds where a server sees all reports in random order."""
 
 
 def answer(comparisons: Mapping[str, Sequence[Comparison]]) -> str:
@@ -277,11 +283,12 @@ def findings(view: str, comparisons: Sequence[Comparison]) -> Iterator[str]:
     where = f"At ε = {EPSILON:g}, δ = {DELTA:g} for {VIEWS[view]}"
     yield f"{where}: {_winners(comparisons)}"
     yield f"{where}, Sampling Privacy {_distance(comparisons)}"
-    if view == "released":
-        alone = [
-            Comparison(each.setting, [one for one in each.plans if one.plan.name not in HELPED]) for each in comparisons
+    if view.startswith("released"):
+        shuffled = [
+            Comparison(each.setting, [one for one in each.plans if one.plan.name in SHUFFLED_ONLY])
+            for each in comparisons
         ]
-        yield f"{where}, of mechanisms that need neither a trusted server nor secret shares {_winners(alone)}"
+        yield f"{where}, of mechanisms that need a shuffler and no more {_winners(shuffled)}"
     useless = [each for each in comparisons if each.ranking and each.least_error >= OCCUPANCY]
     if useless:
         yield (
