@@ -133,6 +133,7 @@ class Channel(Section):
                 yield known.violation(name, words)
 
 
+MOST_NOISE = 1e6
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 
@@ -140,6 +141,25 @@ _CANNOT_PAIR = {  # by capability of the deployment
     "per round": "its servers would have to compare which devices answered in each round, and so link the answers",
     "mixer": "its server has nothing that distinguishes one report from another",
 }
+
+
+class GaussianNoise(Section):
+    """Discrete Gaussian noise: P(k) in proportion to e^(−k²/(2σ²))."""
+
+    kind: Literal["discrete_gaussian"]
+    sigma: Annotated[float, Field(gt=0, le=MOST_NOISE)]
+    """σ, vehicles: about the standard deviation of one server's noise on a cell's count."""
+
+
+class LaplaceNoise(Section):
+    """Discrete Laplace noise: P(k) in proportion to e^(−|k|/b)."""
+
+    kind: Literal["discrete_laplace"]
+    scale: Annotated[float, Field(gt=0, le=MOST_NOISE)]
+    """b, vehicles: one server's noise alone has ε = 1/b for a count that changes by 1."""
+
+
+Noise = Annotated[GaussianNoise | LaplaceNoise, ByKind("noise")]
 
 
 class AggregationSection(Section):
@@ -170,6 +190,8 @@ class Aggregation(AggregationSection):
     """Whether only devices received in every round are counted (``secret_shared`` and ``trusted``)."""
     robust: bool = False
     """Whether devices prove that what they share is a valid report; no effect where servers read reports."""
+    noise: Noise | None = None
+    """Noise that each server adds to every cell's count before it publishes (``trusted`` and ``secret_shared``)."""
     handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
     """Identifier under which servers store reports: the device's number, or a one-time pseudonym, new in each query.
 
@@ -191,6 +213,9 @@ class Aggregation(AggregationSection):
         kind = known["kind"]
         if known.has("servers"):
             yield from _servers(known)
+        if known.get("noise") is not None and any(is_capable("deployment", kind, each) for each in _CANNOT_PAIR):
+            words = f'needs kind = "trusted" or "secret_shared": servers of {kind} publish what they received'
+            yield RuleViolation(("noise",), words, known["noise"].kind)
         for capability, why in _CANNOT_PAIR.items():
             if known.get("paired") and is_capable("deployment", kind, capability):
                 yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)

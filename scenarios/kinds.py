@@ -66,6 +66,9 @@ def _deployment(
     return _kind(model, name, title, f"simulator.aggregation.{constructor}", *capabilities)
 
 
+_NOISE = "mechanisms.privacy.integer_noise:IntegerNoise"
+
+
 def _latency(name: str, title: str, class_: str) -> Kind:
     return _kind(f"channel:{class_}", name, title, f"simulator.sensing.channel:{class_}")
 
@@ -172,6 +175,10 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _latency("constant", "constant latency", "ConstantLatency"),
         _latency("exponential", "exponential latency", "ExponentialLatency"),
         _latency("lognormal", "lognormal latency", "LognormalLatency"),
+    ),
+    "noise": (
+        _kind("channel:GaussianNoise", "discrete_gaussian", "discrete Gaussian noise", _NOISE),
+        _kind("channel:LaplaceNoise", "discrete_laplace", "discrete Laplace noise", _NOISE),
     ),
     # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received;
     # "exact": it needs the true counts of all devices.

@@ -24,6 +24,7 @@ from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta, split_pair
 from mechanisms.privacy.view import ReleasedCounts
 
@@ -132,11 +133,14 @@ class CellLaw:
         Masses of the same consecutive values. Their ratio rises.
     left_out : float
         Most mass that either leaves out.
+    first : int
+        The first of the values.
     """
 
     present: Masses
     absent: Masses
     left_out: float = 0.0
+    first: int = 0
     ratio: Masses = field(init=False)
     """absent/present, which falls; infinite where only an absent device gives the value."""
 
@@ -158,14 +162,21 @@ class CellLaw:
         true_yes, false_yes : float
             p and q, p above q.
         noise : (values,) float64, optional
-            Masses of integer noise that is added to the sum, log-concave.
+            Masses of integer noise that is added to the sum, log-concave and symmetric around 0.
         """
-        _, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
+        first, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
         if noise is not None:
             others = np.convolve(others, noise)
-        others = others[others > LEAST_MASS]
+            first -= len(noise) // 2
+        kept = np.flatnonzero(others > LEAST_MASS)
+        first, others = first + int(kept[0]), others[kept[0] : kept[-1] + 1]
         below, above = np.append(others, 0.0), np.append(0.0, others)
-        return cls((1.0 - true_yes) * below + true_yes * above, (1.0 - false_yes) * below + false_yes * above, LEFT_OUT)
+        return cls(
+            present=(1.0 - true_yes) * below + true_yes * above,
+            absent=(1.0 - false_yes) * below + false_yes * above,
+            left_out=LEFT_OUT,
+            first=first,
+        )
 
     def delta(self, epsilon: float) -> float:
         """Return δ(ε) for a device in the cell or not, the larger of both directions."""
@@ -194,7 +205,8 @@ def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
 
 
 @lru_cache(maxsize=512)
-def _bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
+def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
+    """Return `CellLaw.of_bits`, cached."""
     masses = None if noise is None else np.array(noise)
     return CellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)
 
@@ -290,7 +302,7 @@ class SumsDelta:
     def _delta(self, box: Box, epsilon: float) -> float:
         """Return δ of the bits that all truths in a box have in common."""
         others = self.counted - 1
-        laws = [_bits_law(low, others - high, self.true_yes, self.false_yes, self.noise) for low, high in box]
+        laws = [bits_law(low, others - high, self.true_yes, self.false_yes, self.noise) for low, high in box]
         return laws[0].delta(epsilon) if len(laws) == 1 else moved_delta(laws[0], laws[1], epsilon)
 
     def _whole(self) -> Box:
@@ -327,7 +339,13 @@ def _remembered(curve: SumsDelta, epsilon: float) -> float:
 
 
 def sums_claim(
-    view: ReleasedCounts, *, true_yes: float, false_yes: float, report: PrivacyClaim, source: str
+    view: ReleasedCounts,
+    *,
+    true_yes: float,
+    false_yes: float,
+    report: PrivacyClaim,
+    source: str,
+    noise: IntegerNoise | None = None,
 ) -> PrivacyClaim:
     """Return the claim of published sums of independent bits.
 
@@ -341,6 +359,8 @@ def sums_claim(
         Of the device's bits over the same queries and for the same adjacency, which is as good at δ = 0.
     source : str
         Source of p and q, for the basis.
+    noise : IntegerNoise, optional
+        Noise that each server adds to each cell's sum. That of the view's colluding servers is known to them.
 
     Returns
     -------
@@ -356,7 +376,9 @@ def sums_claim(
     most = min(view.most or counted, counted) - 1
     if true_yes == false_yes:
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"Bits do not depend on the truth ({source}).")
-    curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, view.queries)
+    honest = 0 if noise is None else (view.servers or 1) - (view.colluding or 0)
+    masses = noise.masses(honest) if noise is not None and honest else None
+    curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, view.queries, masses)
     others = "any truths of the others"
     if least > 0 or most < counted - 1:
         others = f"between {least} and {most} others in {'each of the two cells' if moves else 'the cell'}"
@@ -365,8 +387,16 @@ def sums_claim(
         f"{'a move between two cells, which bounds moving outside' if moves else 'a device in a cell or outside'}; "
         f"{others} ({source}). For readers of the sums who see no single report"
     )
-    if view.queries == 1 and not moves and least == most:
-        return PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact.")
+    if noise is not None:
+        basis = f"The {noise.kind} noise, scale {noise.scale:g}, of {honest} servers that do not collude. {basis}"
+        pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon if honest else math.inf)
+        if pure < report.epsilon:
+            # Noise alone bounds ε; the curve then has both.
+            report = PrivacyClaim.bound(pure, ConstantDelta(1.0), basis)
+        elif honest and math.isfinite(report.epsilon):
+            report = PrivacyClaim.bound(report.epsilon, report.curve or ConstantDelta(1.0), basis)
+    if view.queries == 1 and least == most:
+        return replace(PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
     over = (
         "; δ at most 0.1 % above the maximum, by branch and bound" if view.queries == 1 else "; over T queries T·δ(ε/T)"
     )

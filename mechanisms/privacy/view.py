@@ -125,6 +125,8 @@ class ReleasedCounts(BaseView):
     most : int, optional
         At most this many devices are counted in the cell (for a move in each of the two), the device in question
         included; None for no limit.
+    colluding, servers : int, optional
+        Servers that know their own noise, and number of all servers, where each server adds noise to what it publishes.
 
     Raises
     ------
@@ -136,11 +138,13 @@ class ReleasedCounts(BaseView):
     queries: int = 1
     counted: int | None = None
     most: int | None = field(default=None, kw_only=True)
+    colluding: int | None = field(default=None, kw_only=True)
+    servers: int | None = field(default=None, kw_only=True)
     adjacency: Adjacency = field(default="enter_leave", kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        self.check_numbers()
+        self.check_numbers(colluding=0)
         if self.most is not None and self.crowd is not None and self.most < self.crowd:
             raise ParameterError("most", f"must be at least crowd ({self.crowd})", self.most)
 

@@ -72,6 +72,24 @@ class ValidityRule(Protocol):
         """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
 
 
+class PublishedNoise(Protocol):
+    """Noise that servers add to the sums that they publish."""
+
+    @property
+    def values(self) -> IntArray:
+        """(servers, cells) int64."""
+
+    def added_to(
+        self, estimate: Estimate, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
+    ) -> Estimate:
+        """Return the estimate with the noise."""
+
+    def std_error(
+        self, own: FloatArray, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
+    ) -> FloatArray:
+        """Return the theoretical standard error with the noise, (cells,), from that without."""
+
+
 class Aggregator:
     """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
@@ -93,6 +111,8 @@ class Aggregator:
         default every report is counted.
     bytes_up
         Bytes that a device sends in a round.
+    noise
+        What the servers add to the sums that they publish; by default nothing.
     """
 
     def __init__(
@@ -103,9 +123,11 @@ class Aggregator:
         rule: ValidityRule | None = None,
         accepts: Callable[[Any], Mask] | None = None,
         bytes_up: int,
+        noise: PublishedNoise | None = None,
     ) -> None:
         mechanism = self.mechanism = sums.mechanism
         self.sums, self.paired, self.rule, self.accepts = sums, paired, rule, accepts
+        self.noise = noise
         self._bytes_up = bytes_up
         self._kept: dict[int, list[tuple[Any, Mask]]] = {}
         self._counted, self._rejected, self._unpaired = np.zeros((3, mechanism.rounds), dtype=np.int64)
@@ -251,21 +273,34 @@ class Aggregator:
 
     @property
     def counts(self) -> Counts:
-        """(rounds, *tally_shape) int64: the sums of the counted reports."""
+        """(rounds, *tally_shape) int64: the sums of the counted reports, without noise."""
         return self.sums.total
+
+    @property
+    def added(self) -> IntArray | None:
+        """(servers, cells) int64: the noise that each server adds; None if they add none."""
+        return None if self.noise is None else self.noise.values
 
     def estimate(self) -> Estimate:
         """Estimate occupancy from the counted reports, once every round is closed."""
         if self.paired:
             asked = self.asked[self.mechanism.truth_round - 1]
-            return estimate_paired(self.mechanism, self.counts, paired=self.counted[0], asked=asked)
-        return self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
+            estimate = estimate_paired(self.mechanism, self.counts, paired=self.counted[0], asked=asked)
+        else:
+            estimate = self.mechanism.estimate(self.counts, counted=self.counted, asked=self.asked)
+        if self.noise is None:
+            return estimate
+        return self.noise.added_to(estimate, self.mechanism, counted=self.counted, asked=self.asked)
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
         if self.paired:
-            return paired_std_error(self.mechanism, true_counts, paired=self.counted[0])
-        return self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)
+            error = paired_std_error(self.mechanism, true_counts, paired=self.counted[0])
+        else:
+            error = self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)
+        if self.noise is None:
+            return error
+        return self.noise.std_error(error, self.mechanism, counted=self.counted, asked=self.asked)
 
     def _count(self, round_: int, reports: Any, where: Mask) -> None:
         self.sums.add_reports(round_, reports, None if where.all() else where)

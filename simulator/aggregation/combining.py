@@ -18,12 +18,11 @@ from mechanisms.privacy import LinkedReports, LocatedReports, View
 from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.deployment import Cost, Deployment, Handles
 from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.server_noise import LEVEL_95, normal_estimate
 from simulator.aggregation.storage import Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.files.errors import InputError
-
-LEVEL_95 = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,22 +75,6 @@ class ServerTally:
         error = np.maximum(own.std_error, (own.upper - own.lower) / (2.0 * LEVEL_95))
         variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * own.count, rate)
         return normal_estimate(rate * own.count, np.sqrt(variance), asked=self.asked_in_all)
-
-
-def normal_estimate(count: FloatArray, std_error: FloatArray, *, asked: int) -> Estimate:
-    """Return an estimate whose interval is that of the normal distribution, within 0 and the devices asked.
-
-    Parameters
-    ----------
-    count, std_error
-        (cells,) float64.
-    asked
-        Devices that the query asked.
-    """
-    centre = np.clip(count, 0.0, asked)
-    ends = [np.clip(count + sign * LEVEL_95 * std_error, 0.0, asked) for sign in (-1.0, 1.0)]
-    lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
-    return Estimate(count, std_error, lower, upper, "normal")
 
 
 def add_estimates(tallies: Sequence[ServerTally]) -> Estimate:

@@ -10,8 +10,10 @@ import numpy as np
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import View
+from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.server_noise import DrawnNoise
 from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries
 
@@ -79,6 +81,8 @@ class Deployment(ABC):
     anonymous
         Whether devices send over an anonymous channel: neither the network nor the party that receives a message then
         knows which device sent it, unless the report names it (`handles = "device"`).
+    noise
+        Noise that each server adds to each cell's count before it publishes; by default none.
 
     Raises
     ------
@@ -88,6 +92,7 @@ class Deployment(ABC):
 
     robust: bool = False
     anonymous: bool = False
+    noise: IntegerNoise | None = None
     keeps_arrivals: ClassVar[bool] = False
     """Whether the estimate may depend on when reports arrived."""
     sums_reports: ClassVar[bool] = True
@@ -172,7 +177,7 @@ class Deployment(ABC):
         """Return the servers among the parties, in order."""
         return [party for party in self.parties(mechanism) if party.startswith("server:")]
 
-    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - plain sums draw nothing
+    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - only shares depend on it
         """Return the aggregator of one query.
 
         Parameters
@@ -182,9 +187,21 @@ class Deployment(ABC):
         devices
             Greatest number of devices that answer one by one; it decides whether each report is cut into shares.
         rng
-            Generator of what the parties draw: seeds of shares.
+            Generator of what the parties draw: seeds of shares, and noise.
         """
-        return Aggregator(Sums(mechanism), paired=self.paired, bytes_up=self.cost(mechanism).bytes_up)
+        return Aggregator(
+            Sums(mechanism),
+            paired=self.paired,
+            bytes_up=self.cost(mechanism).bytes_up,
+            noise=self.draw_noise(mechanism, rng=rng),
+        )
+
+    def draw_noise(self, mechanism: LocalMechanism, *, rng: np.random.Generator) -> DrawnNoise | None:
+        """Return the noise that the servers add in one query; None if they add none."""
+        if self.noise is None:
+            return None
+        servers = len(self.servers_of(mechanism))
+        return DrawnNoise.draw(self.noise, servers=servers, cells=mechanism.cells, rng=rng)
 
     def transcripts(
         self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator

@@ -88,7 +88,8 @@ class SharingServers(Deployment):
         """Return the aggregator of one query; parameters as of `Deployment.aggregator`."""
         exact = self.makes_shares(mechanism, devices)
         sums = ShareSums(mechanism, self.sharing, exact=exact, rng=rng)
-        return Aggregator(sums, paired=self.paired, bytes_up=self.cost(mechanism).bytes_up)
+        noise = self.draw_noise(mechanism, rng=rng)
+        return Aggregator(sums, paired=self.paired, bytes_up=self.cost(mechanism).bytes_up, noise=noise)
 
     def store_round(
         self, recorded: RecordedMessages, round_: int, mechanism: LocalMechanism, *, rng: np.random.Generator

@@ -11,6 +11,7 @@ from mechanisms.inference.likelihood import best_guess, posterior
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
+from mechanisms.privacy.published_sums import CellLaw, bits_law
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.observation import OwnReports
 from simulator.attacks.reconstruction import Prior
@@ -79,6 +80,62 @@ class LastDevice:
             k=self.k,
             published=self.differences is not None,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class LastBit:
+    """Published sums of bits, in cells in which every device is known except one; servers may have added noise.
+
+    Parameters
+    ----------
+    sums
+        (n,) int64, the published sum of the cell minus what the coalition knows of it: its own noise, and the bits of
+        corrupted vehicles; not used where the device's own bit is known.
+    inside, outside
+        (n,) int64, other devices in the cell and elsewhere whose bits the coalition does not know.
+    true_yes, false_yes
+        p and q, the probabilities of a 1.
+    noise
+        Masses of the noise that the coalition does not know, symmetric around 0; None without noise.
+    own
+        (n,) int64, the device's own bits; −1 where the coalition does not read its report.
+    """
+
+    sums: IntArray
+    inside: IntArray
+    outside: IntArray
+    true_yes: float
+    false_yes: float
+    noise: tuple[float, ...] | None
+    own: IntArray
+
+    def guess(self) -> Mask:
+        """Guess by likelihood, at even odds, whether the device was in the cell; "outside" if both are as likely.
+
+        Given its own bit the sums reveal no more. Otherwise the likelihood ratio is that of `CellLaw`.
+
+        Returns
+        -------
+        (n,) bool
+        """
+        guessed: Mask = np.asarray(self.own == 1)
+        for row in np.flatnonzero(self.own < 0).tolist():
+            law = self._law(row)
+            place = int(self.sums[row]) - law.first
+            if 0 <= place < len(law.ratio):
+                guessed[row] = law.ratio[place] < 1.0 - TIES
+            else:
+                guessed[row] = place > 0
+        return guessed
+
+    def theory(self) -> FloatArray:
+        """Return the expected success at even odds, (n,) float64: ½ + ½ of the total variation distance."""
+        known = (1.0 + self.true_yes - self.false_yes) / 2.0
+        rows = range(len(self.own))
+        return np.array([(1.0 + self._law(row).delta(0.0)) / 2.0 if self.own[row] < 0 else known for row in rows])
+
+    def _law(self, row: int) -> CellLaw:
+        return bits_law(int(self.inside[row]), int(self.outside[row]), self.true_yes, self.false_yes, self.noise)
 
 
 def added_by(own: OwnReports | None, cells: int) -> tuple[IntArray, IntArray]:

@@ -200,7 +200,8 @@ def covers(attack: Any, campaign: str, mechanism: str, record: CampaignRecord) -
         return False
     if attack.kind == "shares" and record.deployment.sharing is None:
         return False
-    only_sampling = attack.kind == "known_others" or (attack.kind == "drop_out" and attack.dropped == "target")
+    known_others = attack.kind == "known_others" and record.deployment.noise is None
+    only_sampling = known_others or (attack.kind == "drop_out" and attack.dropped == "target")
     if only_sampling and attack.mechanisms is None and not isinstance(record.mechanism, SamplingPrivacy):
         return False
     absent = _absent(attack, record)

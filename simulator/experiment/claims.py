@@ -18,9 +18,11 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.view import Adjacency
 from scenarios.general import Claims
 from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Query
@@ -135,7 +137,10 @@ def tabulate_claims(
     """
     rows: list[dict[str, object]] = []
     for name, mechanism in mechanisms.items():
-        as_it_is = any(r.statistic == "count" and name not in r.counts for r in releases.values())
+        as_it_is = any(
+            r.statistic == "count" and name not in r.counts and deployments[campaign].noise is None
+            for campaign, r in releases.items()
+        )
         counted = CountedReports.of(name, closed)
         for repeats in section.queries:
             views = [(view, counted) for view in _views(mechanism, repeats, section.crowds if as_it_is else ())]
@@ -147,6 +152,9 @@ def tabulate_claims(
                     seen["crowd"] = source.fewest[view.round - 1]
                 claim = mechanism.claim(view) if source is None else source.claim(mechanism, view)
                 rows += _rows(name, view.name, seen, claim, section.epsilons)
+            for noisy_view, claim in _with_noise(name, mechanism, deployments, closed, repeats):
+                seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
+                rows += _rows(name, noisy_view.name, seen, claim, section.epsilons)
             for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, section.crowds):
                 rows += _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
     table = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -247,6 +255,30 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
                 yield ReleasedDifferences(crowd, queries=queries, adjacency=adjacency)
         for least in (None, *crowds):
             yield ReleasedCounts(least, queries=queries, adjacency=adjacency)
+
+
+def _with_noise(
+    name: str,
+    mechanism: LocalMechanism,
+    deployments: Mapping[str, Deployment],
+    closed: Sequence[Query],
+    queries: int,
+) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
+    """Yield the claims of counts to which servers add noise, once each, for every number of colluding servers."""
+    yielded: set[tuple[ReleasedCounts, IntegerNoise]] = set()
+    for campaign, deployment in deployments.items():
+        counted = CountedReports.of(name, [query for query in closed if query.campaign == campaign])
+        if deployment.noise is None or counted is None or not any(counted.fewest):
+            continue
+        servers = len(deployment.servers_of(mechanism))
+        for adjacency in ADJACENCIES:
+            for colluding in range(servers):
+                view = ReleasedCounts(
+                    None, queries, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
+                )
+                if (view, deployment.noise) not in yielded:
+                    yielded.add((view, deployment.noise))
+                    yield view, noisy_claim(mechanism, view, deployment.noise)
 
 
 def _rows(

@@ -14,11 +14,13 @@ import numpy as np
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
 from mechanisms.inference.likelihood import guess_cells
-from mechanisms.local import SamplingPrivacy
+from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
+from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
+from simulator.aggregation.transcript import Coalition
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.attacks.counterfactual import Forgery, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.counterfactual import Forgery, LastBit, LastDevice, added_by, others_dropped, released_twice
 from simulator.attacks.observation import Observation, patterns, read_round
 from simulator.attacks.reconstruction import Prior
 from simulator.experiment.guess_games import (
@@ -35,7 +37,10 @@ from simulator.sensing.query import keeps_randomness
 
 MOST_WORDS = 2**22
 SOME_REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
-NO_NUMBERS = "only Sampling Privacy without refresh publishes differences that are numbers of sampled devices"
+BITS_MISSING = "not every report was counted, so the sums are not of known numbers of bits"
+NO_NUMBERS = (
+    "only Sampling Privacy without refresh publishes numbers of sampled devices, and unary encodings sums of bits"
+)
 ONLY_SAMPLING = "dropping the target is supported for two-round Sampling Privacy only"
 
 
@@ -60,11 +65,12 @@ def play_known_others(
     Raises
     ------
     NotPlayableError
-        For mechanisms other than Sampling Privacy without refresh; and if no published difference is a number of
-        sampled devices, unless the coalition reads reports.
+        For mechanisms other than Sampling Privacy without refresh and those of independent bits; and if no published
+        difference is a number of sampled devices, unless the coalition reads reports.
     """
+    decide = _decide if isinstance(contexts[0].record.mechanism, SamplingPrivacy) else _decide_bits
     trials = [
-        trial for context in contexts for query in context.record.queries for trial in _decide(context, query, k, rng)
+        trial for context in contexts for query in context.record.queries for trial in decide(context, query, k, rng)
     ]
     if not sum(len(stay) for stay, _, _ in trials):
         return
@@ -111,6 +117,71 @@ def _decide(
             second[rows] if which[1] else None,
         )
         yield stay[rows], last.guess(mechanism), last.theory(mechanism)
+
+
+def _decide_bits(
+    context: AttackContext,
+    query: QueryRecord,
+    k: int | None,  # noqa: ARG001 - sums of bits are not suppressed
+    rng: np.random.Generator,
+) -> Iterator[tuple[Mask, Mask, FloatArray]]:
+    """Yield whether targets stayed, the guesses from published sums of bits, and their theory.
+
+    A target that is taken outside draws its bit about the cell anew, with q. Where servers add noise, the coalition
+    knows that of its members.
+    """
+    record = context.record
+    mechanism, (true_yes, false_yes) = record.mechanism, _bit_of(record)
+    if not query.all_counted:
+        raise NotPlayableError(BITS_MISSING)
+    chosen = _one_a_cell(query, rng=rng)
+    cells = query.truth[chosen].astype(np.int64)
+    stay = rng.random(len(chosen)) < 0.5
+    encoded = mechanism.encode(query.recorded.reports[0][chosen])
+    bits = _bits(mechanism, encoded)[np.arange(len(chosen)), cells - 1]
+    moved = np.where(stay, bits, rng.random(len(chosen)) < false_yes)
+    observation = context.observe_query(query)
+    read = _rounds_read(context, query, observation)[0, chosen]
+    tally, corrupted = observation.own_tally(query.number, 1)
+    own = observation.own_of(query.number)
+    inside_known = np.zeros(mechanism.cells + 1, dtype=np.int64)
+    if own is not None:
+        inside_known += np.bincount(own.truth, minlength=mechanism.cells + 1)
+    parties = [member.party for member in context.coalition if member.at(query.number_in_campaign or query.number)]
+    members = [number - 1 for number in Coalition.of(parties).servers] if parties else []
+    sums = _bits(mechanism, query.counts[0] - tally)[cells - 1] - bits + moved
+    noise = None
+    if query.noise is not None and record.deployment.noise is not None:
+        unknown = np.delete(query.noise, members, axis=0)
+        sums = sums + unknown.sum(axis=0)[cells - 1]
+        noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
+    inside = query.occupancy[cells] - 1 - inside_known[cells]
+    last = LastBit(
+        sums,
+        inside,
+        int(query.asked[0]) - 1 - corrupted - inside,
+        true_yes,
+        false_yes,
+        noise,
+        np.where(read, moved, -1),
+    )
+    yield stay, last.guess(), last.theory()
+
+
+def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
+    """Return the bit about each cell, (…, cells) int64, of encodings or of a tally, (…, *tally_shape)."""
+    bits: IntArray = encoded[..., 1] if len(mechanism.tally_shape) == 2 else encoded[..., 1:]
+    return bits
+
+
+def _bit_of(record: CampaignRecord) -> tuple[float, float]:
+    """Return p and q of a mechanism that publishes sums of independent bits; raise `NotPlayableError` for others."""
+    mechanism = record.mechanism
+    if isinstance(mechanism, NoPrivacy):
+        return 1.0, 0.0
+    if isinstance(mechanism, UnaryEncoding):
+        return mechanism.true_yes, mechanism.false_yes
+    raise NotPlayableError(NO_NUMBERS)
 
 
 def _taken_outside(context: AttackContext, query: QueryRecord, places: IntArray) -> QueryRecord:

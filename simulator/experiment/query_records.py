@@ -38,6 +38,8 @@ class QueryRecord:
         the answer does not estimate every cell.
     time_s
         The moment of truth, seconds.
+    noise
+        (servers, cells) int64, what each server added to the counts that it published; None if none did.
     campaign, number_in_campaign
         The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
 
@@ -55,6 +57,7 @@ class QueryRecord:
     counted: Sequence[int]
     values: FloatArray | None = None
     time_s: float = 0.0
+    noise: IntArray | None = None
     campaign: str = ""
     number_in_campaign: int = 0
 
@@ -292,7 +295,9 @@ def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
     occupancy[0] -= outside
     values = getattr(answer.estimate, "count", None)
     counts, time_s = found.counts, query.time_s
-    return QueryRecord(found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s)
+    return QueryRecord(
+        found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, found.noise
+    )
 
 
 def _replaced(
@@ -302,6 +307,8 @@ def _replaced(
 
     The k is None if nothing is suppressed; the words are empty if counts or differences are published.
     """
+    if deployment.noise is not None:
+        return None, "the servers' noise"
     if name not in release.counts:
         return None, "" if deployment.sums_reports else f"the combination by {deployment.kind}"
     k = int(release.section["k"]) if release.section["kind"] == "suppress" else None

@@ -210,7 +210,13 @@ def _observer(claim: ViewClaim, rounds: int) -> str:
     if view.startswith("released"):
         what = "counts" if rounds == 1 else "counts of every round"
         what = what if view == "released_counts" else "estimates"
-        return f"Any reader of the published {what}{_crowd(claim)}{_suppressed(claim)}"
+        reader = "Any reader of the published"
+        if claim.servers:
+            others = claim.servers - (claim.colluding or 0)
+            noise = f"with the noise of {others} of {claim.servers} servers"
+            reader = f"{claim.colluding} servers that read, {noise}, the published" if claim.colluding else reader
+            what += "" if claim.colluding else f", {noise}"
+        return f"{reader} {what}{_crowd(claim)}{_suppressed(claim)}"
     if view.startswith("shuffled"):
         which = f"round {tail}’s" if rounds > 1 and tail.isdigit() else "all"
         among = f" among {claim.crowd:,} devices" if claim.crowd else ""

@@ -53,11 +53,14 @@ class RecordedReports:
         (n,) int32: the cells of these devices at the moment of truth.
     counts
         (rounds, *tally_shape) int64: the tallies of the servers, over all devices.
+    noise
+        (servers, cells) int64: what each server added to the counts that it published; None if none did.
     """
 
     recorded: RecordedMessages
     truth: Cells
     counts: IntArray
+    noise: IntArray | None = None
 
 
 class Recorder:

@@ -400,7 +400,8 @@ class Survey:
         """Return the recorded devices' messages, their cells and the servers' counts; None if none is recorded."""
         if self._recorder is None:
             return None
-        return RecordedReports(self._recorder.recorded(), self._truth[self._recorder.places], self._server.counts)
+        truth = self._truth[self._recorder.places]
+        return RecordedReports(self._recorder.recorded(), truth, self._server.counts, self._server.added)
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from inspect import signature
 
 from mechanisms.local import LocalMechanism, ParameterError
+from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
 from scenarios.field_types import exceeds, number
@@ -11,6 +12,7 @@ from scenarios.kinds import find_kind, is_capable
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
+from simulator.aggregation.server_noise import NOT_NOISY, weight_of
 from simulator.aggregation.sharing_servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
@@ -58,6 +60,12 @@ def build_deployments(
         at = f"campaigns.{campaign.name}.aggregation" if campaign.aggregation else "aggregation"
         with faults_of_files(scenario, at):
             deployments[campaign.name] = _deployment(section, cells, anonymous=scenario.channel.anonymous)
+        if deployments[campaign.name].noise is not None:
+            faults.extend(_without_noise(f"{at}.noise", mechanisms))
+            release = campaign.release or scenario.release
+            if release.kind != "none":
+                words = "cannot be combined with a release, which has noise or a sample of its own"
+                faults.append(Fault(f"{at}.noise", words, release.kind))
         if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
     known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
@@ -96,7 +104,7 @@ def _deployment(section: AggregationSection, cells: Partition, *, anonymous: boo
         built = build_own_kind("deployment", section.kind, section.model_extra or {}, cells=cells)
     else:
         build = constructor_of("deployment", section.kind)
-        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous}
+        available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": _noise(section)}
         built = build(**{name: value for name, value in available.items() if name in signature(build).parameters})
     if isinstance(built, Deployment):
         return built
@@ -104,6 +112,21 @@ def _deployment(section: AggregationSection, cells: Partition, *, anonymous: boo
         return Combining(own=built, name=section.kind, anonymous=anonymous)
     chosen = same_keys(built, *(name for name in ("handles", "paired") if hasattr(built, name)))
     return OwnSharing(own=built, name=section.kind, servers=built.servers, anonymous=anonymous, **chosen)
+
+
+def _noise(section: AggregationSection) -> IntegerNoise | None:
+    """Return the noise that each server adds; None if there is none."""
+    noise = getattr(section, "noise", None)
+    if noise is None:
+        return None
+    (scale,) = noise.model_dump(exclude={"kind"}).values()
+    made: IntegerNoise = constructor_of("noise", noise.kind)(noise.kind, scale)
+    return made
+
+
+def _without_noise(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:
+    """Return a fault for every mechanism to whose sums servers cannot add noise."""
+    return [Fault(at, NOT_NOISY, name) for name, mechanism in mechanisms.items() if weight_of(mechanism) is None]
 
 
 def _unchecked(at: str, mechanisms: Mapping[str, LocalMechanism]) -> list[Fault]:

@@ -1,0 +1,176 @@
+"""Noise by the servers: each adds its own to the sum that it publishes, so that a coalition knows only its members'.
+
+One count a cell is noisy: the reports that support the cell. What else a tally holds is not published, since it would
+follow from the number of reports counted, which is public: of yes and no answers the number of No, and the number
+of devices outside every cell.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mechanisms.local import Estimate, LocalMechanism
+from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
+from mechanisms.local.common.frequency_oracle import PureProtocol
+from mechanisms.local.common.response_counts import ResponseCounts
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.no_privacy import NoPrivacy
+from mechanisms.local.unary_encoding import UnaryEncoding
+from mechanisms.privacy import ConstantDelta, LinkedReports, PrivacyClaim, ReleasedCounts
+from mechanisms.privacy.integer_noise import IntegerNoise
+from mechanisms.privacy.published_sums import sums_claim
+from mechanisms.privacy.shuffled import AmplifiedDelta
+from mechanisms.privacy.view import Adjacency
+from simulator.arrays import FloatArray, IntArray
+
+LEVEL_95 = 1.959963984540054
+NOT_NOISY = "needs mechanisms of one round that publish one count a cell"
+
+
+def normal_estimate(count: FloatArray, std_error: FloatArray, *, asked: int) -> Estimate:
+    """Return an estimate whose interval is that of the normal distribution, within 0 and the devices asked.
+
+    Parameters
+    ----------
+    count, std_error
+        (cells,) float64.
+    asked
+        Devices that the query asked.
+    """
+    centre = np.clip(count, 0.0, asked)
+    ends = [np.clip(count + sign * LEVEL_95 * std_error, 0.0, asked) for sign in (-1.0, 1.0)]
+    lower, upper = np.minimum(ends[0], centre), np.maximum(ends[1], centre)
+    return Estimate(count, std_error, lower, upper, "normal")
+
+
+def weight_of(mechanism: LocalMechanism) -> float | None:
+    """Return by how much one more report that supports a cell raises its estimate, where every report is counted.
+
+    None if the mechanism has several rounds, or several counts a cell: servers then add no noise.
+    """
+    if isinstance(mechanism, PureProtocol):
+        return 1.0 / (mechanism.true_yes - mechanism.false_yes)
+    if isinstance(mechanism, NoPrivacy | DistributedLaplace):
+        return 1.0
+    if isinstance(mechanism, BinaryQueryMechanism) and mechanism.rounds == 1 and mechanism.tally_shape[-1] == 2:
+        no, yes = mechanism.linear_estimator.weights[0]
+        return float(yes - no)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnNoise:
+    """The noise that each server adds to one query's counts of a mechanism.
+
+    Parameters
+    ----------
+    noise
+        Its distribution.
+    values
+        (servers, cells) int64.
+    """
+
+    noise: IntegerNoise
+    values: IntArray
+
+    @classmethod
+    def draw(cls, noise: IntegerNoise, *, servers: int, cells: int, rng: np.random.Generator) -> "DrawnNoise":
+        """Draw the noise of every server on every cell's count."""
+        return cls(noise, noise.draw(servers * cells, rng=rng).reshape(servers, cells))
+
+    def added_to(
+        self, estimate: Estimate, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
+    ) -> Estimate:
+        """Return the estimate from the noisy counts, unbiased, with the interval of a normal distribution.
+
+        Parameters
+        ----------
+        estimate
+            The estimate from the counts without noise; estimates are linear in the counts.
+        mechanism
+            The mechanism, one that `weight_of` knows.
+        counted, asked
+            Reports counted and devices asked, by round.
+        """
+        weight = self._weight(mechanism, counted, asked)
+        if weight == 0.0 or not isinstance(mechanism, BaseMechanism):
+            return estimate
+        received = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
+        count = estimate.count + weight * self.values.sum(axis=0)
+        own = mechanism.variance(received).std_error(np.clip(count, 0.0, asked[0]))
+        return normal_estimate(count, np.hypot(own, self._spread(weight)), asked=asked[0])
+
+    def std_error(
+        self, own: FloatArray, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
+    ) -> FloatArray:
+        """Return the theoretical standard error with noise, (cells,), from that without."""
+        error: FloatArray = np.hypot(own, self._spread(self._weight(mechanism, counted, asked)))
+        return error
+
+    def _weight(self, mechanism: LocalMechanism, counted: Sequence[int], asked: Sequence[int]) -> float:
+        """Return the change of an estimate by a count of 1; 0 where no report was counted."""
+        weight = weight_of(mechanism)
+        return 0.0 if weight is None or not counted[0] else weight * asked[0] / counted[0]
+
+    def _spread(self, weight: float) -> float:
+        """Return the standard deviation of all servers' noise on an estimate."""
+        return weight * float(np.sqrt(len(self.values) * self.noise.variance))
+
+
+def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerNoise) -> PrivacyClaim:
+    """Return the claim of published counts to which each server added noise, for a coalition that knows its own.
+
+    Where a device adds independent bits to the cells' counts, the law of a count is known and δ is that of the bits'
+    sum plus the noise. A report of one symbol changes two counts by 1 at most, whatever the symbol is, so for others
+    the claim is the lesser of that of the noise alone and that of the mechanism, of which noise is a post-processing.
+
+    Parameters
+    ----------
+    mechanism
+        One that `weight_of` knows.
+    view
+        With `colluding` and `servers`.
+    noise
+        Of one server on one count.
+    """
+    own = mechanism.claim(replace(view, colluding=None, servers=None))
+    if isinstance(mechanism, UnaryEncoding | BinaryQueryMechanism):
+        if isinstance(mechanism, UnaryEncoding):
+            true_yes, false_yes, source = mechanism.true_yes, mechanism.false_yes, mechanism.source
+        else:
+            (_, true_yes), (_, false_yes) = mechanism.binary_query.yes, mechanism.binary_query.no
+            source = mechanism.source
+        report = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
+        adjacency: Adjacency = view.adjacency if mechanism.cells > 1 else "enter_leave"
+        return sums_claim(
+            replace(view, adjacency=adjacency),
+            true_yes=true_yes,
+            false_yes=false_yes,
+            report=report,
+            source=source,
+            noise=noise,
+        )
+    if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace):
+        return own
+    # Without noise a count is known; the noise alone hides one that changes by 1, whatever the others' cells are.
+    certain = PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A count without noise is known.")
+    two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
+    pinned = ReleasedCounts(
+        1,
+        view.queries,
+        most=1,
+        colluding=view.colluding,
+        servers=view.servers,
+        adjacency="move" if two else "enter_leave",
+    )
+    noisy = sums_claim(pinned, true_yes=1.0, false_yes=0.0, report=certain, source="a known count", noise=noise)
+    if isinstance(mechanism, NoPrivacy) or own.curve is None:
+        return noisy
+    least = noisy if noisy.epsilon < own.epsilon else own
+    return PrivacyClaim.bound(
+        least.epsilon, AmplifiedDelta(noisy.delta, own), f"{least.basis} The lesser of two bounds."
+    )
