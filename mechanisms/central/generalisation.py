@@ -12,6 +12,7 @@ from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.subsampling import Form, SafeDelta, safe_claim
+from mechanisms.privacy.view import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -153,13 +154,14 @@ class Generalised:
             squared += share * np.maximum(off, 0.0)
         return np.sqrt(squared)
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
         """Return the claim of `publish`: ε₁ and the exact worst of all crowds of at least `crowd`.
 
         It is a bound, because at a coarser level the crowd is that of the group, which is at least as large and not
-        known. `theorem_6` gives the paper's bound.
+        known. `theorem_6` gives the paper's bound. A move is bounded by its two steps, leaving and entering.
         """
-        return self._claim("worst crowd", queries, 1 if crowd is None else crowd)
+        claim = self._claim("worst crowd", queries, 1 if crowd is None else crowd)
+        return claim.of_move() if adjacency == "move" else claim
 
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of `publish_sampled`, for any crowd."""
@@ -256,8 +258,9 @@ class GeneralisedSample:
             squared += (self.publish(held, rng=rng).count - held) ** 2
         return np.sqrt(squared / DRAWS)
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return the claim of a level drawn from the sample, for any crowd."""
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+        """Return the claim of a level drawn from the sample, for any crowd; a move is bounded by its two steps."""
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
-        return self.whole.claim_sampled(queries=queries)
+        claim = self.whole.claim_sampled(queries=queries)
+        return claim.of_move() if adjacency == "move" else claim

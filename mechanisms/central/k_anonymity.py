@@ -10,6 +10,7 @@ from mechanisms.central.release import check_held
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_integer
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.view import Adjacency
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +164,13 @@ class LocalRecoding:
         published = self.publish(held, rng=np.random.default_rng(0))
         return np.abs(published.count - held)
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
+    def claim(
+        self,
+        *,
+        crowd: int | None,
+        queries: int = 1,
+        adjacency: Adjacency = "enter_leave",  # noqa: ARG002 - the claim is the same for both
+    ) -> PrivacyClaim:
         """Return the claim that nothing is hidden: ε is infinite and δ is 1 at every ε, for any crowd.
 
         With k other devices in one cell and the device alone far out, boxes that reach it are published exactly if it

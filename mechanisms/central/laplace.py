@@ -16,6 +16,7 @@ from mechanisms.parameter import check_budget, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta, noisy_sample_claim
 from mechanisms.privacy.subsampling import sample_privacy
+from mechanisms.privacy.view import Adjacency
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,26 +106,40 @@ class LaplaceCounts:
         variance = self._variance(check_held(true_counts, field="true_counts").astype(np.float64))
         return np.sqrt(variance)
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return the claim of the published tables about one device in a cell or outside every cell, all others known.
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+        """Return the claim of the published tables about one device, all others known.
 
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell, the device in question included; None for any crowd. It has an effect only with
-            sampling.
+            Devices in the cell, the device in question included, for a move in each of the two cells; None for any
+            crowd. It has an effect only with sampling.
         queries : int
             T tables, each with a fresh sample and fresh noise.
+        adjacency : {"enter_leave", "move"}
+            The change of one device that the claim hides.
+
+        Returns
+        -------
+        PrivacyClaim
+            Without sampling exact for both; with sampling `noisy_sample_claim`.
         """
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
         check_integer("queries", queries, at_least=1)
-        source = (
-            "Discrete Laplace noise, sampled exactly, on every count: one device between a cell and outside changes "
-            "one count by 1; a move between two cells changes two counts by 1 each and has twice this ε"
-        )
+        changed = {
+            "enter_leave": "one device between a cell and outside changes one count by 1; a move between two cells "
+            "changes two counts by 1 each and has at most twice this ε",
+            "move": "a move between two cells changes two counts by 1 each",
+        }[adjacency]
+        source = f"Discrete Laplace noise, sampled exactly, on every count: {changed}"
         return noisy_sample_claim(
-            crowd=crowd, sampling=self.sampling, epsilon=self.epsilon, queries=queries, source=source
+            crowd=crowd,
+            sampling=self.sampling,
+            epsilon=self.epsilon,
+            queries=queries,
+            source=source,
+            adjacency=adjacency,
         )
 
     def _variance(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from mechanisms.local.common.intervals import LEVEL
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.view import Adjacency
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +86,19 @@ class CountRelease(Protocol):
             Exact, unless the class states how it is approximated.
         """
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return the claim about one device, in a cell or outside every cell, with all other devices known.
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+        """Return the claim about one device, with all other devices known.
 
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell, the device in question included; None for any crowd.
+            Devices in the cell, the device in question included; None for any crowd. For a move, both cells hold this
+            many while the device is in them.
         queries : int
             Releases of the same kind about the device.
+        adjacency : {"enter_leave", "move"}
+            The change that the claim hides: the device is in a cell or outside every cell, or it is in either of two
+            cells. A claim for a move covers both.
         """
 
 

@@ -16,7 +16,7 @@ from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.subsampling import strongly_safe_claim
-from mechanisms.privacy.view import ReleasedDifferences
+from mechanisms.privacy.view import Adjacency, ReleasedDifferences
 
 Tuple = TypeVar("Tuple")
 Group = TypeVar("Group", bound=Hashable)
@@ -202,8 +202,8 @@ class SampleThenSuppress:
         _, square = kept_errors(held, self.k, self.sampling)
         return np.sqrt(square)
 
-    def claim(self, *, crowd: int | None, queries: int = 1) -> PrivacyClaim:
-        """Return the claim about one device in a cell or outside: δ is exact, for this crowd or the worst of all.
+    def claim(self, *, crowd: int | None, queries: int = 1, adjacency: Adjacency = "enter_leave") -> PrivacyClaim:
+        """Return the claim about one device: δ is exact for this crowd; for any crowd exact or, for a move, a bound.
 
         For one release δ(ε) is exact, and no ε is finite. For more releases, each drawn anew, it is a bound.
         `theorem_5` gives the paper's bound of the worst crowd, for comparison.
@@ -211,11 +211,15 @@ class SampleThenSuppress:
         Parameters
         ----------
         crowd : int or None
-            Devices in the cell, the device in question included; None for any crowd.
+            Devices in the cell, the device in question included; for a move in each of the two cells. None for any
+            crowd.
         queries : int
             Releases, each of a fresh sample. Two releases of one sample are not covered.
+        adjacency : {"enter_leave", "move"}
+            The change of one device that the claim hides.
         """
-        return released_differences_claim(ReleasedDifferences(crowd=crowd, k=self.k, queries=queries), self.sampling)
+        view = ReleasedDifferences(crowd=crowd, k=self.k, queries=queries, adjacency=adjacency)
+        return released_differences_claim(view, self.sampling)
 
     def theorem_5(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of LQS theorem 5, for any crowd: an upper bound of `claim(crowd=None)`."""

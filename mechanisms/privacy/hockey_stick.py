@@ -145,6 +145,42 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     return p / p.sum(), np.append(q, 0.0)
 
 
+def pair_of_curve(
+    up: NDArray[np.float64], delta: NDArray[np.float64], down: NDArray[np.float64], reverse: NDArray[np.float64]
+) -> Pair:
+    """Return a pair whose H_x(P‖Q) connects given values of a convex curve: it is nowhere below the curve.
+
+    A value of the reverse direction belongs to x below 1: H_{1/y}(P‖Q) = 1 − 1/y + H_y(Q‖P)/y. The part beyond 1 − 1/y
+    is used, in which nothing cancels, so small masses of both tails are accurate. After the last point the curve is
+    taken as flat: its height there is the probability of an output that Q never gives.
+
+    Parameters
+    ----------
+    up : (points,) float64
+        x = e^ε from 1, ascending.
+    delta : (points,) float64
+        H_x(P‖Q) at these, or an upper bound that is convex too.
+    down : (points,) float64
+        y from 1, ascending.
+    reverse : (points,) float64
+        H_y(Q‖P) at these; the last is 0. Both directions have the same value at 1.
+
+    Returns
+    -------
+    p, q : (outputs,) float64
+        In ascending order of p/q. Rounding of the slopes is always upwards, so both sum to 1 or a little more.
+    """
+    x = 1.0 / down[::-1]
+    below = np.append(0.0, np.diff(reverse[::-1] * x) / np.diff(x))  # slopes of h(x) − (1 − x), rising from 0
+    above = np.append(np.diff(delta) / np.diff(up), 0.0)
+    steps = np.concatenate([np.diff(below), [above[0] + 1.0 - below[-1]], np.diff(above)])
+    q = np.maximum(steps, 0.0)
+    ratio = np.concatenate([x[:-1], up])
+    p, q = np.append(q * ratio, delta[-1]), np.append(q, 0.0)
+    kept = p > 0.0
+    return p[kept], q[kept]
+
+
 class _Curve:
     """The function h(x) = Σ max(p − xq, 0) of one pair."""
 

@@ -1,7 +1,7 @@
 """Claims about Laplace noise: continuous with a fixed or a smooth scale, discrete, shared by devices, or on samples."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -12,8 +12,10 @@ from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.hockey_stick import INTERVAL, ComposedDelta, Pair, dominating_pair, pair_delta
+from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.report_claims import mirror_claim
 from mechanisms.privacy.subsampling import sample_privacy
+from mechanisms.privacy.view import Adjacency
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,6 +379,8 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
 
 # A larger crowd reveals less; its claim is that of a crowd of this size.
 LARGEST_CROWD = 1000
+# The same for moves over several queries, where the outputs of two cells are composed.
+LARGEST_MOVED_CROWD = 50
 
 
 @dataclass(frozen=True)
@@ -393,11 +397,14 @@ class NoisySample:
         β, in (0, 1].
     decay : float
         −ln α, the ε of the noise for a change of a count by 1.
+    moves : bool
+        Whether the device is in either of two cells with this crowd, instead of in one or outside.
     """
 
     crowd: int
     sampling: float
     decay: float
+    moves: bool = False
 
     @cached_property
     def pair(self) -> Pair:
@@ -424,18 +431,29 @@ class NoisySample:
 
     def __call__(self, epsilon: float) -> float:
         """Return the exact δ(ε) of one query, the larger of both directions."""
-        return pair_delta(*self.pair, epsilon=epsilon)
+        if not self.moves:
+            return pair_delta(*self.pair, epsilon=epsilon)
+        present, absent = (masses[(self.pair[0] > 0.0) & (self.pair[1] > 0.0)] for masses in self.pair)
+        law = CellLaw(present, absent)
+        return moved_delta(law, law, epsilon)
 
 
 def noisy_sample_claim(
-    *, crowd: int | None, sampling: float, epsilon: float, queries: int, source: str
+    *,
+    crowd: int | None,
+    sampling: float,
+    epsilon: float,
+    queries: int,
+    source: str,
+    adjacency: Adjacency = "enter_leave",
 ) -> PrivacyClaim:
-    """Return the claim of noisy counts of sampled devices about one device in a cell or outside, all others known.
+    """Return the claim of noisy counts of sampled devices about one device, all others known.
 
     Parameters
     ----------
     crowd : int, optional
-        Devices in the cell, the device in question included. By default any number; alone, the device is revealed most.
+        Devices in the cell, the device in question included, for a move in each of the two cells. By default any
+        number; alone, the device is revealed most.
     sampling : float
         β.
     epsilon : float
@@ -444,20 +462,29 @@ def noisy_sample_claim(
         T, each with a fresh sample, fresh noise and this crowd.
     source : str
         What is released, for the basis.
+    adjacency : {"enter_leave", "move"}
+        The change of one device that the claim hides.
 
     Returns
     -------
     PrivacyClaim
-        ε is attained at every crowd: T·ε at δ = 0. δ is exact over one query, or without sampling up to 4,096 queries;
-        otherwise it is a bound.
+        ε is attained at every crowd: T times that of one query. δ is exact over one query, or without sampling up to
+        4,096 changed counts; otherwise it is a bound.
     """
     decay, _ = sample_privacy(epsilon=epsilon, share=sampling)
+    moves = adjacency == "move"
+    counts = 2 * queries if moves else queries
     if sampling == 1.0:
-        return mirror_claim(
-            distinguishing=1.0 / (1.0 + math.exp(-decay)), epsilon=decay, queries=queries, source=source
+        # One count reveals as much as a randomized bit, and the two counts of a move as two independent ones.
+        claim = mirror_claim(distinguishing=1.0 / (1.0 + math.exp(-decay)), epsilon=decay, queries=counts, source="-")
+        over = (
+            "" if queries == 1 else f"; over T queries T times the ε of one, attained, {counts} changed counts in all"
         )
-    used = 1 if crowd is None else min(crowd, LARGEST_CROWD)
-    noisy = NoisySample(used, sampling, decay)
+        return replace(claim, basis=f"{source}; a changed count reveals as much as a randomized bit{over}.")
+    used = 1 if crowd is None else min(crowd, LARGEST_MOVED_CROWD if moves and queries > 1 else LARGEST_CROWD)
+    noisy = NoisySample(used, sampling, decay, moves)
+    if moves:
+        epsilon -= math.log1p(sampling * math.expm1(-decay))  # a device less: at most 1/(1 − β(1 − α)) times as likely
     basis = f"{source}; β = {sampling:g} of the devices, drawn one by one (LQS theorem 1, attained)"
     basis += ", the worst case is a device alone in its cell" if crowd is None else f", {crowd:,} in the cell"
     if crowd is not None and crowd > used:
@@ -468,6 +495,11 @@ def noisy_sample_claim(
             return kind
         return PrivacyClaim("exact", epsilon, "bound", f"{basis}.", noisy)
     p, q = noisy.pair
-    composed = ComposedDelta.from_pair(*dominating_pair([(p, q), (q, p)]), queries=queries)
+    if moves:
+        # The reverse of this pair is the same pair, with the two cells exchanged.
+        one_move = np.multiply.outer(p, q).ravel(), np.multiply.outer(q, p).ravel()
+        composed = ComposedDelta.from_pair(*one_move, queries=queries)
+    else:
+        composed = ComposedDelta.from_pair(*dominating_pair([(p, q), (q, p)]), queries=queries)
     basis += "; over T queries T·ε, attained, and δ by composing the pair that dominates both directions"
     return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed)

@@ -1,15 +1,18 @@
 """Claims about published counts and differences of two rounds: exact for one query, bounded for several."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
-from mechanisms.privacy.binomial import mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.binomial import Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair
+from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, dominating_pair, pair_of_curve
+from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
@@ -53,43 +56,28 @@ def moved_differences_delta(
     n = check_integer("crowd", crowd, at_least=1)
     m = check_integer("other_crowd", other_crowd, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
+    check_epsilon(epsilon)
     least = 0 if k is None else check_integer("k", k, at_least=1)
     if max(n, m) < least:
         return 0.0  # nothing is ever published
     if beta == 1.0:
         return 1.0  # the differences are the counts themselves
-    one, other = _Cell(n, beta, least), _Cell(m, beta, least)
     certain = max((beta**crowd for crowd in (n, m) if crowd >= least), default=0.0)
-    return min(1.0, max(_direction(one, other, factor), _direction(other, one, factor), certain))
+    return max(moved_delta(_cell_law(n, beta, least), _cell_law(m, beta, least), epsilon), certain)
 
 
-def _direction(entered: "_Cell", left: "_Cell", factor: float) -> float:
-    """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Outputs of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
-    without = np.concatenate([[0.0], np.cumsum(left.absent)])
-    against = np.concatenate([[0.0], np.cumsum(left.present)])
-    # present/absent of the first times absent/present of the second exceeds e^ε.
-    bound = factor * entered.ratio
-    up_to = np.searchsorted(-left.ratio, -bound, side="left")
-    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
-    return float(np.maximum(gain, 0.0).sum())
-
-
-class _Cell:
-    """Masses of a cell's published difference with and without the device, and their falling ratio absent/present."""
-
-    def __init__(self, n: int, beta: float, least: int) -> None:
-        first, self.present = window(n, beta)
-        a = np.arange(first, first + len(self.present), dtype=np.float64)
-        # Bin(n − 1, β) at a is Bin(n, β) at a, times (n − a)/(n(1 − β)).
-        self.ratio: NDArray[np.float64] = (n - a) / (n * (1.0 - beta))
-        self.absent: NDArray[np.float64] = self.present * self.ratio
-        below = max(min(least - first, len(a)), 0)
-        if below > 0:
-            self.present = np.append(self.present[:below].sum(), self.present[below:])
-            self.absent = np.append(self.absent[:below].sum(), self.absent[below:])
-            self.ratio = np.append(self.absent[0] / self.present[0], self.ratio[below:])
+def _cell_law(n: int, beta: float, least: int) -> CellLaw:
+    """Return the law of a cell's published difference; differences below `least` are one output."""
+    first, present = window(n, beta)
+    a = np.arange(first, first + len(present), dtype=np.float64)[present > 0.0]
+    first, present = int(a[0]), present[present > 0.0]
+    # Bin(n − 1, β) at a is Bin(n, β) at a, times (n − a)/(n(1 − β)).
+    absent: NDArray[np.float64] = present * ((n - a) / (n * (1.0 - beta)))
+    below = max(min(least - first, len(a)), 0)
+    if below > 0:
+        present = np.append(present[:below].sum(), present[below:])
+        absent = np.append(absent[:below].sum(), absent[below:])
+    return CellLaw(present, absent)
 
 
 def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
@@ -244,7 +232,8 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
         return 0.0  # nothing is ever published
     if beta == 1.0:
         return 1.0  # the difference is the count itself
-    return max(_delta_present(n, beta, epsilon, least), _delta_absent(n, beta, epsilon, least))
+    one = np.array([epsilon])
+    return max(float(direction(n, beta, one, least)[0]) for direction in (_present, _absent))
 
 
 def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
@@ -275,31 +264,97 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     least = check_integer("k", k, at_least=1)
     known = check_integer("at_least", at_least, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    factor = math.exp(min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON))
-    slopes = (1.0 - (1.0 - beta) / factor, 1.0 - (1.0 - beta) * factor)
-    peaks = {math.ceil(min((least - 1) / slope, LARGEST_CROWD)) for slope in slopes if slope > 0.0}
+    one = np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)])
+    if beta == 1.0:
+        return 1.0  # the difference is the count itself
+    return max(float(_worst(direction, least, known, beta, one)[0]) for direction in (_present, _absent))
+
+
+def _worst(
+    direction: "Direction", least: int, known: int, beta: float, epsilon: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the greatest δ of one direction over all crowds of at least `known`, at each ε ≥ 0."""
+    slope = 1.0 - (1.0 - beta) * np.exp(-epsilon if direction is _present else epsilon)
+    peak = np.ceil(np.minimum((least - 1) / np.where(slope > 0.0, slope, 1.0), LARGEST_CROWD))
     # One more crowd on either side, because the peak may be rounded.
-    crowds = {max(peak + step, least, known) for peak in peaks for step in (-1, 0, 1)}
-    return max(released_differences_delta(crowd=n, sampling=beta, epsilon=epsilon, k=least) for n in crowds)
+    crowds = np.maximum(peak + np.array([[-1.0], [0.0], [1.0]]), max(least, known))
+    greatest: NDArray[np.float64] = np.where(slope > 0.0, direction(crowds, beta, epsilon, least), 0.0).max(axis=0)
+    return greatest
 
 
-def _delta_present(n: int, beta: float, epsilon: float, least: int) -> float:
+def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
     """Return the hockey-stick divergence of Bin(n, β) against Bin(n − 1, β): large differences reveal presence."""
     # t = n is reached only by rounding, when ε is so large that only the output n, all sampled, contributes to δ.
-    t = max(min(math.floor(n * (1.0 - (1.0 - beta) * math.exp(-epsilon))), n - 1), least - 1)
-    at, above = float(mass_at(t, n - 1, beta)), float(mass_above(t, n - 1, beta))
-    return max(beta * at - math.expm1(epsilon) * above, 0.0)
+    t = np.maximum(np.minimum(np.floor(n * (1.0 - (1.0 - beta) * np.exp(-epsilon))), np.asarray(n) - 1), least - 1)
+    others = np.asarray(n, dtype=np.float64) - 1.0
+    return np.maximum(beta * mass_at(t, others, beta) - np.expm1(epsilon) * mass_above(t, others, beta), 0.0)
 
 
-def _delta_absent(n: int, beta: float, epsilon: float, least: int) -> float:
+def _absent(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
     """Return the hockey-stick divergence of Bin(n − 1, β) against Bin(n, β): small differences reveal absence."""
-    s = math.ceil(n * (1.0 - (1.0 - beta) * math.exp(epsilon))) - 1
-    if s < 0:
-        return 0.0  # from ε = −ln(1 − β) on
-    s = max(s, least - 1)
+    s = np.ceil(n * (1.0 - (1.0 - beta) * np.exp(epsilon))) - 1.0
+    possible = s >= 0.0  # up to ε = −ln(1 − β)
+    s = np.maximum(s, least - 1)
     # P[Bin(n) ≤ s] = P[Bin(n−1) ≤ s] − β P[Bin(n−1) = s]
-    at, below = float(mass_at(s, n - 1, beta)), float(mass_up_to(s, n - 1, beta))
-    return max(math.exp(epsilon) * beta * at - math.expm1(epsilon) * below, 0.0)
+    others = np.asarray(n, dtype=np.float64) - 1.0
+    gain = np.exp(epsilon) * beta * mass_at(s, others, beta) - np.expm1(epsilon) * mass_up_to(s, others, beta)
+    return np.where(possible, np.maximum(gain, 0.0), 0.0)
+
+
+Direction = Callable[[Whole, float, NDArray[np.float64], int], NDArray[np.float64]]
+
+# Points at which the curve of the worst crowd is evaluated, on either side of ε = 0.
+POINTS = 1_500
+# Beyond the last point the curve is taken as flat: it ends where it falls by less than this share of δ from there on.
+END_SHARE = 1e-5
+
+
+def worst_move_delta(*, k: int, sampling: float, epsilon: float) -> float:
+    """Return a bound of δ(ε) of the suppressed differences for a device that moves, over all crowds of both cells.
+
+    A move between two cells changes two independent differences: one as if a device left, the other as if it entered.
+    Let h(x) be the greatest H_x(Bin(n, β)‖Bin(n − 1, β)) over all crowds n, at every x = e^ε, ε of any sign
+    (`worst_crowd_delta` finds the greatest for each direction). A pair with this h dominates every crowd, so the
+    product of the pair and its reverse dominates every move (Zhu, Dong and Wang, theorem 10). h is convex. Between the
+    points at which it is evaluated its chord is used, which lies above it, and beyond the last its last value.
+
+    Parameters
+    ----------
+    k : int
+        Differences below `k` are suppressed; at least 1.
+    sampling : float
+        β = π_s, in (0, 1].
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        At least the δ of every pair of crowds (`moved_differences_delta`), and at least `worst_crowd_delta`. No single
+        crowd is the worst at every x, so it is not attained.
+    """
+    least = check_integer("k", k, at_least=1)
+    beta = check_probability("sampling", sampling, above_zero=True)
+    epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
+    if beta == 1.0:
+        return 1.0  # the differences are the counts themselves
+    absent, present = _worst_pair(least, beta, epsilon)
+    law = CellLaw(present, absent)
+    return moved_delta(law, law, epsilon)
+
+
+@lru_cache(maxsize=64)
+def _worst_pair(least: int, beta: float, epsilon: float) -> Pair:
+    """Return a pair, absent and present, that dominates every crowd, with its detail where δ(ε) of a move needs it."""
+    lowest = -math.log1p(-beta)
+    ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, 200), LARGEST_CROWD_EPSILON)
+    tails = _worst(_present, least, 1, beta, np.append(epsilon, ends))
+    end = ends[int(np.argmax(tails[1:] - tails[-1] <= END_SHARE * tails[0]))]
+    up, down = np.linspace(0.0, end, POINTS), np.linspace(0.0, lowest, POINTS)
+    present, absent = pair_of_curve(
+        np.exp(up), _worst(_present, least, 1, beta, up), np.exp(down), _worst(_absent, least, 1, beta, down)
+    )
+    return absent, present
 
 
 # Largest crowd whose whole distribution is composed over queries; for larger crowds only basic composition is used.
@@ -335,7 +390,8 @@ class ReleasedDelta:
         """Return δ for one query."""
         crowd, k = self.view.crowd, self.view.k
         if crowd is None:
-            return worst_crowd_delta(k=k or 1, sampling=self.sampling, epsilon=epsilon)
+            worst = worst_move_delta if self.view.adjacency == "move" else worst_crowd_delta
+            return worst(k=k or 1, sampling=self.sampling, epsilon=epsilon)
         if self.view.other_crowd is None:
             return released_differences_delta(crowd=crowd, sampling=self.sampling, epsilon=epsilon, k=k)
         return moved_differences_delta(
@@ -356,7 +412,8 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     Returns
     -------
     PrivacyClaim
-        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ exact for one query and a bound for more.
+        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ exact for one query and a bound for more. For a move between any two
+        crowds δ is a bound (`worst_move_delta`).
     """
     crowds = [crowd for crowd in (view.crowd, view.other_crowd) if crowd is not None]
     if view.k is not None and crowds and max(crowds) < view.k:
@@ -366,7 +423,8 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1, D is the count itself.")
     curve = ReleasedDelta(view, sampling)
     if view.queries == 1:
-        return PrivacyClaim.exact(math.inf, curve, f"{basis}.")
+        kind = PrivacyClaim.bound if view.crowd is None and view.adjacency == "move" else PrivacyClaim.exact
+        return kind(math.inf, curve, f"{basis}.")
     if view.crowd is None or view.other_crowd is not None or view.crowd > LARGEST_COMPOSED:
         return PrivacyClaim.bound(math.inf, curve, f"{basis}; over T queries T·δ(ε/T), by basic composition.")
     present, absent = (_published(n, view.crowd, view.k, sampling) for n in (view.crowd, view.crowd - 1))
@@ -385,6 +443,11 @@ def _basis(view: ReleasedDifferences) -> str:
     """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
     known = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
+    if view.crowd is None and view.adjacency == "move":
+        return (
+            "Two differences, (Bin(n, π_s), Bin(m − 1, π_s)) against (Bin(n − 1, π_s), Bin(m, π_s)), for one device "
+            f"between two cells, bounded for all n and m by a pair that dominates every crowd, {known}"
+        )
     if view.crowd is None:
         return (
             "D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, at the "

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 
+from mechanisms.central import CountRelease
 from mechanisms.local import LocalMechanism, SamplingPrivacy
 from mechanisms.privacy import (
     LinkedReports,
@@ -81,13 +83,19 @@ def released_claims(
         differences = isinstance(mechanism, SamplingPrivacy)
         view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
         k = first.section.get("k")
-        for crowd in (None, *crowds):
-            claim = first.counts[name].claim(crowd=crowd, queries=queries)
-            yield (
-                view,
-                {"adjacency": "enter_leave", "crowd": crowd, "k": k},
-                replace(claim, basis=f"{origin}{claim.basis}"),
-            )
+        for adjacency in ADJACENCIES:
+            for crowd in (None, *crowds):
+                claim = _release_claim(first.counts[name], crowd, queries, adjacency)
+                place: Place = {"adjacency": adjacency, "crowd": crowd, "k": k}
+                yield view, place, replace(claim, basis=f"{origin}{claim.basis}")
+
+
+def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
+    """Return a release's claim; the move of a user's release that knows no adjacency is bounded by its two steps."""
+    if "adjacency" in signature(release.claim).parameters:
+        return release.claim(crowd=crowd, queries=queries, adjacency=adjacency)
+    claim = release.claim(crowd=crowd, queries=queries)
+    return claim.of_move() if adjacency == "move" else claim
 
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")

@@ -121,6 +121,7 @@ def test_release_claims_are_the_exact_ones_of_the_mechanism(plain, suppressed):
     rows = suppressed.claims[suppressed.claims["mechanism"] == "sampling"]
     released = rows[rows["view"] == "released_differences"]
     assert set(released["k"]) == {6}
+    assert set(released["adjacency"]) == {"enter_leave", "move"}
     assert list(released["crowd"].isna().groupby(released["crowd"].fillna(0)).any()) == [
         True,
         False,
@@ -130,7 +131,7 @@ def test_release_claims_are_the_exact_ones_of_the_mechanism(plain, suppressed):
     ]
     for row in released.itertuples():
         crowd = None if pd.isna(row.crowd) else int(row.crowd)
-        exact = mechanism.claim(ReleasedDifferences(crowd, 6))
+        exact = mechanism.claim(ReleasedDifferences(crowd, 6, adjacency=row.adjacency))
         if row.delta == 0.0 and (row.kind == "infinite" or row.epsilon == exact.epsilon):
             assert row.epsilon == exact.epsilon
         else:
@@ -181,6 +182,7 @@ def test_several_releases_use_the_same_traffic(city, plain):
     assert any("vulnerable" in warning for warning in result.facts["warnings"])
     claims = result.claims[(result.claims["mechanism"] == "baseline") & (result.claims["delta"] == 0)]
     released = claims[claims["view"].eq("released_counts") & claims["crowd"].isna()]
+    released = released[released["adjacency"] == "enter_leave"]
     released = released.drop_duplicates("basis")  # the first row is that of δ = 0
     found = dict(zip(released["basis"].str.partition(":")[0], released["epsilon"], strict=True))
     assert found["Released by laplace (epsilon = 1), campaigns noisy, noisy-too"] == 1.0

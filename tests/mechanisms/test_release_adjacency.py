@@ -1,0 +1,135 @@
+"""Claims of releases for a device that moves, against enumeration of everything published."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from mechanisms.central import LaplaceCounts, SampleThenSuppress
+from mechanisms.privacy import pair_delta, released_differences_delta, worst_crowd_delta
+from mechanisms.privacy.hockey_stick import hockey_stick, pair_of_curve
+from mechanisms.privacy.released import worst_move_delta
+
+EPSILONS = (0.0, 0.2, 0.7, 1.0, 1.9, 3.0)
+REACH = 90
+
+
+def noise(epsilon):
+    """Discrete Laplace masses on −REACH…REACH."""
+    k = np.arange(-REACH, REACH + 1)
+    masses = np.exp(-epsilon * np.abs(k))
+    return masses / masses.sum()
+
+
+def sampled(n, sampling, epsilon):
+    """Masses of Bin(n, β) plus noise, on a fixed support of sums."""
+    law = np.convolve(binom.pmf(np.arange(n + 1), n, sampling), noise(epsilon))
+    return np.pad(law, (0, 6 - n))
+
+
+def product(one, other):
+    return np.multiply.outer(one, other).ravel()
+
+
+def moved(law, crowd):
+    """The pair of one move between two cells, each with `crowd` devices while the device is in it."""
+    there, gone = law(crowd), law(crowd - 1)
+    return product(there, gone), product(gone, there)
+
+
+@pytest.mark.parametrize("queries", [1, 2])
+def test_laplace_counts_without_sampling(queries):
+    release = LaplaceCounts(epsilon=0.8)
+    claim = release.claim(crowd=None, queries=queries, adjacency="move")
+    # The ratio takes two values in each cell, so one bit a cell has the same divergence: compared for one query only.
+    p, q = moved(lambda n: sampled(n, 1.0, 0.8), 3)
+    if queries == 2:
+        edge = 1.0 / (1.0 + math.exp(-0.8))
+        bit, other = np.array([edge, 1 - edge]), np.array([1 - edge, edge])
+        p, q = product(product(bit, bit), product(bit, bit)), product(product(other, other), product(other, other))
+    for epsilon in EPSILONS:
+        assert claim.delta(epsilon) == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
+    assert (claim.kind, claim.delta_kind) == ("exact", "exact")
+    assert claim.epsilon == pytest.approx(1.6 * queries)
+
+
+@pytest.mark.parametrize("crowd", [1, 2, 4])
+def test_laplace_counts_of_a_sample(crowd):
+    release = LaplaceCounts(epsilon=0.8, sampling=0.3)
+    p, q = moved(lambda n: sampled(n, 0.3, release.sample_epsilon), crowd)
+    claim = release.claim(crowd=crowd, adjacency="move")
+    for epsilon in EPSILONS:
+        exact = pair_delta(p, q, epsilon=epsilon)
+        assert claim.delta(epsilon) == pytest.approx(exact, abs=1e-9)
+        assert release.claim(crowd=None, adjacency="move").delta(epsilon) >= exact - 1e-9
+    inside = (p > 1e-20) & (q > 1e-20)
+    assert claim.epsilon == pytest.approx(np.log(p[inside] / q[inside]).max(), abs=1e-6)
+    assert claim.epsilon < 1.6
+    outside = release.claim(crowd=crowd)
+    assert all(outside.delta(epsilon) <= claim.delta(epsilon) + 1e-15 for epsilon in EPSILONS)
+
+
+def test_laplace_counts_of_a_sample_over_two_queries():
+    release = LaplaceCounts(epsilon=0.8, sampling=0.3)
+    claim = release.claim(crowd=1, queries=2, adjacency="move")
+    merged = release.claim(crowd=1).curve.pair  # outputs with equal ratios are merged
+    p, q = product(merged[0], merged[1]), product(merged[1], merged[0])
+    p, q = product(p, p), product(q, q)
+    for epsilon in EPSILONS:
+        exact = pair_delta(p, q, epsilon=epsilon)
+        assert exact - 1e-12 <= claim.delta(epsilon) <= exact + 1e-3
+    assert claim.delta_kind == "bound"
+
+
+def published(n, k, sampling):
+    """Masses of Bin(n, β) on 0…14, those below k merged."""
+    masses = binom.pmf(np.arange(15), n, sampling)
+    return np.append(masses[:k].sum(), masses[k:])
+
+
+@pytest.mark.parametrize(("k", "sampling"), [(1, 0.3), (2, 0.5), (4, 0.2), (5, 0.7)])
+def test_any_two_crowds_of_suppressed_samples(k, sampling):
+    claim = SampleThenSuppress(k=k, sampling=sampling).claim(crowd=None, adjacency="move")
+    for epsilon in EPSILONS:
+        worst = 0.0
+        for n, m in itertools.product(range(1, 15), repeat=2):
+            p = product(published(n, k, sampling), published(m - 1, k, sampling))
+            q = product(published(n - 1, k, sampling), published(m, k, sampling))
+            worst = max(worst, pair_delta(p, q, epsilon=epsilon))
+        assert worst - 1e-12 <= claim.delta(epsilon) <= 2.0 * worst
+        assert claim.delta(epsilon) >= worst_crowd_delta(k=k, sampling=sampling, epsilon=epsilon) - 1e-15
+    assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
+
+
+@pytest.mark.parametrize("crowd", [2, 5, 9])
+def test_two_known_crowds_of_suppressed_samples(crowd):
+    claim = SampleThenSuppress(k=3, sampling=0.4).claim(crowd=crowd, adjacency="move")
+    p, q = moved(lambda n: published(n, 3, 0.4), crowd)
+    for epsilon in EPSILONS:
+        assert claim.delta(epsilon) == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
+
+
+def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds():
+    """At ε = 1, δ = 1e-6 and 100 vehicles about 11.5: with k = 38, β = .5079."""
+    assert worst_move_delta(k=38, sampling=0.5078, epsilon=1.0) <= 1e-6
+    assert SampleThenSuppress(k=38, sampling=0.5078).std_error(np.array([100]))[0] == pytest.approx(11.5, abs=0.05)
+    assert worst_move_delta(k=38, sampling=1.0, epsilon=1.0) == 1.0
+
+
+def test_pair_of_a_curve_is_nowhere_below_it():
+    """The chords of one crowd's curve, which is known at every ε."""
+    n, beta = 12, 0.4
+    p, q = published(n, 0, beta), published(n - 1, 0, beta)
+    up, down = np.linspace(0.0, 4.0, 400), np.linspace(0.0, -math.log1p(-beta), 400)
+    forth = np.array([hockey_stick(p, q, epsilon=e) for e in up])
+    back = np.array([hockey_stick(q, p, epsilon=e) for e in down])
+    one, other = pair_of_curve(np.exp(up), forth, np.exp(down), back)
+    assert one.sum() == pytest.approx(1.0)
+    assert other.sum() == pytest.approx(1.0)
+    for epsilon in np.linspace(0.0, 6.0, 77):
+        for (a, b), (c, d) in (((one, other), (p, q)), ((other, one), (q, p))):
+            exact = hockey_stick(c, d, epsilon=epsilon)
+            assert exact - 1e-14 <= hockey_stick(a, b, epsilon=epsilon) <= exact + max(1e-4, forth[-1])
+    assert released_differences_delta(crowd=n, sampling=beta, epsilon=0.0) == pytest.approx(forth[0], abs=1e-14)
