@@ -147,8 +147,8 @@ class PairAudit:
         event = share_p > math.exp(min(check_epsilon(epsilon), LARGEST_EPSILON)) * share_q
         return delta_lower_bound(**self._hits(event), epsilon=epsilon, alpha=alpha)
 
-    def epsilon_at_least(self, *, alpha: float) -> float:
-        """Return a lower bound of ε at δ = 0, wrong with probability at most alpha.
+    def epsilon_at_least(self, *, alpha: float, delta: float = 0.0) -> float:
+        """Return a lower bound of ε at this δ, wrong with probability at most alpha.
 
         The event consists of the outcomes with the greatest ratios of P to Q, as many as give the greatest bound in the
         first half.
@@ -158,8 +158,8 @@ class PairAudit:
         low, _ = clopper_pearson(p, p[-1], alpha=alpha / 2)
         _, high = clopper_pearson(q, q[-1], alpha=alpha / 2)
         event = np.zeros(len(order), dtype=np.bool_)
-        event[order[: int(np.argmax(low / high)) + 1]] = True
-        return epsilon_lower_bound(**self._hits(event), alpha=alpha)
+        event[order[: int(np.argmax((low - delta) / high)) + 1]] = True
+        return epsilon_lower_bound(**self._hits(event), alpha=alpha, delta=delta)
 
     def find_witness(self, *, least_hits: int, alpha: float) -> Witness | None:
         """Return an event seen at least `least_hits` times under P and never under Q, or None if no event is found.

@@ -72,7 +72,7 @@ def check(
         raise typer.BadParameter("--quick and --thorough cannot be given together")
     if role is not None and role not in KITS:
         raise typer.BadParameter(f"must be one of {', '.join(KITS)}, got {role}", param_hint="--role")
-    found, parameters = _import(kind), _parameters(set_ or [])
+    found, parameters = import_own(kind), _parameters(set_ or [])
     role = role or _role_of(kind, found)
     own = {"--cells": cells, "--quick": quick, "--thorough": thorough}
     if role != "mechanism" and (given := [option for option, value in own.items() if value]):
@@ -93,7 +93,7 @@ def check(
     raise typer.Exit(0 if report.passed else 1)
 
 
-def _import(reference: str) -> Any:
+def import_own(reference: str) -> Any:
     """Import what is checked.
 
     Raises

@@ -1,0 +1,145 @@
+"""`crowdveil audit`: a randomiser in, an ε from below, a bias and an exit code out."""
+
+import json
+import random  # noqa: TID251 - to see that its state is restored
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from simulator.cli import main
+from simulator.conformance.audit_adapters import ADAPTERS, Randomiser
+from simulator.conformance.kit import global_random_states
+
+OWN = """
+import math, random
+import numpy as np
+
+TRUE = math.e / (math.e + 3)
+
+def k_ary(value):
+    return value if random.random() < TRUE else (value + random.randint(1, 3)) % 4
+
+def of_generator(value, *, rng):
+    return int(rng.integers(0, 2)) if rng.random() < 0.5 else value
+
+def estimate(reports):
+    false = (1 - TRUE) / 3
+    return (np.bincount(reports, minlength=4) - len(reports) * false) / (TRUE - false)
+
+def laplace(value):
+    return value + np.random.laplace(0.0, 3.0)
+
+def broken(value):
+    raise RuntimeError("no coins")
+"""
+
+
+@pytest.fixture
+def audit(monkeypatch, capfd, tmp_path):
+    """`crowdveil audit` in a directory with a user's module."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    (tmp_path / "own_randomisers.py").write_text(OWN, encoding="utf-8")
+
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["crowdveil", "audit", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
+
+    yield call
+    sys.modules.pop("own_randomisers", None)
+
+
+def test_claim_that_is_not_contradicted(audit):
+    done = audit("own_randomisers:k_ary", "--epsilon", "1", "--estimator", "own_randomisers:estimate")
+    assert done.code == 0
+    assert "does not contradict the claimed ε = 1." in done.out
+    assert "proves no privacy" in done.out
+    assert "No bias was found." in done.out
+
+
+def test_claim_that_is_contradicted(audit):
+    done = audit("own_randomisers:k_ary", "--epsilon", "0.7")
+    assert done.code == 1
+    assert "contradicts the claimed ε = 0.7" in done.out
+    assert "ias" not in done.out
+
+
+def test_figures_are_the_same_for_the_same_seed_and_global_states_are_restored(audit):
+    before = global_random_states()
+    first, again, other = (
+        json.loads(audit("own_randomisers:k_ary", "--trials", "2000", "--seed", seed, "--json").out)
+        for seed in ("1", "1", "2")
+    )
+    assert global_random_states() == before
+    assert first == again
+    assert first["epsilon_from_below"] != other["epsilon_from_below"]
+    assert first["bias"] is None
+    assert first["epsilon_claimed"] is None
+    assert first["outcomes"] == 4
+
+
+def test_function_with_a_generator_and_reports_that_are_numbers(audit):
+    given = json.loads(audit("own_randomisers:of_generator", "--values", "2", "--trials", "5000", "--json").out)
+    assert 0.8 < given["epsilon_from_below"] <= np.log(3)
+    noisy = json.loads(audit("own_randomisers:laplace", "--estimator", "report", "--trials", "5000", "--json").out)
+    assert noisy["epsilon_from_below"] <= 1.0
+    assert not noisy["bias"]["found"]
+    assert noisy["bias"]["unit"] == "value"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["own_randomisers:broken"], "RuntimeError: no coins"),
+        (["own_randomisers:absent"], "cannot be imported"),
+        (["k_ary"], "must be package.module:callable"),
+        (["pure-ldp:grr"], "--epsilon"),
+        (["own_randomisers:k_ary", "--confidence", "0.2"], "--confidence"),
+        (["own_randomisers:k_ary", "--trials", "120", "--estimator", "own_randomisers:estimate"], "trials"),
+    ],
+)
+def test_mistakes_end_with_a_message(audit, arguments, message):
+    done = audit(*arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+
+
+def test_absent_packages_are_named(audit, monkeypatch):
+    for module in ("multi_freq_ldpy", "opendp", "pure_ldp"):
+        for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+            monkeypatch.delitem(sys.modules, name)
+        monkeypatch.setitem(sys.modules, module, None)
+    for reference in ("multi-freq-ldpy:grr", "opendp:laplace-integer", "pure-ldp:sue"):
+        done = audit(reference, "--epsilon", "1")
+        assert done.code == 2
+        assert f"needs {reference.partition(':')[0]}".lower() in done.err.lower()
+        assert "pip install" in done.err
+
+
+@pytest.mark.parametrize("reference", ADAPTERS)
+def test_randomisers_of_other_packages(reference):
+    """Reports and, where there is one, the estimate of each; and the seeds of the packages that have seeds."""
+    package, _, name = reference.partition(":")
+    pytest.importorskip(f"{package.replace('-', '_')}", reason=f"{package} is not installed")
+    if "lh" in name and int(pytest.importorskip("xxhash").VERSION.split(".")[0]) >= 4:
+        pytest.skip("local hashing of both needs xxhash below 4")
+    randomiser = ADAPTERS[reference](3, 1.0)
+    assert isinstance(randomiser, Randomiser)
+    state = random.getstate()
+    reports = randomiser.reports(values=3, trials=300, seed=5)
+    assert random.getstate() == state
+    outcomes = randomiser.outcomes(reports)
+    if package != "opendp":
+        again = randomiser.outcomes(randomiser.reports(values=3, trials=300, seed=5))
+        assert [[str(one) for one in row] for row in outcomes] == [[str(one) for one in row] for row in again]
+    assert (randomiser.estimate is None) == randomiser.numbers
+    if randomiser.estimate is not None:
+        found = np.asarray(randomiser.estimate(reports[2]))
+        assert found.argmax() == 2
+        assert found.shape == (3,)
