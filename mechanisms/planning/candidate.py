@@ -326,6 +326,8 @@ class Candidate:
         What is done to the counts before they are published, as in a scenario file.
     excess_kurtosis : float, optional
         Excess kurtosis of that error, if it is not that of the mechanism's estimate.
+    aggregation : mapping, optional
+        The servers that the claim relies on, as in a scenario file.
     dial : float
         The value of the family's dial.
     rough : bool
@@ -341,6 +343,7 @@ class Candidate:
     error: Callable[[], float] | None = None
     release: Mapping[str, Any] | None = None
     excess_kurtosis: float | None = None
+    aggregation: Mapping[str, Any] | None = None
     dial: float = math.nan
     rough: bool = False
     cut_short: str | None = None

@@ -74,6 +74,8 @@ class Plan:
         As in a scenario file; empty if none meet the target.
     release : mapping, optional
         What is done before publishing, as in a scenario file's ``[release]``; None for nothing.
+    aggregation : mapping, optional
+        The servers that it relies on, as in a scenario file's ``[aggregation]``; None if any will do.
     std_error : float
         Root mean square error of a cell of the target's occupancy, in vehicles; NaN if no parameters meet the target.
     error_interval : (lower, upper) of float
@@ -100,6 +102,7 @@ class Plan:
     reason: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     release: Mapping[str, Any] | None = None
+    aggregation: Mapping[str, Any] | None = None
     std_error: float = math.nan
     error_interval: tuple[float, float] = (math.nan, math.nan)
     excess_kurtosis: float = math.nan
@@ -111,13 +114,15 @@ class Plan:
 
     @property
     def scenario(self) -> str | None:
-        """Text for a scenario file: ``[[mechanisms]]``, and ``[release]`` if there is one; None if not met."""
+        """Text for a scenario file: the mechanism, and the release and aggregation that it needs; None if not met."""
         if not self.meets:
             return None
         # Written table by table: one call would put arrays of small tables on one line.
         written = "[[mechanisms]]\n" + tomli_w.dumps({"name": self.name, "kind": self.kind, **self.parameters})
         if self.release is not None:
             written += "\n[release]\n" + tomli_w.dumps({**self.release, "mechanisms": [self.name]})
+        if self.aggregation is not None:
+            written += "\n" + tomli_w.dumps({"aggregation": dict(self.aggregation)})
         return written
 
     def to_dict(self) -> dict[str, Any]:
@@ -127,6 +132,7 @@ class Plan:
             "kind": self.kind,
             "parameters": dict(self.parameters),
             "release": None if self.release is None else dict(self.release),
+            "aggregation": None if self.aggregation is None else dict(self.aggregation),
             "meets": self.meets,
             "reason": self.reason,
             "std_error": finite(self.std_error),
@@ -237,6 +243,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         reason=_remark(family, found),
         parameters=dict(found.parameters),
         release=found.release,
+        aggregation=found.aggregation,
         std_error=found.std_error,
         error_interval=error_interval(found.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,

@@ -18,6 +18,8 @@ from mechanisms.planning.error_distribution import laplace_excess, suppressed_ex
 from mechanisms.planning.search import Dial, Family, Shape, find_best
 from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.integer_noise import IntegerNoise
+from mechanisms.privacy.published_sums import known_counts_claim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
@@ -41,13 +43,43 @@ class TrustedServer:
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
         if isinstance(view, ReleasedCounts | ReleasedDifferences):
-            claim = self.release.claim(crowd=self.crowd, queries=view.queries)
-            return claim.of_move() if view.adjacency == "move" else claim
+            return self.release.claim(crowd=self.crowd, queries=view.queries, adjacency=view.adjacency)
         return NoPrivacy(cells=self.cells).claim(view)
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
         """Return the root mean square error of cell 1, (1,)."""
         return self.release.std_error(true_counts[1:2])
+
+
+@dataclass(frozen=True)
+class NoisyServers:
+    """Devices that share their true cells among servers, each of which adds noise to the sums that it publishes.
+
+    Parameters
+    ----------
+    cells : int
+    noise : IntegerNoise
+        Of one server on a cell's count.
+    honest, servers : int
+        Servers whose noise a coalition does not know, and all servers.
+    """
+
+    cells: int
+    noise: IntegerNoise
+    honest: int
+    servers: int
+    rounds: int = 1
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return what is proved about published counts; all servers together hold the reports."""
+        if not isinstance(view, ReleasedCounts):
+            return NoPrivacy(cells=self.cells).claim(view)
+        seen = replace(view, colluding=self.servers - self.honest, servers=self.servers)
+        return known_counts_claim(seen, self.noise, two=view.adjacency == "move" and self.cells > 1)
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:  # noqa: ARG002 - the same for every count
+        """Return the standard deviation of all servers' noise, (1,)."""
+        return np.array([math.sqrt(self.servers * self.noise.variance)])
 
 
 def suppression_threshold(target: Target, shape: Shape) -> int:
@@ -75,6 +107,29 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
     server = TrustedServer(target.cells, LaplaceCounts(epsilon=epsilon), target.crowd)
     release = {"kind": "laplace", "epsilon": epsilon}
     return Candidate(server, target, {}, release=release, excess_kurtosis=laplace_excess(math.exp(-epsilon)))
+
+
+def _server_noise(target: Target, _: Shape, precision: float) -> Candidate:
+    """Return a candidate whose dial is 1/σ."""
+    sigma = 1.0 / precision
+    noise = IntegerNoise("discrete_gaussian", sigma)
+    servers = NoisyServers(target.cells, noise, target.honest, target.servers)
+    aggregation = {
+        "kind": "secret_shared",
+        "servers": target.servers,
+        "noise": {"kind": "discrete_gaussian", "sigma": sigma},
+    }
+    return Candidate(servers, target, {}, aggregation=aggregation, excess_kurtosis=0.0)
+
+
+def _of_servers(target: Target) -> str | None:
+    if target.view in {"released", "released_counts"} and target.k is None:
+        return None
+    if target.k is not None:
+        return "Servers publish noisy counts of all cells; suppression is not planned for them."
+    return (
+        f"All servers together hold every device's cell: nothing is hidden from {target.view}, only from fewer of them."
+    )
 
 
 def _trusted(target: Target) -> str | None:
@@ -112,6 +167,7 @@ RELEASES = (
         reason=_certain,
         kind="no_privacy",
     ),
+    Family("server_noise", Dial(1e-4, 1e3), "1/σ", (_server_noise,), refusal=_of_servers, kind="no_privacy"),
     Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
 )
 

@@ -25,7 +25,7 @@ ROUNDS = ("", "_round_1", "_round_2", "_round_3")
 VIEWS = (*(f"report{r}" for r in ROUNDS), "linked_reports", *RELEASED, *(f"shuffled{r}" for r in ROUNDS))
 """Views to plan for. "report" and "shuffled" mean the worst round; "released" means what the mechanism publishes."""
 
-MOST_CELLS, MOST_DEVICES, MOST_QUERIES = 10**6, 10**12, 10**6
+MOST_CELLS, MOST_DEVICES, MOST_QUERIES, MOST_SERVERS = 10**6, 10**12, 10**6, 255
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,8 @@ class Target:
         on the occupancy, which a plan states; if `k` is given, on none.
     k : int, optional
         Published differences below k are suppressed.
+    servers, honest : int
+        Servers that hold shares and add noise to what they publish, and how many of them do not collude.
     simulated : int
         R, the number of cells of the simulation whose error the plan's interval is for.
 
@@ -86,6 +88,8 @@ class Target:
     batch: int | None = None
     crowd: int | None = None
     k: int | None = None
+    servers: int = 2
+    honest: int = 1
     simulated: int = 1000
 
     def __post_init__(self) -> None:
@@ -94,6 +98,8 @@ class Target:
         check_integer("population", self.population, at_least=1, at_most=MOST_DEVICES)
         check_integer("queries", self.queries, at_least=1, at_most=MOST_QUERIES)
         check_integer("simulated", self.simulated, at_least=1)
+        check_integer("servers", self.servers, at_least=2, at_most=MOST_SERVERS)
+        check_integer("honest", self.honest, at_least=1, at_most=self.servers)
         if self.occupancy is None:
             even = round(self.population / (self.cells + 1))
             object.__setattr__(self, "occupancy", max(1, even))

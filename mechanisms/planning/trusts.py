@@ -15,13 +15,14 @@ from mechanisms.planning.plan import Plan, Planning, finite, plan
 from mechanisms.planning.sampling_families import RELEASES
 from mechanisms.planning.target import Target
 
-Number = Literal["batch", "crowd"]
+Number = Literal["batch", "crowd", "honest"]
 # The search for a least number ends when its interval is this narrow, as a share.
 PRECISION = 0.01
 # Families whose search takes seconds and which are never better than a simpler family of the same views.
 SLOW = frozenset({"anonymized_deniable", "sampling_privacy_refreshed"})
-TRUSTED = frozenset(family.name for family in RELEASES)
-LOCAL = tuple(family.name for family in FAMILIES if family.name not in TRUSTED | SLOW)
+NOISY = "server_noise"
+TRUSTED = frozenset(family.name for family in RELEASES if family.name != NOISY)
+LOCAL = tuple(family.name for family in FAMILIES if family.name not in TRUSTED | SLOW | {NOISY})
 TWO_ROUNDS = ("sampling_privacy", "sampling_privacy_binary")
 
 
@@ -43,6 +44,7 @@ class Trust:
 
 TRUSTS = (
     Trust("a trusted server, which receives every device's cell", {"released": tuple(TRUSTED)}),
+    Trust("secret shares and noise by each server: some of them do not collude", {"released": (NOISY,)}),
     Trust("secret shares: not all servers collude, and only sums are seen", {"released": LOCAL}),
     Trust(
         "a shuffler, which mixes whole reports",
@@ -141,16 +143,16 @@ class LeastNumber:
 
 
 def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequence[str] = ()) -> list[LeastNumber]:
-    """Return the least batch, or the least crowd in the cell, with which each mechanism meets privacy and error.
+    """Return the least batch, crowd in the cell or number of honest servers that meets privacy and error.
 
     Parameters
     ----------
     target : Target
         With the privacy to meet. For a batch, its population is the greatest one tried, and all of the batch answer.
-        For a crowd, its occupancy is the greatest one tried.
+        For a crowd, its occupancy is the greatest one tried; for honest servers, all of its servers.
     error : float
         Root mean square error allowed for a cell of the occupancy, in vehicles.
-    number : {"batch", "crowd"}
+    number : {"batch", "crowd", "honest"}
     mechanisms : sequence of str
         Names of families or kinds; by default all but those whose search takes long.
 
@@ -164,13 +166,15 @@ def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequ
     def planned(name: str, at: int) -> Planning:
         if number == "batch":
             changed = replace(target, population=at, occupancy=target.expected, batch=None)
-        else:
+        elif number == "crowd":
             changed = replace(target, crowd=at)
+        else:
+            changed = replace(target, honest=at)
         return plan(changed, (name,), claims=False)
 
     found = []
     for family in named:
-        greatest = target.population if number == "batch" else max(1, target.expected)
+        greatest = {"batch": target.population, "crowd": max(1, target.expected), "honest": target.servers}[number]
         smallest = max(1, target.expected) if number == "batch" else 1
         least, reached = _bisect(
             lambda at, name=family.name: min(  # type: ignore[misc]  # the default binds the loop's variable

@@ -89,6 +89,7 @@ def _masses(kind: NoiseKind, scale: float, servers: int) -> tuple[float, ...]:
     reach = math.ceil(scale * (rarity if kind == "discrete_laplace" else math.sqrt(2.0 * rarity)))
     k = np.arange(-reach, reach + 1, dtype=np.float64)
     one = np.exp(-np.abs(k) / scale) if kind == "discrete_laplace" else np.exp(-((k / scale) ** 2) / 2.0)
+    one = one[one > LEAST_SHARE]
     one /= one.sum()
     total = one
     for _ in range(servers - 1):
@@ -101,7 +102,8 @@ def _masses(kind: NoiseKind, scale: float, servers: int) -> tuple[float, ...]:
             total = np.maximum(fftconvolve(total, one), 0.0)
             least = LEAST_SHARE_OF_SUM
         total = (total + total[::-1]) / 2.0
-        kept = np.flatnonzero(total > least * total.max())
-        total = total[kept[0] : kept[-1] + 1]
+        middle = len(total) // 2
+        reach = int(np.append(total[middle:] > least * total[middle], False).argmin())
+        total = total[middle - reach + 1 : middle + reach]
         total /= total.sum()
     return tuple(total.tolist())

@@ -404,6 +404,30 @@ def sums_claim(
     return replace(claim, kind=report.kind)
 
 
+def known_counts_claim(view: ReleasedCounts, noise: IntegerNoise, *, two: bool) -> PrivacyClaim:
+    """Return the claim of counts that are known but for the noise of the servers that do not collude.
+
+    Parameters
+    ----------
+    view : ReleasedCounts
+        With `colluding` and `servers`, and the queries.
+    noise : IntegerNoise
+        Of one server on one count.
+    two : bool
+        Whether the device changes two counts by 1, instead of one.
+    """
+    certain = PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A count without noise is known.")
+    pinned = ReleasedCounts(
+        1,
+        view.queries,
+        most=1,
+        colluding=view.colluding,
+        servers=view.servers,
+        adjacency="move" if two else "enter_leave",
+    )
+    return sums_claim(pinned, true_yes=1.0, false_yes=0.0, report=certain, source="a known count", noise=noise)
+
+
 def answer_sums_claim(
     view: ReleasedCounts, *, yes: Masses, no: Masses, linked: PrivacyClaim, source: str
 ) -> PrivacyClaim:

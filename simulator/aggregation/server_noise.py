@@ -5,7 +5,6 @@ follow from the number of reports counted, which is public: of yes and no answer
 of devices outside every cell.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -20,9 +19,9 @@ from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.k_randomized_response import KRandomizedResponse
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
-from mechanisms.privacy import ConstantDelta, LinkedReports, PrivacyClaim, ReleasedCounts
+from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts
 from mechanisms.privacy.integer_noise import IntegerNoise
-from mechanisms.privacy.published_sums import sums_claim
+from mechanisms.privacy.published_sums import known_counts_claim, sums_claim
 from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import Adjacency
 from simulator.arrays import FloatArray, IntArray
@@ -156,18 +155,9 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
         )
     if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace):
         return own
-    # Without noise a count is known; the noise alone hides one that changes by 1, whatever the others' cells are.
-    certain = PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A count without noise is known.")
+    # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
-    pinned = ReleasedCounts(
-        1,
-        view.queries,
-        most=1,
-        colluding=view.colluding,
-        servers=view.servers,
-        adjacency="move" if two else "enter_leave",
-    )
-    noisy = sums_claim(pinned, true_yes=1.0, false_yes=0.0, report=certain, source="a known count", noise=noise)
+    noisy = known_counts_claim(view, noise, two=two)
     if isinstance(mechanism, NoPrivacy) or own.curve is None:
         return noisy
     least = noisy if noisy.epsilon < own.epsilon else own

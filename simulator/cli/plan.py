@@ -55,6 +55,8 @@ def plan(
         ),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
+    servers: Annotated[int, typer.Option(help="Servers that hold shares and add noise to what they publish.")] = 2,
+    honest: Annotated[int, typer.Option(help="How many of these servers do not collude.")] = 1,
     simulated: Annotated[
         int, typer.Option(help="Number of simulated cells that the interval of an error is computed from.")
     ] = 1000,
@@ -64,8 +66,10 @@ def plan(
         typer.Option("--trusts", help="Print what the target costs under each trust, from a trusted server to none."),
     ] = False,
     find: Annotated[
-        Literal["batch", "crowd"] | None,
-        typer.Option(help="With --epsilon and --error: the least batch, or crowd in the cell, that meets both."),
+        Literal["batch", "crowd", "honest"] | None,
+        typer.Option(
+            help="With --epsilon and --error: the least batch, crowd in the cell or number of honest servers for both."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
 ) -> None:
@@ -91,6 +95,8 @@ def plan(
         batch=batch,
         crowd=crowd,
         k=k,
+        servers=servers,
+        honest=honest,
         simulated=simulated,
     )
     if trusts:
@@ -165,7 +171,7 @@ def print_least(target: Target, find: str, error: float, found: Sequence[LeastNu
     table = Table("mechanism")
     table.add_column(f"least {find}", justify="right")
     table.add_column("error there, vehicles", justify="right")
-    most = target.population if find == "batch" else target.expected
+    most = {"batch": target.population, "crowd": target.expected, "honest": target.servers}[find]
     for one in sorted(found, key=lambda one: math.inf if one.least is None else one.least):
         least = f"none up to {whole(most)}" if one.least is None else whole(one.least)
         table.add_row(one.mechanism, least, number(one.std_error) if math.isfinite(one.std_error) else "no plan")
@@ -260,8 +266,11 @@ def _crowd(plan: Plan) -> str:
 
 
 def _published(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of the release, if there is one."""
-    return {} if plan.release is None else {key: value for key, value in plan.release.items() if key != "kind"}
+    """Return the parameters of the release, or of the servers' noise, if there are any."""
+    given = plan.release
+    if plan.aggregation is not None:
+        given = {"servers": plan.aggregation["servers"], **plan.aggregation["noise"]}
+    return {} if given is None else {key: value for key, value in given.items() if key != "kind"}
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
