@@ -177,6 +177,9 @@ def _simulate(made: Plan, setting: Setting, rng: np.random.Generator) -> Simulat
 def _estimates(made: Plan, setting: Setting, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return one query's published counts, (V,) float64."""
     truth, release = setting.truth, made.release
+    if made.aggregation is not None:
+        servers = made.mechanism.servers
+        return truth[1:] + made.mechanism.noise.draw(servers * setting.cells, rng=rng).reshape(servers, -1).sum(axis=0)
     if release is not None and release["kind"] == "laplace":
         return LaplaceCounts(epsilon=release["epsilon"]).publish(truth[1:], rng=rng).count
     if release is not None:

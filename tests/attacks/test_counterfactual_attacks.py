@@ -194,7 +194,7 @@ def test_infeasible_attacks_give_a_note():
     lossy = campaign(Trusted(), vehicles=100, loss=0.5)
     laplace = campaign(SecretShared(), DistributedLaplace(cells=3, epsilon=1.0, devices=10), vehicles=100)
     for record, kind, words in (
-        (refreshed, "known_others", "without refresh publishes differences"),
+        (refreshed, "known_others", "without refresh publishes numbers"),
         (lossy, "known_others", "not every report was counted"),
         (laplace, "poisoning", "none is the greatest"),
     ):

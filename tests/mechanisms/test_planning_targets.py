@@ -92,7 +92,11 @@ def test_invalid_target_names_its_field(field, change):
 
 def test_families_are_selected_by_name_and_kind():
     assert [family.name for family in families_named(("oue", "sampling_privacy"))] == ["sampling_privacy", "oue"]
-    assert {family.name for family in families_named(("no_privacy",))} == {"sample_then_suppress", "laplace_counts"}
+    assert {family.name for family in families_named(("no_privacy",))} == {
+        "sample_then_suppress",
+        "server_noise",
+        "laplace_counts",
+    }
     assert families_named() == FAMILIES
     with pytest.raises(ParameterError, match="mechanism"):
         families_named(("magic",))
