@@ -188,6 +188,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _release("generalise", "generalisation", "Generalise", "count", "whole"),
         _release("recode", "local recoding", "Recode", "count", "whole", "exact"),
         _release("laplace", "Laplace noise", "Laplace", "count", "mean_speed"),
+        _release("threshold", "noise and threshold", "ThresholdRelease", "count", "whole", "exact"),
         _release("smooth_median", "median with smooth sensitivity", "SmoothMedian", "median_speed"),
     ),
     # "queries": it uses the estimates of several queries.

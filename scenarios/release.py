@@ -85,6 +85,16 @@ class Laplace(_OfCounts):
     """For speeds: share of a cell's vehicles in a simple random sample drawn beforehand."""
 
 
+class ThresholdRelease(_OfCounts):
+    """Add Laplace noise to the counts, and publish only cells whose noisy count is at least k."""
+
+    kind: Literal["threshold"]
+    k: Threshold
+    """Cells with a smaller noisy count than this are not published."""
+    epsilon: Positive
+    """ε of the noise."""
+
+
 class SmoothMedian(_OfCounts):
     """Publish the median of a cell's speeds with noise scaled to its smooth sensitivity (HDK eq 4)."""
 

@@ -17,3 +17,4 @@ from mechanisms.central.smooth_median import median_smooth_sensitivity as median
 from mechanisms.central.suppression import SampleThenSuppress as SampleThenSuppress
 from mechanisms.central.suppression import apply as apply
 from mechanisms.central.suppression import suppress as suppress
+from mechanisms.central.threshold import ThresholdCounts as ThresholdCounts

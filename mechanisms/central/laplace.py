@@ -91,10 +91,10 @@ class LaplaceCounts:
         noisy = drawn + up - down
         count = noisy / self.sampling
         if self.sampling == 1.0:
-            reach = self._reach(1.0 - LEVEL)
+            reach = self.reach(1.0 - LEVEL)
             ends = np.maximum(count - reach, 0.0), np.maximum(count + reach, 0.0)
             return Estimate(count, np.full(len(drawn), math.sqrt(self.noise_variance)), *ends, "exact")
-        reach, level = self._reach((1.0 - LEVEL) / 2), (1.0 + LEVEL) / 2
+        reach, level = self.reach((1.0 - LEVEL) / 2), (1.0 + LEVEL) / 2
         lower, _ = invert_binomial(np.maximum(noisy - reach, 0), self.sampling, level)
         _, upper = invert_binomial(np.maximum(noisy + reach, 0), self.sampling, level)
         std_error = np.sqrt(self._variance(np.maximum(count, 0.0)))
@@ -146,7 +146,7 @@ class LaplaceCounts:
         """Return the variance of the published counts."""
         return counts * (1.0 - self.sampling) / self.sampling + self.noise_variance / self.sampling**2
 
-    def _reach(self, alpha: float) -> int:
+    def reach(self, alpha: float) -> int:
         """Return the least h with P(|noise| > h) = 2·e^(−ε_n(h + 1))/(1 + e^−ε_n) at most alpha."""
         allowed = alpha * (1.0 + math.exp(-self.sample_epsilon)) / 2
         return max(0, math.ceil(-math.log(allowed) / self.sample_epsilon) - 1)

@@ -15,6 +15,7 @@ from mechanisms.central import (
     LocalRecoding,
     SampleThenSuppress,
     SmoothMedian,
+    ThresholdCounts,
     ValueRelease,
 )
 from mechanisms.central.generalisation import GeneralisedSample
@@ -181,6 +182,11 @@ def build_recode(given: Mapping[str, Any], *, city: City, **_: object) -> LocalR
     """Build the release that recodes clusters of devices, which are at the centres of their cells."""
     centres = city.cells.polygons().geometry.centroid
     return LocalRecoding(k=given["k"], places=np.column_stack([centres.x, centres.y]))
+
+
+def build_threshold(given: Mapping[str, Any], **_: object) -> ThresholdCounts:
+    """Build the release of noisy counts from a threshold on."""
+    return ThresholdCounts(epsilon=given["epsilon"], k=given["k"])
 
 
 def build_smooth_median(given: Mapping[str, Any], *, bounds: Mapping[str, float], **_: object) -> SmoothMedian:

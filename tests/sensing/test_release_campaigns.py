@@ -205,6 +205,24 @@ def test_noisy_release_corrects_for_lost_reports(city):
     assert scores["coverage"] > 0.93
 
 
+def test_noisy_counts_are_published_from_a_threshold_on(city):
+    result = run_scenario(city, overrides=["release={kind='threshold', k=8, epsilon=0.7}"])
+    rows = of(result, "baseline")
+    published = rows["estimate"] > 0
+    assert 0 < published.sum() < len(rows)
+    assert (rows["estimate"][published] >= 8).all()
+    covered = (rows["lower"] <= rows["truth"]) & (rows["truth"] <= rows["upper"])
+    assert covered.mean() > 0.93
+    scores = result.scores.set_index("mechanism").loc["baseline"]
+    assert scores["rmse"] == pytest.approx(scores["theory_rmse"], rel=0.35)
+    claims = result.claims[(result.claims["mechanism"] == "baseline") & (result.claims["view"] == "released_counts")]
+    assert set(claims["k"]) == {8}
+    pure = claims[(claims["delta"] == 0) & (claims["queries"] == 1)].groupby("adjacency")["epsilon"].min()
+    assert dict(pure) == pytest.approx({"enter_leave": 0.7, "move": 1.4})
+    with pytest.raises(ScenarioError, match="every report must arrive"):
+        run_scenario(city, overrides=["release={kind='threshold', k=8, epsilon=0.7}", "channel.loss=0.1"])
+
+
 def test_query_without_received_reports_publishes_nothing(city):
     result = run_scenario(
         city,
