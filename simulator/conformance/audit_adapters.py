@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
 from simulator.conformance.kit import seeded_global_randomness
+from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 
 OWN_GENERATOR = "OpenDP draws from the operating system's random numbers: no seed repeats these figures."
+OLD_HASH = "local hashing of pure-ldp and of multi-freq-ldpy needs xxhash below 4"
 PERMANENT = 2.0
 """ε of a longitudinal protocol's permanent report, in units of that of one report."""
 
@@ -79,7 +81,7 @@ def _pure_ldp(module: str) -> Any:
         package = ModuleType(name)
         package.__path__ = [str(Path(peer.__file__).parents[1] / "frequency_oracles")]
         sys.modules[name] = package
-    return import_extra(f"{name}.{module}", needed="pure-ldp's local hashing needs xxhash below 4", extra="peers")
+    return import_extra(f"{name}.{module}", needed=OLD_HASH, extra="peers")
 
 
 def _served(client: Any, server: Any, outcome: Callable[[Any], Any] | None = None) -> Randomiser:
@@ -114,7 +116,9 @@ def _pure_ldp_hashing(values: int, epsilon: float, *, optimal: bool) -> Randomis
 
 def _supported(values: int, buckets: int) -> Callable[[Any], Any]:
     """Return what makes of a report (bucket, seed) the values whose hash is in the bucket."""
-    xxhash = import_extra("xxhash", needed="local hashing needs xxhash below 4", extra="peers")
+    xxhash = import_extra("xxhash", needed=OLD_HASH, extra="peers")
+    if int(xxhash.VERSION.partition(".")[0]) >= 4:  # it refuses the text that both packages hash
+        raise InputError([f"{OLD_HASH}: pip install 'crowdveil[peers]'"])
     texts = [str(value) for value in range(values)]
 
     def supported(report: Any) -> tuple[bool, ...]:

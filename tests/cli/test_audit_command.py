@@ -122,6 +122,15 @@ def test_absent_packages_are_named(audit, monkeypatch):
         assert "pip install" in done.err
 
 
+def test_newer_hash_functions_are_refused(audit, monkeypatch):
+    pytest.importorskip("pure_ldp", reason="pure-ldp is not installed")
+    monkeypatch.setattr("xxhash.VERSION", "4.1.0")
+    done = audit("pure-ldp:olh", "--epsilon", "1")
+    assert done.code == 2
+    assert "needs xxhash below 4" in done.err
+
+
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("reference", ADAPTERS)
 def test_randomisers_of_other_packages(reference):
     """Reports and, where there is one, the estimate of each; and the seeds of the packages that have seeds."""

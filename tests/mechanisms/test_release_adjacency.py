@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from mechanisms.central import LaplaceCounts, SampleThenSuppress
-from mechanisms.privacy import pair_delta, released_differences_delta, worst_crowd_delta
+from mechanisms.privacy import moved_differences_delta, pair_delta, released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.hockey_stick import hockey_stick, pair_of_curve
 from mechanisms.privacy.released import worst_move_delta
 
@@ -112,10 +112,18 @@ def test_two_known_crowds_of_suppressed_samples(crowd):
 
 
 def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds():
-    """At ε = 1, δ = 1e-6 and 100 vehicles about 11.5: with k = 38, β = .5079."""
-    assert worst_move_delta(k=38, sampling=0.5078, epsilon=1.0) <= 1e-6
-    assert SampleThenSuppress(k=38, sampling=0.5078).std_error(np.array([100]))[0] == pytest.approx(11.5, abs=0.05)
-    assert worst_move_delta(k=38, sampling=1.0, epsilon=1.0) == 1.0
+    """At ε = 1, δ = 1e-6 and 100 vehicles 11.14, with k = 34; the worst pair found has δ of 8.1e-7."""
+    k, sampling = 34, 0.4795
+    bound = worst_move_delta(k=k, sampling=sampling, epsilon=1.0)
+    assert 0.99e-6 < bound <= 1e-6
+    assert SampleThenSuppress(k=k, sampling=sampling).std_error(np.array([100]))[0] == pytest.approx(11.14, abs=0.01)
+    crowds = [*range(k, 60, 3), *range(60, 160, 10)]
+    found = max(
+        moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=1.0, k=k)
+        for n, m in itertools.combinations(crowds, 2)
+    )
+    assert 0.75 * bound < found < bound
+    assert worst_move_delta(k=k, sampling=1.0, epsilon=1.0) == 1.0
 
 
 def test_pair_of_a_curve_is_nowhere_below_it():
