@@ -238,7 +238,7 @@ def _crowd(claim: ViewClaim) -> str:
         return ""
     if claim.crowd == 1:
         return ", if you are alone in your cell"
-    least = "at least " if claim.view == "released_counts" else ""
+    least = "at least " if claim.view == "released_counts" and claim.k is None else ""
     return f", if {least}{claim.crowd:,} devices, including yours, are in your cell"
 
 

@@ -55,7 +55,7 @@ ALL = "all"
 
 
 def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:
-    """Return the entry of a name, or every entry for "all".
+    """Return the entry of a name, those of a paper by its abbreviation, or every entry for "all".
 
     Raises
     ------
@@ -67,6 +67,8 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
     for entry in entries:
         if entry.name == name:
             return (entry,)
+    if group := tuple(entry for entry in entries if entry.paper.lower() == name.lower()):
+        return group
     names = [entry.name for entry in entries]
     near = get_close_matches(name.lower(), [*names, ALL], n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join([*names, ALL])}."

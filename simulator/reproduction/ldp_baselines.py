@@ -179,7 +179,8 @@ def _estimates(made: Plan, setting: Setting, rng: np.random.Generator) -> NDArra
     truth, release = setting.truth, made.release
     if made.aggregation is not None:
         servers = made.mechanism.servers
-        return truth[1:] + made.mechanism.noise.draw(servers * setting.cells, rng=rng).reshape(servers, -1).sum(axis=0)
+        noise = made.mechanism.noise.draw(servers * setting.cells, rng=rng).reshape(servers, -1)
+        return np.asarray(truth[1:] + noise.sum(axis=0), dtype=np.float64)
     if release is not None and release["kind"] == "laplace":
         return LaplaceCounts(epsilon=release["epsilon"]).publish(truth[1:], rng=rng).count
     if release is not None:
