@@ -12,6 +12,10 @@ from mechanisms.local.anonymized_rounds import AnonymizedCancelling as Anonymize
 from mechanisms.local.anonymized_rounds import AnonymizedDeniable as AnonymizedDeniable
 from mechanisms.local.anonymized_rounds import AnonymizedFirstAttempt as AnonymizedFirstAttempt
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy as BinarySamplingPrivacy
+from mechanisms.local.budget_schedules import AdaptiveBudget as AdaptiveBudget
+from mechanisms.local.budget_schedules import PublicationUnits as PublicationUnits
+from mechanisms.local.budget_schedules import estimate_dissimilarity as estimate_dissimilarity
+from mechanisms.local.budget_schedules import uniform_budget as uniform_budget
 from mechanisms.local.common.intervals import QuadraticVariance as QuadraticVariance
 from mechanisms.local.common.intervals import invert_binomial as invert_binomial
 from mechanisms.local.common.intervals import score_interval as score_interval
