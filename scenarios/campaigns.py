@@ -16,6 +16,21 @@ MIN_VEHICLES = 2
 SPEEDS = ("mean_speed", "median_speed")
 
 
+class Budget(Section):
+    """A budget ε that covers any `window` consecutive queries, in place of a fresh ε at each query.
+
+    The budget is the `epsilon` of each mechanism. The kinds are those of LDP-IDS (Ren et al., SIGMOD 2022).
+    """
+
+    kind: Literal["uniform", "absorption", "population_absorption"]
+    """``uniform`` (LBU): each query uses ε/`window`. ``absorption`` (LBA): at each query, half of its share is used to
+    estimate how much the counts have changed; the other half is saved until a new estimate is worth it, and the last
+    estimate is published again until then. ``population_absorption`` (LPA): like it, but the devices are divided
+    instead of ε: each device answers at most once in any `window` consecutive queries, with the whole ε."""
+    window: Count
+    """Number of consecutive queries that the budget covers."""
+
+
 class Campaign(Section):
     """A series of queries, each of two rounds. Rounds of one campaign must not overlap, but may touch."""
 
@@ -44,6 +59,8 @@ class Campaign(Section):
     """For speeds: cells in which fewer vehicles report a speed have no row. Default: 2."""
     release: Release | None = None
     """Release of this campaign, in place of the scenario's release."""
+    budget: Budget | None = None
+    """Division of each mechanism's `epsilon` over a window of queries. Default: a fresh `epsilon` at each query."""
     aggregation: Servers | None = None
     """Aggregation of this campaign's reports, in place of the scenario's aggregation."""
 

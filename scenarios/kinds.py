@@ -86,7 +86,8 @@ def _attack(name: str, title: str, class_: str, constructor: str, *capabilities:
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
-    # "exact": the server has the true counts; "sampled": published differences are counts of sampled devices.
+    # "exact": the server has the true counts; "sampled": published differences are counts of sampled devices;
+    # "divisible": one round with a parameter epsilon, so that a campaign can divide a budget over its queries.
     "mechanism": (
         _mechanism("no_privacy", "No privacy", "NoPrivacy", "exact"),
         _mechanism(
@@ -98,13 +99,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         ),
         _mechanism("randomized_response", "Randomized response", "RandomizedResponse"),
         _mechanism("warner", "Warner’s randomized response", "Warner"),
-        _mechanism("k_randomized_response", "k-ary randomized response", "KRandomizedResponse"),
-        _mechanism("sue", "Symmetric unary encoding", "SymmetricUnary"),
-        _mechanism("oue", "Optimised unary encoding", "OptimisedUnary"),
-        _mechanism("the", "Thresholded histogram encoding", "ThresholdHistogram"),
-        _mechanism("olh", "Optimal local hashing", "LocalHashing"),
-        _mechanism("subset_selection", "Subset selection", "SubsetSelection"),
-        _mechanism("hadamard_response", "Hadamard response", "HadamardResponse"),
+        _mechanism("k_randomized_response", "k-ary randomized response", "KRandomizedResponse", "divisible"),
+        _mechanism("sue", "Symmetric unary encoding", "SymmetricUnary", "divisible"),
+        _mechanism("oue", "Optimised unary encoding", "OptimisedUnary", "divisible"),
+        _mechanism("the", "Thresholded histogram encoding", "ThresholdHistogram", "divisible"),
+        _mechanism("olh", "Optimal local hashing", "LocalHashing", "divisible"),
+        _mechanism("subset_selection", "Subset selection", "SubsetSelection", "divisible"),
+        _mechanism("hadamard_response", "Hadamard response", "HadamardResponse", "divisible"),
         _mechanism("longitudinal_unary", "Memoised unary encoding", "LongitudinalUnary"),
         _mechanism("distributed_laplace", "Distributed Laplace", "DistributedLaplace"),
         _mechanism("sampling_and_noise", "Sampling and noise", "SamplingAndNoise"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from scenarios.campaigns import last_round_s
 from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number
-from scenarios.kinds import is_capable
+from scenarios.kinds import is_capable, names_of
 from scenarios.release import broken_release, released_by
 from scenarios.section import ValidFields, broken_names
 
@@ -21,6 +21,9 @@ def broken_between_sections(scenario: ValidFields) -> Iterator[RuleViolation]:
     for index, campaign in enumerate(campaigns):
         yield from _within("campaigns", index, _campaign(heading, campaign))
     yield from _releases(scenario)
+    for index, campaign in enumerate(campaigns):
+        if campaign.get("budget") is not None:
+            yield from _within("campaigns", index, _budget(scenario, campaign))
     for index, refinement in enumerate(scenario.sections("refinements")):
         yield from _within("refinements", index, _refinement(scenario, refinement))
     attacks = scenario.sections("attacks")
@@ -72,6 +75,35 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
         yield campaign.violation(key, words)
+
+
+def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
+    """Yield each rule that a campaign with a budget breaks; paths are relative to the campaign."""
+    kind = campaign.section("budget").get("kind")
+    at, divisible = ("budget", "kind"), names_of("mechanism", "divisible")
+    if campaign.get("statistic", "count") != "count":
+        yield RuleViolation(at, 'needs statistic = "count": reports of speeds have no budget', kind)
+    servers = campaign.section("aggregation") or scenario.section("aggregation")
+    if kind != "uniform" and servers.get("noise") is not None:
+        words = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
+        yield RuleViolation(at, words, kind)
+    for mechanism in scenario.sections("mechanisms"):
+        if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
+            words = (
+                f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
+                f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
+            )
+            yield RuleViolation(at, words, kind)
+    for refinement in scenario.sections("refinements"):
+        words = f"does not support refinements, and there is refinements.{refinement.get('name')}"
+        yield RuleViolation(at, words, kind)
+    for attack in scenario.sections("attacks"):
+        named = attack.get("campaigns")
+        if named is None or campaign.get("name") in named:
+            words = (
+                f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
+            )
+            yield RuleViolation(at, words, kind)
 
 
 def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:

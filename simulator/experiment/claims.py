@@ -25,6 +25,7 @@ from mechanisms.privacy.view import Adjacency
 from scenarios.general import Claims
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.server_noise import noisy_claim
+from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
 from simulator.sensing.query import Query
@@ -100,16 +101,10 @@ def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjac
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
-COLUMNS = ("mechanism", "view", "adjacency", *PARAMETERS, "epsilon", "delta", "kind", "basis")
+COLUMNS = ("campaign", "mechanism", "view", "adjacency", *PARAMETERS, "epsilon", "delta", "kind", "basis")
 
 
-def tabulate_claims(
-    section: Claims,
-    mechanisms: Mapping[str, LocalMechanism],
-    releases: Mapping[str, CampaignRelease],
-    deployments: Mapping[str, Deployment],
-    closed: Sequence[Query],
-) -> pd.DataFrame:
+def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
     """Return the table of the claims of every mechanism for every view, and of every release.
 
     Claims for released and shuffled reports are computed from the reports that were counted in the run.
@@ -123,17 +118,12 @@ def tabulate_claims(
     ----------
     section
         Values of ε for which δ is reported, numbers of queries that a device answers, and numbers of devices counted in
-        the cell for views of released counts.
-    mechanisms
-        By name.
-    releases
-        By campaign.
-    deployments
-        By campaign; the views that they create, shares and shuffled reports, have rows too. For a round of shuffled
-        reports `crowd` is the fewest reports counted in a query of the campaign; queries that counted none are left
-        out.
-    closed
-        Closed queries: they state which mechanisms answered in which campaign, and how many reports were counted.
+        the cell for views of released counts. A campaign with a budget has, in addition, rows for the number of
+        queries that the budget covers.
+    groups
+        The campaigns of the run. The views that their deployments create, shares and shuffled reports, have rows too.
+        For a round of shuffled reports `crowd` is the fewest reports counted in a query of the campaign; queries that
+        counted none are left out.
 
     Returns
     -------
@@ -141,40 +131,47 @@ def tabulate_claims(
         The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" if no ε is
         finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
-        values have rows for both.
+        values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states; null for
+        the campaigns without.
     """
-    rows: list[dict[str, object]] = []
-    for name, mechanism in mechanisms.items():
+    rows = []
+    for group in groups:
+        for row in _group_rows(section, group):
+            schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
+            rows.append({**row, "campaign": group.campaign, "basis": f"{schedule}{row['basis']}"})
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["campaign"] = table["campaign"].astype("str")
+    return table.astype({**dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+
+
+def _group_rows(section: Claims, group: CampaignGroup) -> Iterator[dict[str, object]]:
+    """Yield the rows of the claims that hold in each campaign of a group."""
+    window = () if group.budget is None else (group.budget.window,)
+    for name, mechanism in group.mechanisms.items():
         as_it_is = any(
-            r.statistic == "count" and name not in r.counts and deployments[campaign].noise is None
-            for campaign, r in releases.items()
+            r.statistic == "count" and name not in r.counts and group.deployments[campaign].noise is None
+            for campaign, r in group.releases.items()
         )
-        counted = CountedReports.of(name, closed)
-        for repeats in section.queries:
+        counted, claiming = CountedReports.of(name, group.queries), group.claiming(name)
+        for repeats in dict.fromkeys((*section.queries, *window)):
             views = [(view, counted) for view in _views(mechanism, repeats, section.crowds if as_it_is else ())]
-            made = deployment_views(name, deployments, mechanism, closed, repeats)
+            made = deployment_views(name, group.deployments, mechanism, group.queries, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
-                claim = mechanism.claim(view) if source is None else source.claim(mechanism, view)
-                rows += _rows(name, view.name, seen, claim, section.epsilons)
-            for noisy_view, claim in _with_noise(name, mechanism, deployments, closed, repeats):
+                claim = claiming.claim(view) if source is None else source.claim(claiming, view)
+                yield from _rows(name, view.name, seen, claim, section.epsilons)
+            for noisy_view, claim in _with_noise(name, mechanism, group.deployments, group.queries, repeats):
                 seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                rows += _rows(name, noisy_view.name, seen, claim, section.epsilons)
-            for view_name, place, claim in released_claims(name, mechanism, releases.values(), repeats, section.crowds):
-                rows += _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    return table.astype({**dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+                yield from _rows(name, noisy_view.name, seen, claim, section.epsilons)
+            released = released_claims(name, mechanism, group.releases.values(), repeats, section.crowds)
+            for view_name, place, claim in released:
+                yield from _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
 
 
-def weakened_claims(
-    section: Claims,
-    mechanisms: Mapping[str, LocalMechanism],
-    deployments: Mapping[str, Deployment],
-    closed: Sequence[Query],
-) -> list[str]:
+def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[str]:
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
     The planned claim is the one that would hold if every device asked were counted, and if as many devices were counted
@@ -186,15 +183,16 @@ def weakened_claims(
     ----------
     section
         Values of ε at which δ is compared, and numbers of devices counted in the cell for views of released counts.
-    mechanisms
-        By name.
-    deployments
-        By campaign.
-    closed
-        Closed queries.
+    groups
+        The campaigns of the run. Claims about budgets that depend on the estimates are left out: they do not depend on
+        how many reports were counted.
     """
-    warnings = []
-    for name, mechanism in mechanisms.items():
+    return [warning for group in groups if not group.adaptive for warning in _weakened_claims(section, group)]
+
+
+def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
+    warnings, closed = [], group.queries
+    for name, mechanism in group.mechanisms.items():
         everywhere = CountedReports.of(name, closed)
         if everywhere is None:
             continue
@@ -214,7 +212,7 @@ def weakened_claims(
                 why = f"(the noise of {everywhere.fewest[0]:,} devices only)"
             if change:
                 changes.setdefault("released", f"{view.name} {why}: {change}")
-        created = deployment_views(name, deployments, mechanism, closed, 1)
+        created = deployment_views(name, group.deployments, mechanism, closed, 1)
         shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
@@ -224,7 +222,10 @@ def weakened_claims(
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
             cause = "not all reports were counted" if everywhere.uncounted else "too few devices were asked"
-            warnings.append(f"mechanisms.{name}: {cause}, so its claims are weaker: {'; '.join(changes.values())}")
+            where = "" if group.campaign is None else f"campaigns.{group.campaign}, "
+            warnings.append(
+                f"{where}mechanisms.{name}: {cause}, so its claims are weaker: {'; '.join(changes.values())}"
+            )
     return warnings
 
 

@@ -16,7 +16,7 @@ from simulator.experiment.build.attacks import build_attacks
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
-from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.experiment.build.mechanisms import BudgetedCampaign, build_budgets, build_mechanisms
 from simulator.experiment.build.servers import build_deployments, check_schedules, unchecked_counts
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
@@ -53,6 +53,8 @@ class RunComponents:
         Parts of the scenario that are not used.
     attacks
         The users' own attacks, by name.
+    budgets
+        The mechanisms of campaigns with a budget, by the campaign's name.
     """
 
     scenario: Scenario
@@ -65,6 +67,7 @@ class RunComponents:
     flow_check: FlowCheck | None = None
     notes: tuple[str, ...] = ()
     attacks: Mapping[str, CellAttack] = field(default_factory=dict)
+    budgets: Mapping[str, BudgetedCampaign] = field(default_factory=dict)
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -79,7 +82,8 @@ class RunComponents:
         check_own_kinds(scenario)  # refuses before any file is read
         city = build_city(scenario)
         mechanisms = build_mechanisms(scenario, city.cells.count)
-        check_schedules(scenario, mechanisms)
+        budgets = build_budgets(scenario, city.cells.count)
+        check_schedules(scenario, mechanisms, budgets)
         check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms)
         releases = build_releases(scenario, mechanisms, city)
@@ -92,7 +96,17 @@ class RunComponents:
         if steps > _MANY_STEPS:
             notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
         return cls(
-            scenario, streams, city, mechanisms, refinements, releases, deployments, flow_check, tuple(notes), attacks
+            scenario,
+            streams,
+            city,
+            mechanisms,
+            refinements,
+            releases,
+            deployments,
+            flow_check,
+            tuple(notes),
+            attacks,
+            budgets,
         )
 
     def warnings(self) -> list[str]:

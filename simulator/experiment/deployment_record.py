@@ -1,11 +1,11 @@
 """Record of each campaign's deployment in `run.json`: its costs, and what coalitions learn."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from mechanisms.local import LocalMechanism
+from mechanisms.local import AdaptiveBudget, LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
     LinkedReports,
@@ -18,6 +18,7 @@ from mechanisms.privacy import (
 )
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
+from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.run_record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
 from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
@@ -26,7 +27,6 @@ EPSILON = 1.0
 """The ε at which the record states δ."""
 
 Deployments = Mapping[str, Deployment]
-Mechanisms = Mapping[str, LocalMechanism]
 Coalition = tuple[str, ...]
 
 
@@ -78,7 +78,7 @@ class CountedReports:
             all(answer.summed for answer in answers),
         )
 
-    def claim(self, mechanism: LocalMechanism, view: View) -> PrivacyClaim:
+    def claim(self, mechanism: LocalMechanism | AdaptiveBudget, view: View) -> PrivacyClaim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
         If rounds counted different devices, the counts of both rounds are published and their noise does not cancel.
@@ -123,19 +123,13 @@ def _located() -> PrivacyClaim:
     return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
 
 
-def describe_deployments(
-    deployments: Deployments, mechanisms: Mechanisms, queries: Sequence[Query]
-) -> list[DeploymentRecord]:
+def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentRecord]:
     """Return for each campaign its deployment, with the costs and views of each mechanism that answers in it.
 
     Parameters
     ----------
-    deployments
-        By campaign.
-    mechanisms
-        By name.
-    queries
-        Closed queries; those of speeds are left out, as speeds are sent to one trusted server only.
+    groups
+        The campaigns of the run. Queries of speeds are left out, as speeds are sent to one trusted server only.
 
     Returns
     -------
@@ -143,24 +137,24 @@ def describe_deployments(
         For campaigns that ask for counts.
     """
     described = []
-    for campaign, deployment in deployments.items():
-        answering = {name: counted for name in mechanisms if (counted := _counted(name, campaign, queries)) is not None}
-        if not answering:
-            continue
-        described.append(
-            DeploymentRecord(
-                campaign=campaign,
-                kind=deployment.kind,
-                servers=max(len(deployment.servers_of(mechanisms[name])) for name in answering),
-                needed=deployment.needed,
-                paired=deployment.paired,
-                robust=deployment.robust,
-                handles=deployment.handles,
-                mechanisms=[
-                    _describe(name, deployment, mechanisms[name], counted) for name, counted in answering.items()
-                ],
+    for group in groups:
+        for campaign, deployment in group.deployments.items():
+            every = {name: _counted(name, campaign, group.queries) for name in group.mechanisms}
+            answering = {name: counted for name, counted in every.items() if counted is not None}
+            if not answering:
+                continue
+            described.append(
+                DeploymentRecord(
+                    campaign=campaign,
+                    kind=deployment.kind,
+                    servers=max(len(deployment.servers_of(group.mechanisms[name])) for name in answering),
+                    needed=deployment.needed,
+                    paired=deployment.paired,
+                    robust=deployment.robust,
+                    handles=deployment.handles,
+                    mechanisms=[_describe(name, deployment, group, counted) for name, counted in answering.items()],
+                )
             )
-        )
     return described
 
 
@@ -234,24 +228,27 @@ def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> Counted
     return CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign])
 
 
-def _describe(
-    name: str, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
-) -> MechanismDeployment:
+def _describe(name: str, deployment: Deployment, group: CampaignGroup, counted: CountedReports) -> MechanismDeployment:
+    mechanism, claiming = group.mechanisms[name], group.claiming(name)
     return MechanismDeployment(
         mechanism=name,
         parties=list(deployment.parties(mechanism)),
         cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=[_view(one, deployment, mechanism, counted) for one in coalitions(deployment, mechanism)],
+        learns=[_view(one, deployment, mechanism, claiming, counted) for one in coalitions(deployment, mechanism)],
     )
 
 
 def _view(
-    coalition: Coalition, deployment: Deployment, mechanism: LocalMechanism, counted: CountedReports
+    coalition: Coalition,
+    deployment: Deployment,
+    mechanism: LocalMechanism,
+    claiming: LocalMechanism | AdaptiveBudget,
+    counted: CountedReports,
 ) -> ViewRecord:
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
-    claim = nothing if view is None else counted.claim(mechanism, view)
+    claim = nothing if view is None else counted.claim(claiming, view)
     delta = claim.delta(EPSILON)
     return ViewRecord(
         coalition=list(coalition),

@@ -15,6 +15,7 @@ from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.constructors import source_sha256
+from simulator.experiment.campaign_groups import CampaignGroup, group_campaigns
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments
@@ -119,10 +120,11 @@ class RunData:
     def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
         """Score closed queries and collect the content of the run directory."""
         scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
-        releases, deployments, refinements = components.releases, components.deployments, components.refinements
+        releases, refinements = components.releases, components.refinements
         engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
         rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
-        claims = tabulate_claims(scenario.claims, mechanisms, releases, deployments, queries)
+        groups = group_campaigns(mechanisms, releases, components.deployments, components.budgets, queries)
+        claims = tabulate_claims(scenario.claims, groups)
         totals = engine.totals()
         record = RunRecord(
             format=RUN_FORMAT,
@@ -167,13 +169,19 @@ class RunData:
             ],
             mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
             releases=describe_releases(releases),
-            deployments=describe_deployments(deployments, mechanisms, queries),
-            loss=describe_loss(scenario.channel, mechanisms, queries),
+            deployments=describe_deployments(groups),
+            loss=[
+                record
+                for group in groups
+                if not group.adaptive  # devices that are not asked are no loss
+                for record in describe_loss(scenario.channel, group.mechanisms, group.queries)
+            ],
             refinements=describe_refinements(refinements, mechanisms, queries),
             # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
             # the first four are never folded. Warnings that depend on the run itself come first.
             warnings=[
-                *weakened_claims(scenario.claims, mechanisms, deployments, queries),
+                *weakened_claims(scenario.claims, groups),
+                *_republished(groups),
                 *_traffic_warnings(traffic),
                 *_unasked(scenario, queries),
                 *components.warnings(),
@@ -315,6 +323,22 @@ def _traffic_warnings(traffic: TrafficRecord) -> list[str]:
         f"{other.engine}, for comparison: {warning}" for other in traffic.beside for warning in warnings_in(other.notes)
     ]
     return [*warnings_in(traffic.notes), *comparisons]
+
+
+def _republished(groups: Sequence[CampaignGroup]) -> list[str]:
+    """Return a warning for each mechanism whose last release was published again at some queries."""
+    warnings = []
+    for group in groups:
+        for name in group.adaptive:
+            answers = [answer for query in group.queries for answer in query.answers if answer.mechanism == name]
+            new = sum(answer.rounds[1].counted > 0 for answer in answers)
+            if new < len(answers):
+                warnings.append(
+                    f"campaigns.{group.campaign}: {name} published new estimates at {new:,} of {len(answers):,} "
+                    "queries and its last one again at all others; the standard error and interval of an estimate are "
+                    "those of the query at which it was new, and do not cover what has changed since"
+                )
+    return warnings
 
 
 def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:

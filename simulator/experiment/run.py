@@ -212,16 +212,18 @@ def _simulate(
     )
     campaigns = {}
     for name, schedule in build_schedules(scenario).items():
-        speeds = parts.releases[name].speeds
+        speeds, budget = parts.releases[name].speeds, parts.budgets.get(name)
+        counting = mechanisms if budget is None else budget.mechanisms
         campaigns[name] = Campaign(
             name,
             context,
             schedule=schedule,
-            mechanisms=mechanisms if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
+            mechanisms=counting if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
             deployment=parts.deployments[name],
             publications=parts.releases[name].publications,
             speeds=speeds,
             targets=most_targets(scenario, name),
+            budgets={} if budget is None else budget.adaptive,
         )
         campaigns[name].start(env)
     end_s = _end_s(parts)
@@ -252,6 +254,9 @@ def _simulate(
 
 def _end_s(parts: RunComponents) -> float:
     """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
-    moments, schedules = len(moments_of(parts.mechanisms.values())), build_schedules(parts.scenario).values()
-    delay_s = max(deployment.delay_s for deployment in parts.deployments.values())
-    return max(parts.scenario.scenario.duration_s, *(schedule.end_s(moments) + delay_s for schedule in schedules))
+    ends = [parts.scenario.scenario.duration_s]
+    for name, schedule in build_schedules(parts.scenario).items():
+        adaptive = parts.budgets[name].adaptive.values() if name in parts.budgets else ()
+        moments = len(moments_of([*parts.mechanisms.values(), *adaptive]))
+        ends.append(schedule.end_s(moments) + max(one.delay_s for one in parts.deployments.values()))
+    return max(ends)

@@ -10,7 +10,7 @@ import simpy
 
 from simulator.experiment.tables import tabulate_estimates
 from simulator.roads import RoadNetwork
-from simulator.sensing.campaign import Campaign, SensingContext, moments_of
+from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.query import Query
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, VehicleStates
@@ -188,7 +188,7 @@ class RunHandle:
         if campaign not in self._campaigns:
             raise KeyError(f"there is no campaign {campaign!r}; there are {', '.join(self._campaigns)}")
         asked = self._campaigns[campaign]
-        closed_s = self.time_s + asked.schedule.lasts_s(len(moments_of(asked.mechanisms.values())))
+        closed_s = self.time_s + asked.schedule.lasts_s(len(asked.moments))
         published_s = closed_s + asked.deployment.delay_s
         if published_s > self.end_s:
             closes = "is published" if asked.deployment.delay_s else "closes"

@@ -12,7 +12,7 @@ from simulator.reporting.formatting import chance, number, parameter, percent, r
 from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
-_KEYS = ("mechanism", "view", "adjacency", "queries", *_NUMBERS)
+_KEYS = ("campaign", "mechanism", "view", "adjacency", "queries", *_NUMBERS)
 _COLUMNS = (*_KEYS, "epsilon", "delta", "kind", "basis")
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 
@@ -30,6 +30,8 @@ class ViewClaim:
         The view's name in `claims.parquet`.
     adjacency
         The change of one device that the claim hides: ``move``, ``enter_leave``, or ``one_value`` for speeds.
+    campaign
+        The campaign, if it has a budget; None for the claims of all other campaigns.
     queries
         Number of queries observed together.
     crowd, k, colluding, servers
@@ -59,6 +61,7 @@ class ViewClaim:
     deltas: tuple[tuple[float, float | None], ...]
     delta_kind: str
     basis: str
+    campaign: str | None = None
 
     @property
     def limits(self) -> tuple[object, ...]:
@@ -121,13 +124,15 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
     chosen: dict[tuple[object, ...], ViewClaim] = {}
     for claim in claims:
         alone = [
-            other for other in chosen.values() if other.view.startswith("report") and other.queries == claim.queries
+            other
+            for other in chosen.values()
+            if other.view.startswith("report") and (other.queries, other.campaign) == (claim.queries, claim.campaign)
         ]
         if rounds == 1 and claim.view == "linked_reports" and claim.limits in [other.limits for other in alone]:
             continue
         if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
             continue
-        key = (claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
+        key = (claim.campaign, claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
         if key in chosen:
             same = chosen[key]
             both = "move" if "move" in {claim.adjacency, same.adjacency} else claim.adjacency
@@ -152,6 +157,7 @@ def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
         deltas=tuple(sorted(pairs, key=itemgetter(0))),
         delta_kind=next((name for name in _WEAKEST_FIRST if name in kinds), "exact") if rest else kind,
         basis=always["basis"] or "",
+        campaign=always["campaign"],
     )
 
 
@@ -192,7 +198,8 @@ def observer(claim: ViewClaim, *, rounds: int = 2) -> str:
         For example ``Two servers that link your two answers``.
     """
     text = _observer(claim, rounds)
-    return f"{text}, over {claim.queries} queries" if claim.queries > 1 else text
+    text = f"{text}, over {claim.queries} queries" if claim.queries > 1 else text
+    return f"{text}, campaign {claim.campaign}" if claim.campaign else text
 
 
 def _observer(claim: ViewClaim, rounds: int) -> str:
@@ -343,9 +350,10 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     Returns
     -------
     text
-        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``.
+        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``. A campaign with a budget
+        is stated by the linked reports of several queries.
     """
-    single = [claim for claim in claims if claim.queries == 1]
+    single = [claim for claim in claims if claim.queries == 1 and claim.campaign is None]
     reports = [claim for claim in single if claim.view.startswith("report")]
     linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
     parts = []
@@ -355,6 +363,11 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
         name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
         parts.append(f"{name}: {_short(weakest)}")
     parts += [f"linked reports: {_short(claim)}" for claim in linked]
+    parts += [
+        f"campaign {claim.campaign}, {claim.queries} queries: {_short(claim)}"
+        for claim in claims
+        if claim.campaign is not None and claim.view == "linked_reports" and claim.queries > 1
+    ]
     return "; ".join(parts) if parts else "no claim was made"
 
 

@@ -87,7 +87,11 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
     for mechanism in dict.fromkeys(map(str, run.estimates["mechanism"])):
         own = run.estimates.loc[run.estimates["mechanism"] == mechanism, "campaign"]
         campaigns = [name for name in dict.fromkeys(map(str, own)) if run.statistics[name] is COUNT]
-        unreleased = [campaign for campaign in campaigns if run.release_of(campaign, mechanism) is None]
+        unreleased = [
+            campaign
+            for campaign in campaigns
+            if run.release_of(campaign, mechanism) is None and campaign not in run.budgeted
+        ]
         if unreleased:
             theory = run.mechanisms[mechanism].theory if mechanism in run.mechanisms else None
             groups.append((mechanism, unreleased, run.label(mechanism), theory))
@@ -96,6 +100,8 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
             if release is not None:
                 label = f"{run.published_label(campaign, mechanism)}, campaign {campaign}"
                 groups.append((mechanism, [campaign], label, release.theory.get(mechanism)))
+            elif campaign in run.budgeted:
+                groups.append((mechanism, [campaign], f"{run.label(mechanism)}, campaign {campaign}", None))
     return groups
 
 

@@ -297,13 +297,16 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
     Returns
     -------
     points
-        Mean devices asked and RMSE, where both are above 0 and the mechanism published its own counts.
+        Mean devices asked and RMSE, where both are above 0, the mechanism published its own counts and no budget was
+        divided.
     """
     rows = run.scores[run.scores["mechanism"] == mechanism]
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
-        if run.statistics[str(campaign)] is COUNT and run.release_of(str(campaign), mechanism) is None
+        if run.statistics[str(campaign)] is COUNT
+        and run.release_of(str(campaign), mechanism) is None
+        and campaign not in run.budgeted
     ]
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]
 

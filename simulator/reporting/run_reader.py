@@ -220,15 +220,22 @@ class FinishedRun:
 
     @cached_property
     def claims(self) -> pd.DataFrame:
-        """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency.
+        """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency, nor a campaign.
 
         Those of published values then hide at least a device that enters or leaves a cell.
         """
         claims = self._table("claims")
+        if "campaign" not in claims:
+            claims = claims.assign(campaign=None)
         if "adjacency" in claims:
             return claims
         released = claims["view"].str.startswith("released")
         return claims.assign(adjacency=np.where(released, "enter_leave", "move"))
+
+    @cached_property
+    def budgeted(self) -> set[str]:
+        """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
+        return set(self.claims["campaign"].dropna())
 
     @cached_property
     def attacks(self) -> pd.DataFrame:
@@ -259,7 +266,8 @@ class FinishedRun:
     def mean_asked(self) -> dict[tuple[str, str], float]:
         """Mean number of devices asked per query, by campaign and mechanism."""
         keys = ["campaign", "mechanism"]
-        by_query = self.rounds.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
+        asked = self.rounds[self.rounds["asked"] > 0]  # of a budget, some questions are not asked
+        by_query = asked.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
         means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
         names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
         return dict(zip(names, means["asked"].astype(float), strict=True))

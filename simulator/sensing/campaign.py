@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import simpy
 
-from mechanisms.local import LocalMechanism
+from mechanisms.local import AdaptiveBudget, LocalMechanism
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.arrays import Cells, IntArray
+from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
@@ -28,7 +29,19 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two."""
 
 
-def moments_of(mechanisms: Iterable[LocalMechanism]) -> range:
+class AskedInRounds(Protocol):
+    """What is asked in one or more rounds: a mechanism, or one whose budget is divided."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def truth_round(self) -> int:
+        """The round at whose moment a device fixes the cell that it answers about, from 1."""
+
+
+def moments_of(mechanisms: Iterable[AskedInRounds]) -> range:
     """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
@@ -109,6 +122,8 @@ class Campaign:
         their speed. None for a campaign that asks for counts.
     targets
         The number of vehicles per query whose reports are kept for transcripts.
+    budgets
+        The mechanisms whose budget is divided over several queries as their estimates require, by name.
     """
 
     name: str
@@ -119,6 +134,13 @@ class Campaign:
     publications: Mapping[str, Publication] = field(default_factory=dict)
     speeds: SpeedQuestion | None = None
     targets: int = 0
+    budgets: Mapping[str, AdaptiveBudget] = field(default_factory=dict)
+    _histories: dict[str, BudgetHistory] = field(default_factory=dict, init=False)
+
+    @property
+    def moments(self) -> range:
+        """The moments at which a query asks, as `moments_of` states."""
+        return moments_of([*self.mechanisms.values(), *self.budgets.values()])
 
     def start(self, env: simpy.Environment) -> None:
         """Add the campaign to the SimPy environment `env` as a process."""
@@ -136,7 +158,7 @@ class Campaign:
             yield from self._query_speeds(env, number, start_s, self.speeds)
 
     def _query(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
-        context, moments = self.context, moments_of(self.mechanisms.values())
+        context, moments = self.context, self.moments
         yield after_traffic(env, context.clock.ticks(start_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
@@ -238,26 +260,53 @@ class Campaign:
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
+    ) -> Survey | DividedSurvey | AdaptiveSurvey:
+        if name not in self.budgets:
+            return self._ask_mechanism(self.mechanisms[name], name, vehicles, asked, number, targets=targets)
+        streams = self.context.streams
+        if name not in self._histories:
+            fleet, outside = len(self.context.population.takes_part), self.context.population.outside
+            rng = streams.of("budget groups", name, self.name)
+            self._histories[name] = BudgetHistory.begin(self.budgets[name], fleet=fleet, outside=outside, rng=rng)
+        return AdaptiveSurvey(
+            self._histories[name],
+            vehicles=vehicles,
+            asked=asked,
+            make=lambda mechanism, question: self._ask_mechanism(mechanism, name, vehicles, asked, number, question),
+            rng=streams.of("budget", name, self.name, number),
+        )
+
+    def _ask_mechanism(
+        self,
+        mechanism: LocalMechanism,
+        name: str,
+        vehicles: IntArray,
+        asked: QueriedDevices,
+        number: int,
+        *question: str,
+        targets: Targets | None = None,
     ) -> Survey | DividedSurvey:
-        context, mechanism = self.context, self.mechanisms[name]
+        """Return the survey of a mechanism; `question` names it where a query asks several questions."""
+        context = self.context
         outside = context.population.outside if context.population.answers == "reports" else 0
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
+            of_query: tuple[str | int, ...] = (name, self.name, number, *question, *server)
             return context.survey(
                 mechanism,
                 answers=context.population.answers,
                 channel=context.channel,
                 deadline_s=self.schedule.deadline_s,
                 deployment=deployment,
-                draws=Draws(*(context.streams.of(part, name, self.name, number, *server) for part in DRAWS)),
+                draws=Draws(*(context.streams.of(part, *of_query) for part in DRAWS)),
                 remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
                 **given,
             )
 
         if isinstance(self.deployment, Combining):
-            rng = context.streams.of("servers", name, self.name, number)
+            rng = context.streams.of("servers", name, self.name, number, *question)
             return DividedSurvey(
                 mechanism, asked=asked, deployment=self.deployment, make=make, rng=rng, targets=targets
             )

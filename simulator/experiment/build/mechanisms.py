@@ -1,12 +1,25 @@
 """Builds the mechanisms of a scenario, including the user's own."""
 
 import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mechanisms.local import BinarySamplingPrivacy, LocalMechanism, ParameterError, ParameterWarning, SamplingPrivacy
+from mechanisms.local import (
+    AdaptiveBudget,
+    BinarySamplingPrivacy,
+    LocalMechanism,
+    ParameterError,
+    ParameterWarning,
+    SamplingPrivacy,
+    uniform_budget,
+)
+from mechanisms.local.budget_schedules import Division
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.field_types import number
 from scenarios.mechanisms import PlugIn as PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
@@ -87,6 +100,80 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     if faults:
         raise ScenarioError(scenario.name, faults)
     return built
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetedCampaign:
+    """The mechanisms of a campaign with a budget.
+
+    Attributes
+    ----------
+    mechanisms
+        By name: for uniform budgets with the ε of one query, else with the ε of the whole window.
+    adaptive
+        By name: the division of the budget, if it depends on earlier estimates; empty for uniform budgets.
+    window
+        Number of consecutive queries that the budget covers.
+    words
+        By name: the schedule in words, with which the basis of claims begins.
+    """
+
+    mechanisms: Mapping[str, LocalMechanism]
+    adaptive: Mapping[str, AdaptiveBudget]
+    window: int
+    words: Mapping[str, str]
+
+
+_BUDGET_WORDS = {
+    "uniform": "Uniform budget (LBU): ε = {epsilon} for any {w} consecutive queries, ε/{w} at each. ",
+    "absorption": "Budget absorption (LBA): ε = {epsilon} for any {w} consecutive queries. ",
+    "population_absorption": (
+        "Population absorption (LPA): each device answers at most once, with ε = {epsilon}, in any {w} consecutive "
+        "queries. "
+    ),
+}
+
+
+def build_budgets(scenario: Scenario, cells: int) -> dict[str, BudgetedCampaign]:
+    """Build the mechanisms of every campaign with a budget, by the campaign's name.
+
+    Raises
+    ------
+    ScenarioError
+        If a part of the budget is out of a mechanism's range.
+    """
+    faults, built = [], {}
+    for campaign in scenario.campaigns:
+        budget = campaign.budget
+        if budget is None:
+            continue
+        mechanisms: dict[str, LocalMechanism] = {}
+        adaptive: dict[str, AdaptiveBudget] = {}
+        for section in scenario.mechanisms:
+            make, epsilon = partial(_divided, section, cells), section.parameters["epsilon"]
+            try:
+                if budget.kind == "uniform":
+                    mechanisms[section.name] = make(uniform_budget(epsilon, budget.window))
+                else:
+                    by: Division = "budget" if budget.kind == "absorption" else "population"
+                    mechanisms[section.name] = make(epsilon)
+                    adaptive[section.name] = AdaptiveBudget(make, epsilon, budget.window, by)
+            except ParameterError as error:
+                rule = f"leaves mechanisms.{section.name} (ε = {number(epsilon)}) a part out of its range: {error}"
+                faults.append(Fault(f"campaigns.{campaign.name}.budget.window", rule, budget.window))
+        words = {
+            one.name: _BUDGET_WORDS[budget.kind].format(epsilon=number(one.parameters["epsilon"]), w=budget.window)
+            for one in scenario.mechanisms
+        }
+        built[campaign.name] = BudgetedCampaign(mechanisms, adaptive, budget.window, words)
+    if faults:
+        raise ScenarioError(scenario.name, faults)
+    return built
+
+
+def _divided(section: NamedByKind, cells: int, epsilon: float) -> Any:
+    """Build a mechanism with another ε; parameters that follow from ε by default do so again."""
+    return constructor_of("mechanism", section.kind)(cells=cells, **{**section.parameters, "epsilon": epsilon})
 
 
 def _build(section: NamedByKind, cells: int) -> LocalMechanism:

@@ -17,7 +17,8 @@ from simulator.aggregation.sharing_servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
-from simulator.sensing.campaign import moments_of
+from simulator.experiment.build.mechanisms import BudgetedCampaign
+from simulator.sensing.campaign import AskedInRounds, moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
@@ -158,23 +159,27 @@ def build_schedules(scenario: Scenario) -> dict[str, Schedule]:
     }
 
 
-def check_schedules(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> None:
+def check_schedules(
+    scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], budgets: Mapping[str, BudgetedCampaign]
+) -> None:
     """Check that every query is closed before its campaign asks the next.
 
     The schema has checked this for queries of two rounds; a mechanism may have further rounds after the moment of
-    truth.
+    truth, as a budget that asks a second question has.
 
     Raises
     ------
     ScenarioError
         If queries overlap; the message names every campaign concerned.
     """
-    moments = moments_of(mechanisms.values())
     faults = []
     for campaign in scenario.campaigns:
+        adaptive = budgets[campaign.name].adaptive if campaign.name in budgets else {}
+        asked: dict[str, AskedInRounds] = {**mechanisms, **adaptive}
+        moments = moments_of(asked.values())
         takes_s = (len(moments) - 1) * campaign.round_gap_s + campaign.deadline_s
         if campaign.statistic == "count" and campaign.queries > 1 and exceeds(takes_s, campaign.every_s or 0.0):
-            longest = [name for name, one in mechanisms.items() if len(moments_of([one])) == len(moments)]
+            longest = [name for name, one in asked.items() if len(moments_of([one])) == len(moments)]
             words = (
                 f"rounds of one campaign must not overlap: with mechanism {', '.join(longest)} a query takes "
                 f"{len(moments) - 1} times round_gap_s + deadline_s = {number(takes_s)} s, longer than every_s"
