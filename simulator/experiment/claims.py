@@ -234,7 +234,7 @@ def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCoun
     expected = mechanism.claim(view)
     if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
         return expected
-    counted = mechanism.claim(replace(view, counted=asked))
+    counted = mechanism.claim(replace(view, counted=asked or None))
     known = [claim for claim in (expected, counted) if claim.curve is not None]
     return min(known, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
 

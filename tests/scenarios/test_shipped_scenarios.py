@@ -36,6 +36,7 @@ NAMES = [
     "refined",
     "releases",
     "rivals",
+    "server-noise",
     "sioux-falls",
     "speeds",
     "tiny",
