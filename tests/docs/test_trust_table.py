@@ -1,0 +1,55 @@
+"""What the README states about the best mechanism under each trust is what the planner computes."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mechanisms.planning import Target, compare_trusts, plan
+
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
+ROWS = re.findall(r"(?m)^\| ([^|]+) \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", README)
+NAMES = {
+    "Laplace noise on the counts": ("laplace_counts",) * 2,
+    "discrete Gaussian noise": ("server_noise",) * 2,
+    "distributed Laplace noise": ("distributed_laplace",) * 2,
+    "k-ary randomized response": ("k_randomized_response",) * 2,
+    "Sampling Privacy, binary": ("sampling_privacy_binary",) * 2,
+    "subset selection, THE": ("subset_selection", "the"),
+}
+
+
+def digits(value, printed):
+    """Return a value as text, with as many digits as a printed number."""
+    _, _, decimals = printed.replace(",", "").partition(".")
+    return f"{value:,.{len(decimals)}f}"
+
+
+@pytest.mark.parametrize(("column", "adjacency"), [(0, "move"), (1, "enter_leave")])
+def test_table_of_trusts(column, adjacency):
+    costs = compare_trusts(Target(**SIZE, adjacency=adjacency))
+    assert len(ROWS) == len(costs) == 6
+    for (_, name, *errors), cost in zip(ROWS, costs, strict=True):
+        made = cost.without_crowd
+        assert made.name == NAMES[name][column]
+        assert digits(made.std_error, errors[column]) == errors[column]
+
+
+@pytest.mark.parametrize(("column", "adjacency"), [(0, "move"), (1, "enter_leave")])
+def test_sentences_about_what_is_published(column, adjacency):
+    target = Target(**SIZE, view="released", adjacency=adjacency)
+    names = ("sampling_privacy", "sampling_privacy_suppressed", "randomized_response")
+    plans = {made.name: made for made in plan(target, names, claims=False).plans}
+    text = " ".join(README.split())
+    stated = re.search(
+        r"errs by ([\d.]+) \(a move\) or ([\d.]+) \(entering or leaving\) if at least 100 devices .*? "
+        r"and by ([\d.]+) or ([\d.]+), with small .* responses err by ([\d.]+) or ([\d.]+) for any crowd",
+        text,
+    )
+    for place, name in enumerate(names):
+        printed = stated[1 + 2 * place + column]
+        assert digits(plans[name].std_error, printed) == printed, name
+    assert plans["sampling_privacy"].crowd == 100
+    assert plans["sampling_privacy_suppressed"].crowd is None
+    assert plans["randomized_response"].crowd is None
