@@ -133,7 +133,7 @@ class Channel(Section):
                 yield known.violation(name, words)
 
 
-MOST_NOISE = 1e6
+MOST_NOISE = 1e3
 FEWEST_SHARES = 2
 MOST_SHARES = 255
 

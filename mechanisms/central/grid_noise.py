@@ -1,4 +1,4 @@
-"""Laplace noise on a public grid, sampled exactly with integers.
+"""Laplace noise on a public grid, and discrete Gaussian and Laplace noise, sampled exactly with integers.
 
 Laplace noise computed in doubles reveals the statistic it hides: which doubles can be published depends on the
 statistic (Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*). Here every value is
@@ -10,11 +10,14 @@ every (ε, δ) of continuous Laplace noise holds for what is published.
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
+from mechanisms.privacy.integer_noise import IntegerNoise
 
 # (upper − lower)/ε, the scale of the noise that hides one value, is between 2^39 and 2^41 steps of the grid.
 FINENESS = 40
@@ -25,6 +28,9 @@ WIDENING = 1.0 + SLACK
 GRID_BASIS = "sampled exactly on a public grid (step about 2^−40·(upper − lower)/ε_n), to which values are rounded"
 # Random words are uniform in 0…WORDS − 1.
 WORDS = 2**63
+# Distance of a uniform number from a probability below which more of its bits are drawn: far above the error of
+# doubles, about 2^-48.
+DOUBTFUL = 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,70 @@ def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDAr
         words = np.concatenate([words, rng.integers(WORDS, size=len(words))])
     # The variables are below 2^63 unless v exceeds 1,000, so that a shift by 63 leaves 0.
     return drawn >> min(53 - exponent, 63)
+
+
+def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw integer noise without error (Canonne, Kamath and Steinke 2020, algorithms 2 and 3).
+
+    Parameters
+    ----------
+    noise : IntegerNoise
+        Its scale is taken as exactly this double.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size,) int64
+    """
+    if noise.kind == "discrete_laplace":
+        return draw_laplace(noise.scale, size, rng=rng)
+    sigma, whole = noise.scale, math.floor(noise.scale) + 1
+    drawn, missing = np.empty(size, dtype=np.int64), np.arange(size)
+    while len(missing):
+        offered = draw_laplace(float(whole), len(missing), rng=rng)
+        accepted = _accepted(offered, sigma, whole, rng=rng)
+        drawn[missing[accepted]] = offered[accepted]
+        missing = missing[~accepted]
+    return drawn
+
+
+def draw_laplace(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw the difference of two geometric variables, which is discrete Laplace noise."""
+    return draw_geometric(scale, size, rng=rng) - draw_geometric(scale, size, rng=rng)
+
+
+def _accepted(offered: NDArray[np.int64], sigma: float, whole: int, *, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Accept each offered y with probability exactly e^(−γ), γ = (|y| − σ²/t)²/(2σ²)."""
+    gamma = (np.abs(offered) - sigma * sigma / whole) ** 2 / (2.0 * sigma * sigma)
+    words, chance = rng.integers(WORDS, size=len(offered)), np.exp(-gamma)
+    uniform = words / float(WORDS)
+    accepted = np.asarray(uniform < chance)
+    for place in np.flatnonzero(np.abs(uniform - chance) < DOUBTFUL):
+        square = Fraction(sigma) ** 2
+        exponent = (abs(int(offered[place])) - square / whole) ** 2 / (2 * square)
+        accepted[place] = is_below_exp(int(words[place]), exponent, rng=rng)
+    return accepted
+
+
+def is_below_exp(word: int, exponent: Fraction, *, rng: np.random.Generator) -> bool:
+    """Return whether a uniform number in [0, 1) is below e^(−exponent); `word` has its first 63 bits.
+
+    Further bits are drawn, and the power is computed with more digits, until the comparison is certain.
+    """
+    bits, digits = 63, 40
+    while True:
+        with localcontext() as context:
+            context.prec = digits
+            power = (-(Decimal(exponent.numerator) / Decimal(exponent.denominator))).exp()
+            error = Decimal(10) ** (3 - digits) * (1 + int(exponent))
+            low, high = Decimal(word) / 2**bits, Decimal(word + 1) / 2**bits
+            if high < power - error:
+                return True
+            if low > power + error:
+                return False
+        word, bits, digits = word << 63 | int(rng.integers(WORDS)), bits + 63, digits + 20
 
 
 @compiled

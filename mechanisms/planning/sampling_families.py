@@ -167,7 +167,7 @@ RELEASES = (
         reason=_certain,
         kind="no_privacy",
     ),
-    Family("server_noise", Dial(1e-4, 1e3), "1/σ", (_server_noise,), refusal=_of_servers, kind="no_privacy"),
+    Family("server_noise", Dial(1e-3, 1e3), "1/σ", (_server_noise,), refusal=_of_servers, kind="no_privacy"),
     Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
 )
 

@@ -11,16 +11,14 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from mechanisms.parameter import ParameterError, check_choice, check_integer, to_number
 
 NoiseKind = Literal["discrete_gaussian", "discrete_laplace"]
-# The least masses kept, as a share of the greatest: of one server, and of a sum by Fourier transforms, which loses
-# the digits of smaller ones.
-LEAST_SHARE, LEAST_SHARE_OF_SUM = 1e-40, 1e-17
-# Products of two masses that are summed one by one, in a tenth of a second.
-MOST_PRODUCTS = 10**8
-LARGEST_SCALE = 1e6
+# The least masses kept are e^−92, 1e-40, of the greatest.
+RARITY = 92.0
+LARGEST_SCALE = 1e3
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class IntegerNoise:
     ----------
     kind : {"discrete_gaussian", "discrete_laplace"}
     scale : float
-        σ or b, in counts; above 0, at most 10⁶.
+        σ or b, in counts; above 0, at most 1,000.
 
     Raises
     ------
@@ -63,7 +61,7 @@ class IntegerNoise:
     def masses(self, servers: int) -> tuple[float, ...]:
         """Return the masses of the sum of the noise of some servers, symmetric around 0.
 
-        Masses below 1e-40 of the greatest are left out, or, of wide sums, below 1e-17.
+        Masses below 1e-40 of the greatest are left out.
 
         Parameters
         ----------
@@ -72,38 +70,41 @@ class IntegerNoise:
         """
         return _masses(self.kind, self.scale, check_integer("servers", servers, at_least=1))
 
-    def draw(self, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw the noise of one server on some counts, (size,) int64, by inversion of its distribution.
-
-        The masses are in double precision, so probabilities differ from those stated by about 1e-16.
-        """
-        masses = np.array(self.masses(1))
-        return np.searchsorted(np.cumsum(masses), rng.random(size), side="right").clip(max=len(masses) - 1) - (
-            len(masses) // 2
-        )
-
 
 @lru_cache(maxsize=64)
 def _masses(kind: NoiseKind, scale: float, servers: int) -> tuple[float, ...]:
-    rarity = -math.log(LEAST_SHARE)
-    reach = math.ceil(scale * (rarity if kind == "discrete_laplace" else math.sqrt(2.0 * rarity)))
-    k = np.arange(-reach, reach + 1, dtype=np.float64)
-    one = np.exp(-np.abs(k) / scale) if kind == "discrete_laplace" else np.exp(-((k / scale) ** 2) / 2.0)
-    one = one[one > LEAST_SHARE]
-    one /= one.sum()
-    total = one
-    for _ in range(servers - 1):
-        if len(total) * len(one) <= MOST_PRODUCTS:
-            total = np.convolve(total, one)
-            least = LEAST_SHARE
-        else:
-            from scipy.signal import fftconvolve  # noqa: PLC0415 - half a second, for wide noise only
+    if kind == "discrete_laplace":
+        whole = _laplace_sum(scale, servers)
+    elif servers > 1:
+        # Direct convolution adds positive terms only, so the tails keep their digits.
+        half = np.array(_masses(kind, scale, servers // 2))
+        whole = np.convolve(half, half)
+        if servers % 2:
+            whole = np.convolve(whole, np.array(_masses(kind, scale, 1)))
+    else:
+        reach = math.ceil(scale * math.sqrt(2.0 * RARITY))
+        k = np.arange(-reach, reach + 1, dtype=np.float64)
+        whole = np.exp(-((k / scale) ** 2) / 2.0)
+    middle = len(whole) // 2
+    reach = int(np.append(whole[middle:] > math.exp(-RARITY) * whole[middle], False).argmin())
+    whole = whole[middle - reach + 1 : middle + reach]
+    return tuple((whole / whole.sum()).tolist())
 
-            total = np.maximum(fftconvolve(total, one), 0.0)
-            least = LEAST_SHARE_OF_SUM
-        total = (total + total[::-1]) / 2.0
-        middle = len(total) // 2
-        reach = int(np.append(total[middle:] > least * total[middle], False).argmin())
-        total = total[middle - reach + 1 : middle + reach]
-        total /= total.sum()
-    return tuple(total.tolist())
+
+def _laplace_sum(scale: float, servers: int) -> NDArray[np.float64]:
+    """Return the masses of the sum of h discrete Laplace variables, a difference of two negative binomial ones.
+
+    With a = e^(−1/b) and x = a², P(k) is in proportion to a^k·C(h − 1 + k, k)·₂F₁(h, h + k; k + 1; x) for k ≥ 0. By
+    Pfaff's transformation the last factor is in proportion to a sum of h positive terms, which loses no digits.
+    """
+    h = servers
+    reach = math.ceil(scale * (RARITY + 2.0 * h * math.log1p(RARITY / h) + h)) + 1
+    k = np.arange(reach + 1, dtype=np.float64)
+    odds = -math.log(math.expm1(2.0 / scale))  # ln(x/(1 − x))
+    term, total = np.zeros_like(k), np.zeros_like(k)
+    for i in range(h - 1):
+        term = term + odds + math.log((h + i) * (h - 1 - i) / (i + 1)) - np.log(k + 1.0 + i)
+        total = np.logaddexp(total, term)
+    total += -k / scale + gammaln(h + k) - gammaln(k + 1.0)
+    masses = np.exp(total - total.max())
+    return np.concatenate([masses[:0:-1], masses])

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central import LaplaceCounts, SampleThenSuppress
+from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
 from simulator.reproduction.published_results import Curve, Results
@@ -179,7 +180,7 @@ def _estimates(made: Plan, setting: Setting, rng: np.random.Generator) -> NDArra
     truth, release = setting.truth, made.release
     if made.aggregation is not None:
         servers = made.mechanism.servers
-        noise = made.mechanism.noise.draw(servers * setting.cells, rng=rng).reshape(servers, -1)
+        noise = draw_noise(made.mechanism.noise, servers * setting.cells, rng=rng).reshape(servers, -1)
         return np.asarray(truth[1:] + noise.sum(axis=0), dtype=np.float64)
     if release is not None and release["kind"] == "laplace":
         return LaplaceCounts(epsilon=release["epsilon"]).publish(truth[1:], rng=rng).count

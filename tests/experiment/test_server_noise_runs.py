@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2, norm
 
+from mechanisms.central.grid_noise import draw_noise, is_below_exp
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SymmetricUnary
 from mechanisms.privacy import ReleasedCounts
 from mechanisms.privacy.integer_noise import IntegerNoise
@@ -142,7 +144,7 @@ def test_noise_hides_bits_further():
 def test_drawn_noise_has_the_stated_distribution():
     for kind, scale in (("discrete_gaussian", 0.4), ("discrete_gaussian", 3.7), ("discrete_laplace", 1.9)):
         noise = IntegerNoise(kind, scale)
-        drawn = noise.draw(200_000, rng=np.random.default_rng(5))
+        drawn = draw_noise(noise, 200_000, rng=np.random.default_rng(5))
         masses = np.array(noise.masses(1))
         middle = len(masses) // 2
         expected = 200_000 * masses
@@ -151,6 +153,47 @@ def test_drawn_noise_has_the_stated_distribution():
         statistic = (((found - expected) ** 2 / np.maximum(expected, 1e-300))[kept]).sum()
         assert statistic < chi2.isf(1e-6, kept.sum())
         assert drawn.var() == pytest.approx(noise.variance, rel=0.03)
+
+
+@pytest.mark.parametrize("scale", [0.4, 3.0, 25.0])
+def test_opendp_draws_the_same_noise(scale):
+    """Two-sample χ² tests over the values that at least ten of both samples have, family-wise 10⁻⁶."""
+    opendp = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed")
+    opendp.enable_features("contrib")
+    integers = opendp.vector_domain(opendp.atom_domain(T=int))
+    peers = {
+        "discrete_gaussian": opendp.m.make_gaussian(integers, opendp.l2_distance(T=float), scale=scale),
+        "discrete_laplace": opendp.m.make_laplace(integers, opendp.l1_distance(T=int), scale=scale),
+    }
+    for kind, peer in peers.items():
+        ours = draw_noise(IntegerNoise(kind, scale), 20_000, rng=np.random.default_rng(2))
+        theirs = np.array(peer([0] * 20_000))
+        values = np.arange(min(ours.min(), theirs.min()), max(ours.max(), theirs.max()) + 1)
+        one, other = (np.bincount(drawn - values[0], minlength=len(values)) for drawn in (ours, theirs))
+        kept = one + other >= 20
+        statistic = ((one - other)[kept] ** 2 / (one + other)[kept]).sum()
+        assert statistic < chi2.isf(1e-6 / 6, kept.sum()), kind
+
+
+def test_doubtful_trials_are_decided_by_further_bits():
+    rng, word = np.random.default_rng(3), math.floor(math.exp(-0.7) * 2**63)
+    assert is_below_exp(word - 2**20, Fraction(7, 10), rng=rng)
+    assert not is_below_exp(word + 2**20, Fraction(7, 10), rng=rng)
+    assert is_below_exp(0, Fraction(40), rng=rng)
+    assert not is_below_exp(2**63 - 1, Fraction(1, 2**50), rng=rng)
+
+
+def test_masses_of_wide_sums_keep_their_tails():
+    """Of three Laplace variables by direct convolution, and of wide ones in well under a second."""
+    noise = IntegerNoise("discrete_laplace", 2.0)
+    k = np.arange(-300, 301)
+    one = np.exp(-np.abs(k) / 2.0)
+    one /= one.sum()
+    whole = np.convolve(np.convolve(one, one), one)
+    masses = np.array(noise.masses(3))
+    cut = (len(whole) - len(masses)) // 2
+    assert masses == pytest.approx(whole[cut : cut + len(masses)], rel=1e-9)
+    assert len(IntegerNoise("discrete_laplace", 900.0).masses(7)) > 100_000
 
 
 def test_shipped_comments_are_true():

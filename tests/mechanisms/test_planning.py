@@ -8,6 +8,7 @@ import pytest
 from answer_distributions import linked_distribution, round_distribution
 from mechanism_statistics import estimate_counts
 
+from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Target, plan
 from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
@@ -128,7 +129,7 @@ def test_simulated_release_error_equals_the_planned_error(family):
     if family == "laplace_counts":
         errors = one.mechanism.release.publish(counts, rng=rng).count - counts
     elif family == "server_noise":
-        errors = sum(one.mechanism.noise.draw(repeats, rng=rng) for _ in range(one.aggregation["servers"]))
+        errors = sum(draw_noise(one.mechanism.noise, repeats, rng=rng) for _ in range(one.aggregation["servers"]))
     else:
         sampling = {**one.parameters, **one.release}["sampling"]
         seen = rng.binomial(counts, sampling)
