@@ -243,6 +243,9 @@ class SumsDelta:
         Masses of the integer noise on each cell's sum.
     certified : bool
         If False, only the ends of the limits are evaluated: an approximation from below, for a search.
+    leaving : SumsDelta, optional
+        For a move, the curve of leaving a cell for outside, where moves between two cells do not bound it: all others
+        may then be in that one cell, but between two cells the limits leave some for the other.
     """
 
     true_yes: float
@@ -254,10 +257,12 @@ class SumsDelta:
     queries: int = 1
     noise: tuple[float, ...] | None = None
     certified: bool = True
+    leaving: "SumsDelta | None" = None
 
     def __call__(self, epsilon: float) -> float:
         """Return δ, at most 0.1 % too large; for several queries a bound."""
-        return min(1.0, self.queries * self._single(epsilon / self.queries))
+        moving = min(1.0, self.queries * self._single(epsilon / self.queries))
+        return moving if self.leaving is None else max(moving, self.leaving(epsilon))
 
     def at(self, inside: tuple[int, ...], epsilon: float) -> float:
         """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
@@ -382,9 +387,16 @@ def sums_claim(
     others = "any truths of the others"
     if least > 0 or most < counted - 1:
         others = f"between {least} and {most} others in {'each of the two cells' if moves else 'the cell'}"
+    if moves and least > 0:
+        alone = max(view.counted or 1, least + 1)
+        leaving = replace(curve, counted=alone, most=min(view.most or alone, alone) - 1, moves=False)
+        if view.counted is not None and view.counted < counted:
+            curve = leaving  # too few devices for two such cells
+        elif view.counted is None or least < most:
+            curve = replace(curve, leaving=leaving)
     basis = (
         f"Sums of independent bits, {counted} devices counted, for "
-        f"{'a move between two cells, which bounds moving outside' if moves else 'a device in a cell or outside'}; "
+        f"{'a move between two cells or outside' if moves else 'a device in a cell or outside'}; "
         f"{others} ({source}). For readers of the sums who see no single report"
     )
     if noise is not None:
