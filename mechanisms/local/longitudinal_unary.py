@@ -184,7 +184,8 @@ class LongitudinalUnary(UnaryEncoding):
         a shuffler. So the shuffled claim is derived from all reports of a device together.
         """
         if isinstance(view, Shuffled) and view.round == 1:
-            return shuffled_claim(view, local=self.report_claim(view.queries, view.adjacency))
+            # For a move: the others' reports come from any cells, so they differ from the device's as much.
+            return shuffled_claim(view, local=self.report_claim(view.queries))
         if isinstance(view, ReleasedCounts) and view.queries > 1:
             return released_reports_claim(self.report_claim(view.queries, view.adjacency))
         return super().claim(view)

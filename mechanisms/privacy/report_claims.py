@@ -165,9 +165,10 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
     ----------
     view : Shuffled
     local, single : PrivacyClaim
-        Of one device's reports over all the view's queries, and over one. If the curve of `single` is a `MirrorDelta`,
-        every two truths give this pair, or one with the same δ(0) and a smaller ε, which it bounds: the smaller pair
-        is made from it by turning a part of the rest into either of the other parts, for the device and for the others.
+        Of one device's reports over all the view's queries, and over one; `single` is for a move, whatever the view's
+        adjacency, because the others' reports come from any cells. If its curve is a `MirrorDelta`, every two truths
+        give this pair, or one with the same δ(0) and a smaller ε, which it bounds: the smaller pair is made from it by
+        turning a part of the rest into either of the other parts, for the device and for the others.
     """
     pair, stronger = single.curve, None
     if isinstance(pair, MirrorDelta):

@@ -248,14 +248,14 @@ def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, sou
     whole = f"{source}; {certain}" if certain else source
     changed = cells if view.adjacency == "move" else 1
 
-    def linked(queries: int) -> PrivacyClaim:
-        return per_cell_claim(binary_query.yes, binary_query.no, cells=changed, queries=queries, source=whole)
+    def linked(queries: int, cells: int = changed) -> PrivacyClaim:
+        return per_cell_claim(binary_query.yes, binary_query.no, cells=cells, queries=queries, source=whole)
 
-    def alone(round_: int, queries: int) -> PrivacyClaim:
+    def alone(round_: int, queries: int, cells: int = changed) -> PrivacyClaim:
         if binary_query.rounds == 1:
-            return linked(queries)
+            return linked(queries, cells)
         yes, no = binary_query.in_round(round_)
-        return per_cell_claim(yes, no, cells=changed, queries=queries, source=f"{source}, round {round_} alone")
+        return per_cell_claim(yes, no, cells=cells, queries=queries, source=f"{source}, round {round_} alone")
 
     if isinstance(view, ReleasedDifferences):
         return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
@@ -264,7 +264,9 @@ def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, sou
     if isinstance(view, Report):
         return alone(view.round, view.queries)
     if isinstance(view, Shuffled):
-        return mixed_reports_claim(view, local=alone(view.round, view.queries), single=alone(view.round, 1))
+        # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
+        single = alone(view.round, 1, cells)
+        return mixed_reports_claim(view, local=alone(view.round, view.queries), single=single)
     claim = linked(view.queries)
     if isinstance(view, Shares):
         claim = shares_claim(view, linked=claim)
