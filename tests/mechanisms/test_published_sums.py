@@ -110,8 +110,20 @@ SLOW = [(cells, devices) for cells in (1, 2, 3) for devices in range(1, 6) if (c
 SIZES = [*FAST, *(pytest.param(*size, marks=pytest.mark.slow) for size in SLOW)]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-@pytest.mark.parametrize(("cells", "devices"), SIZES)
+# The counts of several rounds about three cells have too many values for more than three devices. The answers about a
+# third cell are independent of the others', so two cells show the same.
+LARGE = {"anonymized first attempt", "anonymized cancelling", "anonymized deniable", "anonymized deniable, both ways"}
+
+
+COUNTED = [
+    pytest.param(name, cells, devices, marks=[] if (cells, devices) in FAST else pytest.mark.slow)
+    for cells, devices in (*FAST, *SLOW)
+    for name in MECHANISMS
+    if name not in LARGE or cells < 3 or devices <= 3
+]
+
+
+@pytest.mark.parametrize(("name", "cells", "devices"), COUNTED)
 def test_claims_of_published_counts_hold_for_all_truths(name, cells, devices):
     check_released(name, cells, devices, 1)
 
