@@ -16,18 +16,13 @@ from scipy.optimize import brentq
 
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.planning.target import Target
+from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.laplace_noise import PartialDelta
 from mechanisms.privacy.published_sums import SumsDelta
 from mechanisms.privacy.released import ReleasedDelta
-from mechanisms.privacy.shuffled import (
-    AmplifiedDelta,
-    BlanketDelta,
-    ClonesDelta,
-    VariationRatioDelta,
-    shuffled_claim,
-)
+from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
 

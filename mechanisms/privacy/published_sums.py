@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT, window
+from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.integer_noise import IntegerNoise
-from mechanisms.privacy.shuffled import AmplifiedDelta, split_pair
+from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import ReleasedCounts
 
 Masses = NDArray[np.float64]
@@ -224,7 +225,7 @@ class SumsDelta:
 
     The maximum is certified by branch and bound. If at least l and at most u of the others are in the cell, then l of
     them are in it and N − 1 − u are not, for any truths in the box. Leaving out the other bits is a post-processing, so
-    δ of the sum of these alone is at most as small as that of any truths in the box. Boxes are divided until the
+    δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the
     greatest such bound is within 0.1 % of the greatest δ found.
 
     Parameters

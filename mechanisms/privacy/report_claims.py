@@ -8,9 +8,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
-from mechanisms.privacy.shuffled import VariationRatioDelta, shuffled_claim
+from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
 # Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.

@@ -21,8 +21,8 @@ from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import PrivacyClaim, ReleasedCounts, Shuffled
+from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.published_sums import SumsDelta, sum_of_bits
-from mechanisms.privacy.shuffled import split_pair
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
 MECHANISMS = {
