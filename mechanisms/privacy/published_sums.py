@@ -12,6 +12,7 @@ The sums alone hide this much. Whoever receives the devices' whole reports, even
 """
 
 import heapq
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -34,9 +35,9 @@ Masses = NDArray[np.float64]
 LEAD = 2**14
 # Masses below this share of the greatest are left out: ratios of smaller ones have no digits.
 LEAST_MASS = 1e-280
-# Share by which the certified maximum may exceed the greatest δ found, and most boxes that are divided.
-GAP = 0.001
-MOST_BOXES = 4_000
+# Share by which the certified maximum may exceed the greatest δ found: the first for as many divisions, which suffice
+# unless δ is nearly the same for all truths, then the second; and most divisions.
+GAP, FEW_BOXES, WIDE_GAP, MOST_BOXES = 0.001, 200, 0.01, 2_000
 
 
 def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float) -> tuple[int, Masses]:
@@ -217,7 +218,7 @@ Box = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class SumsDelta:
-    """δ(ε) of published sums of bits, at most 0.1 % above its maximum over the truths of all other devices.
+    """δ(ε) of published sums of bits, little above its maximum over the truths of all other devices, and never below.
 
     How many of the others are in the device's cell, or in each of two cells, may be any number within the limits.
     Nobody else in the cell is not the worst case in general: where p = 1 − q, all others in one of the two cells of a
@@ -225,8 +226,9 @@ class SumsDelta:
 
     The maximum is certified by branch and bound. If at least l and at most u of the others are in the cell, then l of
     them are in it and N − 1 − u are not, for any truths in the box. Leaving out the other bits is a post-processing, so
-    δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the
-    greatest such bound is within 0.1 % of the greatest δ found.
+    δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the greatest such
+    bound is within 0.1 % of the greatest δ found. Where ε is so small that all truths have nearly the same δ, this
+    would take too many boxes, and 1 % is enough; after 2,000 divisions the bound is returned as it is.
 
     Parameters
     ----------
@@ -261,7 +263,7 @@ class SumsDelta:
     leaving: "SumsDelta | None" = None
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ, at most 0.1 % too large; for several queries a bound."""
+        """Return the certified δ; for several queries a bound."""
         moving = min(1.0, self.queries * self._single(epsilon / self.queries))
         return moving if self.leaving is None else max(moving, self.leaving(epsilon))
 
@@ -274,7 +276,7 @@ class SumsDelta:
         return _remembered(self, min(epsilon, LARGEST_CROWD_EPSILON))
 
     def maximum(self, epsilon: float) -> float:
-        """Return the certified maximum of one query's δ(ε), at most 0.1 % too large.
+        """Return the certified maximum of one query's δ(ε), usually at most 0.1 % too large.
 
         Raises
         ------
@@ -289,14 +291,16 @@ class SumsDelta:
         offered: list[Box | None] = [whole]
         if not self.certified:
             return max(self.at(corner, epsilon) for corner in self._corners(whole))
-        for _ in range(MOST_BOXES):
+        for divisions in range(MOST_BOXES):
+            gap, corners = (GAP, 3) if divisions < FEW_BOXES else (WIDE_GAP, 1)
             for box in offered:
                 if box is not None:
                     bound = self._delta(box, epsilon)
-                    if bound > found * (1.0 + GAP):
-                        found = max(found, *(self.at(corner, epsilon) for corner in self._corners(box)))
+                    if bound > found * (1.0 + gap):
+                        ends = itertools.islice(self._corners(box), corners)
+                        found = max(found, *(self.at(corner, epsilon) for corner in ends))
                     heapq.heappush(heap, (-bound, box))
-            if -heap[0][0] <= found * (1.0 + GAP) + LEFT_OUT:
+            if -heap[0][0] <= found * (1.0 + gap) + LEFT_OUT:
                 break
             _, box = heapq.heappop(heap)
             widest = max(range(len(box)), key=lambda i: box[i][1] - box[i][0])
@@ -371,8 +375,8 @@ def sums_claim(
     Returns
     -------
     PrivacyClaim
-        ε at δ = 0 exact or infinite; δ exact where the view fixes how many others are in the cell, else at most 0.1 %
-        too large for one query. A bound for several queries.
+        ε at δ = 0 exact or infinite; δ exact where the view fixes how many others are in the cell, else a bound,
+        usually at most 0.1 % above the maximum for one query.
     """
     if true_yes < false_yes:
         true_yes, false_yes = 1.0 - true_yes, 1.0 - false_yes
@@ -411,7 +415,9 @@ def sums_claim(
     if view.queries == 1 and least == most:
         return replace(PrivacyClaim.exact(report.epsilon, curve, f"{basis}; exact."), kind=report.kind)
     over = (
-        "; δ at most 0.1 % above the maximum, by branch and bound" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+        "; δ by branch and bound over the others' truths, usually within 0.1 % of its maximum"
+        if view.queries == 1
+        else "; over T queries T·δ(ε/T)"
     )
     claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(curve, report), f"{basis}{over}.")
     return replace(claim, kind=report.kind)

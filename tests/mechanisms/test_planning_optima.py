@@ -98,7 +98,15 @@ def test_no_other_refresh_has_less_error(cells, population):
 
 @pytest.mark.slow
 def test_no_other_threshold_has_less_error():
-    target = Target(cells=10, population=1000, occupancy=60, view="released", epsilon=1.0, delta=1e-4)
+    target = Target(
+        cells=10,
+        population=1000,
+        occupancy=60,
+        view="released",
+        epsilon=1.0,
+        delta=1e-4,
+        adjacency="enter_leave",
+    )
     best = math.inf
     for k in range(1, 61):
         for sampling in np.linspace(0.02, 0.98, 97):
