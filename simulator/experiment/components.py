@@ -18,6 +18,7 @@ from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
 from simulator.experiment.build.mechanisms import BudgetedCampaign, build_budgets, build_mechanisms
 from simulator.experiment.build.servers import build_deployments, check_schedules, unchecked_counts
+from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
@@ -80,7 +81,7 @@ class RunComponents:
         """
         streams = Streams(scenario.seed)
         check_own_kinds(scenario)  # refuses before any file is read
-        city = build_city(scenario)
+        city = cached_city(scenario, lambda: build_city(scenario))
         mechanisms = build_mechanisms(scenario, city.cells.count)
         budgets = build_budgets(scenario, city.cells.count)
         check_schedules(scenario, mechanisms, budgets)

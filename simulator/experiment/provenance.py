@@ -6,7 +6,9 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from email.parser import HeaderParser
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ PACKAGES = (
     "numpy",
     "packaging",
     "pandas",
+    "platformdirs",
     "plotly",
     "pyarrow",
     "pydantic",
@@ -73,10 +76,25 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
 
-def data_checksums(scenario: Scenario) -> dict[str, str]:
-    """Return the sha256 of every data file that a scenario names, by its reference; for a folder, of its files."""
-    sections = [getattr(scenario, name) for name in WITH_FILES]
-    return {reference: _sha256(path) for section in sections for reference, path in files_of(section)}
+def data_checksums(scenario: Scenario, sections: Iterable[str] = WITH_FILES) -> dict[str, str]:
+    """Return the sha256 of every data file that some sections of a scenario name; for a folder, of its files.
+
+    Keys are the references. A file is read again only if its size or time of change differs.
+    """
+    files = [file for name in WITH_FILES if name in sections for file in files_of(getattr(scenario, name))]
+    return {reference: _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) for reference, path in files}
+
+
+@cache
+def source_sha256() -> str:
+    """Return the sha256 of crowdveil's own source: the names and contents of all its Python files."""
+    digest = hashlib.sha256()
+    for package in ("mechanisms", "scenarios", "simulator"):
+        root = Path(str(files(package)))
+        for path in sorted(root.rglob("*.py")):
+            content = path.read_bytes()
+            digest.update(f"{package}/{path.relative_to(root).as_posix()}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
 
 
 def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str]:
@@ -118,7 +136,8 @@ def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
     return {key: named(value) for key, value in facts.items()}
 
 
-def _sha256(path: Path) -> str:
+@lru_cache(maxsize=1024)
+def _sha256(path: Path, _size: int, _changed_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,6 +1,8 @@
 """Installed packages: the own version, and optional packages, imported when a format or an engine needs one."""
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -23,6 +25,17 @@ def record_extras() -> set[str]:
     names: set[str] = set()
     _taking_part.set(names)
     return names
+
+
+@contextmanager
+def recorded_extras() -> Iterator[set[str]]:
+    """Yield a set to which the name of every extra package used inside the block is added, and only those."""
+    names: set[str] = set()
+    token = _taking_part.set(names)
+    try:
+        yield names
+    finally:
+        _taking_part.reset(token)
 
 
 def record_extra(package: str) -> None:

@@ -11,6 +11,7 @@ from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import sumo_faults
+from simulator.experiment.build_cache import cached_trips
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork
@@ -18,6 +19,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine, RecordedTraffic
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
@@ -62,12 +64,17 @@ def _simulated(
 ) -> Simulated:
     """Return an engine that simulates vehicles, with its trips and routes."""
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
-    paths = ShortestPaths(links, through=roads.through)
-    with stopwatch.phase("demand"):
-        planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
+
+    def plan() -> tuple[Demand, Routes]:
+        paths = ShortestPaths(links, through=roads.through)
+        with stopwatch.phase("demand"):
+            planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
+        with stopwatch.phase("routing"):
+            found = planned.routes
+            return planned, route_trips(scenario, roads, paths, planned.trips) if found is None else found
+
+    planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    with stopwatch.phase("routing"):
-        routes = route_trips(scenario, roads, paths, trips) if planned.routes is None else planned.routes
     physics = LinkPhysics.build(links, clock, stuck_s=section.stuck_s)
     reactive = None
     if section.routing == "reactive":

@@ -1,0 +1,202 @@
+"""`crowdveil sweep`: run a scenario with varied values, repeatedly, and resume where it stopped."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simulator.cli.common import AllowPlugins, Overrides, Seed, Untrusted, Yes, find_own_modules
+from simulator.files.errors import InputError
+
+if TYPE_CHECKING:
+    from simulator.studies.store import StudyDirectory
+    from simulator.studies.sweep import Sweep
+    from simulator.studies.workers import Start
+
+app = typer.Typer(add_completion=False)
+
+_DASK = "dask://"
+_INDEX_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
+
+
+@app.command()
+def sweep(
+    references: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCENARIO|DESIGN.toml", help="A scenario, or a file with a design; directories to merge."
+        ),
+    ],
+    *,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(metavar="A.B=V1,V2", help="Values of a key; several options: every combination."),
+    ] = None,
+    replicates: Annotated[
+        int | None, typer.Option(help="Runs of each setting, with seeds one apart; default 1.")
+    ] = None,
+    set_: Overrides = None,
+    seed: Seed = None,
+    keep: Annotated[str, typer.Option(help="Tables kept of each run: scores, estimates, all.")] = "scores",
+    scheduler: Annotated[
+        str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
+    ] = "processes",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Only the I-th of N parts of the points, for jobs that share no disk."),
+    ] = None,
+    merge: Annotated[bool, typer.Option("--merge", help="Join the shards in the directories given, in --out.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory of the study; if not given, studies/NAME. A study there goes on.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
+    yes: Yes = False,
+) -> None:
+    """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed."""
+    from simulator.studies.design import Design, parse_vary, read_design  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.sweep import merge as merged
+
+    if merge:
+        if out is None:
+            raise InputError(["out (--out): --merge needs the directory that the shards are joined in"])
+        finish(merged([Path(reference) for reference in references], out), quiet=quiet)
+        return
+    scenario, *others = references
+    if others:
+        raise InputError(
+            [f"SCENARIO: must be one scenario or one design, unless --merge is given; got {', '.join(references)}"]
+        )
+    options = {"overrides": tuple(set_ or ()), "seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted}
+    if allow_plugins:
+        find_own_modules()
+    if is_design(scenario):
+        if vary:
+            raise InputError(["--vary: a file with a design names what is varied itself"])
+        design = read_design(Path(scenario), replicates=replicates, **options)
+    else:
+        design = Design.of_grid(scenario, parse_vary(vary or ()), replicates=replicates or 1, **options)
+    part = parse_shard(shard)
+    name = design.name if part == (1, 1) else f"{design.name}-{part[0]}-of-{part[1]}"
+    work = Sweep(
+        design,
+        StudyDirectory(out or Path("studies") / name),
+        keep=keep,
+        start=start_of(scheduler, workers),
+        shard=part,
+        assume_yes=yes,
+    )
+    run_with_progress(work, quiet=quiet)
+    finish(work.directory, quiet=quiet)
+
+
+def is_design(reference: str) -> bool:
+    """Return whether a reference is the file of a design: TOML with a text as `scenario`, where others have a table."""
+    import tomllib  # noqa: PLC0415 - imported only when needed
+
+    path = Path(reference)
+    if path.suffix != ".toml" or not path.is_file():
+        return False
+    try:
+        return isinstance(tomllib.loads(path.read_text(encoding="utf-8-sig")).get("scenario"), str)
+    except (OSError, ValueError):
+        return False
+
+
+def parse_shard(text: str | None) -> tuple[int, int]:
+    """Return (i, N) of ``i/N``; the number of an array job stands for ``i`` if that is left out: ``/N``.
+
+    Raises
+    ------
+    InputError
+        If it has another form, or there is no array job.
+    """
+    if text is None:
+        return 1, 1
+    index, slash, of = text.partition("/")
+    if not index and slash:
+        found = {name: os.environ[name] for name in _INDEX_VARIABLES if name in os.environ}
+        if not found:
+            names = " nor ".join(_INDEX_VARIABLES)
+            raise InputError([f"shard (--shard): /N is for array jobs, and neither {names} is set; got {text!r}"])
+        name, index = next(iter(found.items()))
+        # Kubernetes counts from 0, and SLURM from what --array says, for which the documentation says 1.
+        index = str(int(index) + 1) if name == "JOB_COMPLETION_INDEX" else index
+    if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
+        raise InputError([f"shard (--shard): must be I/N, whole numbers with I from 1 to N; got {text!r}"])
+    return int(index), int(of)
+
+
+def start_of(scheduler: str, workers: int | None) -> "Start":
+    """Return what starts the workers of a scheduler.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheduler.
+    """
+    from simulator.studies.workers import dask, processes  # noqa: PLC0415 - imported only when needed
+
+    if scheduler == "processes":
+        return processes(workers)
+    if scheduler.startswith(_DASK) and len(scheduler) > len(_DASK):
+        if workers is not None:
+            raise InputError(["workers (--workers): a cluster has the workers that it has; leave the option out"])
+        return dask(scheduler.removeprefix(_DASK))
+    raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
+
+
+def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
+    """Do the work, and show how far it is and how long it will take, on standard error."""
+    from rich.console import Console  # noqa: PLC0415 - imported only when needed
+    from rich.progress import (  # noqa: PLC0415 - imported only when needed
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
+
+    console = Console(stderr=True, quiet=quiet)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=28),
+        MofNCompleteColumn(),
+        TextColumn("points,"),
+        TimeElapsedColumn(),
+        TextColumn("elapsed,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
+        for note in work.notes:
+            console.print(f"note: {note}", markup=False, highlight=False)
+        total, said = len(work.todo), 0
+        console.print(f"{len(work.points):,} points, of which {total:,} are to be run", highlight=False)
+        task = bar.add_task(work.design.name, total=total)
+        for done, outcome in enumerate(work.outcomes(), start=1):
+            bar.advance(task)
+            if isinstance(outcome, Failure):
+                console.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
+            if not console.is_terminal and done * 10 // total > said:
+                said = done * 10 // total
+                console.print(f"{done:,} of {total:,} points", highlight=False)
+
+
+def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
+    """Write the report of a study, and say where it is and what is missing; exit with 1 if points are missing."""
+    facts = directory.facts()
+    if not quiet:
+        typer.echo(f"{facts['finished']:,} of {facts['points']:,} points are finished: {directory.path}")
+    if facts["failed"]:
+        raise typer.Exit(1)

@@ -1,0 +1,141 @@
+"""Cache of what is slow to build before a run, the city and its trips with their routes, by content."""
+
+import hashlib
+import json
+import os
+import pickle
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import platformdirs
+
+from scenarios import Scenario
+from scenarios.kinds import is_capable
+from simulator.experiment.provenance import data_checksums, package_versions, source_sha256
+from simulator.files.atomic_write import write_file
+from simulator.files.extras import record_extra, recorded_extras
+
+VARIABLE = "CROWDVEIL_CACHE"
+LARGEST_NBYTES = 2 * 10**9
+"""Size of the folder above which its oldest files are removed, bytes."""
+_KEPT = 4
+"""Values kept in memory; a worker of a study builds one city and one set of trips at a time."""
+
+Built = TypeVar("Built")
+
+
+class _Entry(NamedTuple):
+    """What was built, and the optional packages used for it, which a run records."""
+
+    value: Any
+    extras: frozenset[str]
+
+
+class BuildCache:
+    """Values by the content of what they are built from: the last few in memory, more in a folder.
+
+    Files are pickles, which run code when they are read; so the folder must be the user's own, never one that came
+    with somebody's data. A file that cannot be read or written is as good as none.
+
+    Parameters
+    ----------
+    folder
+        Folder of the files; None to keep values in memory only.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    def get(self, name: str, build: Callable[[], Built]) -> Built:
+        """Return the value of this name, built if it is neither in memory nor in the folder."""
+        entry = self._entries.pop(name, None) or self._read(name)
+        if entry is None:
+            with recorded_extras() as extras:
+                value = build()
+            entry = _Entry(value, frozenset(extras))
+            self._write(name, entry)
+        self._entries[name] = entry
+        while len(self._entries) > _KEPT:
+            self._entries.popitem(last=False)
+        for package in entry.extras:
+            record_extra(package)
+        built: Built = entry.value
+        return built
+
+    def _read(self, name: str) -> _Entry | None:
+        if self._folder is None:
+            return None
+        path = self._folder / name
+        with suppress(Exception):  # a damaged pickle may raise anything
+            entry: _Entry = pickle.loads(path.read_bytes())  # noqa: S301 - the user's own folder
+            path.touch()
+            return entry
+        return None
+
+    def _write(self, name: str, entry: _Entry) -> None:
+        if self._folder is None:
+            return
+        with suppress(OSError):
+            content = pickle.dumps(entry, protocol=5)
+            write_file(self._folder / name, lambda path: path.write_bytes(content), overwrite=True)
+            files = sorted((path for path in self._folder.iterdir() if path.is_file()), key=lambda p: p.stat().st_mtime)
+            excess = sum(path.stat().st_size for path in files) - LARGEST_NBYTES
+            for path in files:
+                if excess <= 0:
+                    break
+                excess -= path.stat().st_size
+                path.unlink(missing_ok=True)
+
+    def __repr__(self) -> str:
+        return f"<BuildCache: {len(self._entries)} values in memory, folder {self._folder}>"
+
+
+_current: ContextVar[BuildCache | None] = ContextVar("_current", default=None)
+
+
+def default_folder() -> Path:
+    """Return the folder that ``CROWDVEIL_CACHE`` names, or the system's folder for caches of the user."""
+    return Path(os.environ.get(VARIABLE) or platformdirs.user_cache_dir("crowdveil", appauthor=False))
+
+
+@contextmanager
+def using(cache: BuildCache) -> Iterator[None]:
+    """Let runs inside the block take cities and trips from a cache."""
+    token = _current.set(cache)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def cached_city(scenario: Scenario, build: Callable[[], Built]) -> Built:
+    """Return the city of a scenario, built or from the cache in use; it depends on the recording, if there is one."""
+    recorded = is_capable("engine", scenario.traffic.engine, "recorded")
+    return _cached("city", scenario, ("roads", "cells", "traffic") if recorded else ("roads", "cells"), build)
+
+
+def cached_trips(scenario: Scenario, build: Callable[[], Built]) -> Built:
+    """Return the trips and routes of a scenario, built or from the cache in use; they depend on the seed too."""
+    return _cached("trips", scenario, ("roads", "traffic"), build, scenario.seed, scenario.scenario.duration_s)
+
+
+def _cached(
+    what: str, scenario: Scenario, sections: tuple[str, ...], build: Callable[[], Built], *more: float
+) -> Built:
+    cache = _current.get()
+    if cache is None or any(at.partition(".")[0] in sections for at, _, _ in scenario.own_kinds()):
+        return build()  # a user's own class may hold a state, or read what no key here describes
+    tables = [getattr(scenario, name).model_dump(by_alias=True) for name in sections]
+    key = json.dumps([what, tables, more, data_checksums(scenario, sections), _versions()], default=str)
+    return cache.get(f"{what}-{hashlib.sha256(key.encode()).hexdigest()[:40]}", build)
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {**package_versions(), "source": source_sha256()}

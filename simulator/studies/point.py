@@ -1,0 +1,157 @@
+"""Point of a study: one run, its key, and what is kept of its result."""
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import pandas as pd
+
+import scenarios
+from scenarios import Scenario, plug_ins
+from simulator.experiment.build.constructors import check_own_kinds
+from simulator.experiment.build.constructors import source_sha256 as module_sha256
+from simulator.experiment.build_cache import BuildCache, default_folder, using
+from simulator.experiment.provenance import (
+    data_checksums,
+    peak_memory_nbytes,
+    source_sha256,
+    without_paths,
+)
+from simulator.experiment.run import run_scenario
+from simulator.files.available_memory import permitting
+from simulator.files.errors import InputError
+
+KEPT: Mapping[str, tuple[str, ...]] = {
+    "scores": ("scores", "claims", "attacks"),
+    "estimates": ("scores", "claims", "attacks", "estimates"),
+    "all": ("scores", "claims", "attacks", "estimates", "rounds", "servers"),
+}
+"""The tables of every run that a study keeps, by the value of `--keep`."""
+
+_cache = BuildCache(default_folder())
+"""Cities and trips of this worker."""
+
+
+class DifferentVersionError(InputError):
+    """A worker whose source or data are not those of the study; its results would not be comparable."""
+
+
+def setting_sha256(scenario: Scenario) -> str:
+    """Return the sha256 of all that determines the numbers of a run, except its seed.
+
+    It covers the resolved scenario, crowdveil's own source, the contents of data files, and the files of the users' own
+    classes. The paths of files do not count, so that the same study has the same keys on another machine.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario names a class that may not be imported, or cannot be.
+    """
+    check_own_kinds(scenario)
+    tables = scenario.model_dump(mode="json", by_alias=True, exclude={"scenario": {"seed", "description"}})
+    facts = {
+        "scenario": tables,
+        "data": data_checksums(scenario),
+        "source": source_sha256(),
+        "plug_ins": {kind: module_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
+    }
+    text = json.dumps(without_paths(facts, scenario), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a study.
+
+    Attributes
+    ----------
+    key
+        Hash of all that determines the run's numbers; see `setting_sha256`.
+    number, setting, replicate
+        From 1: of the point, of its combination of values, and of its repetition.
+    seed
+        Seed of the run.
+    scenario
+        The scenario of the setting, with another seed.
+    """
+
+    key: str
+    number: int
+    setting: int
+    replicate: int
+    seed: int
+    scenario: Scenario
+
+    @classmethod
+    def of(cls, scenario: Scenario, sha256: str, *, number: int, setting: int, replicate: int) -> Self:
+        """Return the point of a setting, whose `setting_sha256` is given, and a replicate."""
+        seed = scenario.seed + replicate - 1
+        return cls(_key(sha256, seed), number, setting, replicate, seed, scenario)
+
+
+@dataclass(frozen=True)
+class PointResult:
+    """What is kept of a run.
+
+    Attributes
+    ----------
+    key
+        Key of the point.
+    tables
+        The tables kept, by name, with the columns of a run directory.
+    warnings
+        What may mislead a reader of this run.
+    wall_s
+        Duration of the run, seconds.
+    peak_nbytes
+        Peak memory of the worker so far, bytes; None where the system does not report it.
+    """
+
+    key: str
+    tables: Mapping[str, pd.DataFrame]
+    warnings: tuple[str, ...]
+    wall_s: float
+    peak_nbytes: int | None
+
+
+def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) -> PointResult:
+    """Simulate a point, in whichever process this is.
+
+    Parameters
+    ----------
+    point
+        The point.
+    kept
+        Names of the tables to keep.
+    assume_yes
+        Continue if the estimated memory exceeds the available memory.
+
+    Raises
+    ------
+    DifferentVersionError
+        If the source, the data or the users' classes that this process finds are not those of the key.
+    ScenarioError
+        If the scenario has a fault that only a run finds.
+    """
+    if _key(setting_sha256(point.scenario), point.seed) != point.key:
+        raise DifferentVersionError(
+            ["this worker has another version of crowdveil, of a data file or of a class than the study was made with"]
+        )
+    began = time.perf_counter()
+    scenario = scenarios.load(point.scenario, seed=point.seed)
+    with using(_cache), permitting(assume_yes):
+        result = run_scenario(scenario)
+    return PointResult(
+        point.key,
+        {name: getattr(result, name) for name in kept},
+        tuple(result.record.warnings),
+        time.perf_counter() - began,
+        peak_memory_nbytes(),
+    )
+
+
+def _key(sha256: str, seed: int) -> str:
+    return hashlib.sha256(f"{sha256} {seed}".encode()).hexdigest()[:40]

@@ -1,0 +1,319 @@
+"""Sweep: runs the points of a design that are not finished yet, and keeps what is finished whatever happens."""
+
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+import scenarios
+from scenarios import ScenarioError
+from simulator.experiment.provenance import package_versions, source_sha256
+from simulator.files.errors import InputError
+from simulator.files.extras import own_version
+from simulator.studies.design import Design
+from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, run_point
+from simulator.studies.store import DESIGN, FAILURES, StudyDirectory
+from simulator.studies.workers import Start, Workers, processes
+
+STUDY_FORMAT = 1
+_FLUSH_S = 5.0
+"""Seconds of finished points that are lost if this process is killed."""
+_SCENARIO = "scenario.toml"
+
+Keep = Literal["scores", "estimates", "all"]
+
+
+class StudyError(InputError):
+    """A study that could not be finished; what is finished is kept."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A point that failed twice.
+
+    Attributes
+    ----------
+    point
+        The point.
+    error
+        What happened, in one line or more.
+    """
+
+    point: Point
+    error: str
+
+
+@dataclass
+class Sweep:
+    """The work on a study, from the command to the tables; inside `opened`, iterate over `outcomes`.
+
+    Attributes
+    ----------
+    design
+        What is varied.
+    directory
+        Where results are kept.
+    keep
+        Which tables of each run are kept.
+    start
+        Starts the workers.
+    shard
+        (i, N): only the i-th of N equal parts of the points, i from 1.
+    assume_yes
+        Continue if the estimated memory exceeds the available memory.
+    points
+        Every point of the design.
+    todo
+        The points of this shard that were not finished before.
+    failures
+        The points that failed, so far.
+    notes
+        What the user should know about earlier results.
+    """
+
+    design: Design
+    directory: StudyDirectory
+    keep: Keep = "scores"
+    start: Start = field(default_factory=processes)
+    shard: tuple[int, int] = (1, 1)
+    assume_yes: bool = False
+    points: list[Point] = field(init=False)
+    todo: list[Point] = field(init=False, default_factory=list)
+    failures: list[Failure] = field(init=False, default_factory=list)
+    notes: list[str] = field(init=False, default_factory=list)
+    workers: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        if self.keep not in KEPT:
+            raise InputError([f"keep (--keep): must be {', '.join(KEPT)}; got {self.keep!r}"])
+        index, of = self.shard
+        if not 1 <= index <= of:
+            raise InputError([f"shard (--shard): must be i/N with i from 1 to N; got {index}/{of}"])
+        self.points = self.design.points()
+        first, last = (len(self.points) * part // of for part in (index - 1, index))
+        self.todo = self.points[first:last]
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Lock the directory, and find out which points are not finished yet.
+
+        Raises
+        ------
+        InputError
+            If the directory cannot be used.
+        """
+        with self.directory.locked():
+            self._take_up()
+            yield
+
+    def outcomes(self) -> Iterator[PointResult | Failure]:
+        """Run the points to do, in the opened directory, and yield each as it finishes or has failed twice.
+
+        Yields
+        ------
+        PointResult or Failure
+            In no particular order. If the iteration ends early, what is finished is kept.
+
+        Raises
+        ------
+        InputError
+            If the workers cannot be used.
+        StudyError
+            If results can no longer be written, or the cluster is lost.
+        """
+        buffer: list[PointResult] = []
+        flushed = time.monotonic()
+        try:
+            for outcome in self._outcomes():
+                if isinstance(outcome, Failure):
+                    self.failures.append(outcome)
+                else:
+                    buffer.append(outcome)
+                if buffer and time.monotonic() - flushed > _FLUSH_S:
+                    self._flush(buffer)
+                    flushed = time.monotonic()
+                yield outcome
+        finally:
+            self._flush(buffer)
+        self._finish()
+
+    def _take_up(self) -> None:
+        """Compare the directory with the design, and write down what will be done."""
+        before = self.directory.facts() if (self.directory.path / "study.json").is_file() else None
+        if before is not None and before["keep"] != self.keep:
+            rule = (
+                f"must be {before['keep']}, as the study in {self.directory.path} was begun, or name another directory"
+            )
+            raise InputError([f"keep (--keep): {rule}; got {self.keep}"])
+        done, keys = self.directory.finished(), {point.key for point in self.points}
+        if others := len(done - keys):
+            changed = before is not None and before["source_sha256"] != source_sha256()
+            why = (
+                "crowdveil's source has changed since" if changed else "the design, the data or the source has changed"
+            )
+            self.notes.append(
+                f"{others:,} finished points in {self.directory.path} are not of this study ({why}): they are kept in "
+                f"{self.directory.path / 'earlier'} and not used"
+            )
+        self.todo = [point for point in self.todo if point.key not in done]
+        self._write_facts(len(done & keys), complete=False)
+        text = scenarios.dump(self.design.settings[0].scenario, folder=self.directory.path)
+        (self.directory.path / _SCENARIO).write_text(f"# The first setting of the study.\n{text}", encoding="utf-8")
+        self.directory.write_table(DESIGN, self.design.table(self.points))
+
+    def _write_facts(self, finished: int, *, complete: bool) -> None:
+        self.directory.write_facts(
+            {
+                "format": STUDY_FORMAT,
+                "name": self.design.name,
+                "version": own_version(),
+                "source_sha256": source_sha256(),
+                "factors": list(self.design.factors),
+                "settings": len(self.design.settings),
+                "replicates": self.design.replicates,
+                "points": len(self.points),
+                "finished": finished,
+                "failed": len(self.failures),
+                "complete": complete,
+                "shard": list(self.shard),
+                "keep": self.keep,
+                "workers": self.workers,
+                "packages": package_versions(),
+            }
+        )
+
+    def _flush(self, buffer: list[PointResult]) -> None:
+        if not buffer:
+            return
+        try:
+            self.directory.add(buffer)
+        except OSError as error:
+            kept = len(self.directory.finished() & {point.key for point in self.points})
+            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
+            raise StudyError(
+                [f"{words}; {kept:,} of {len(self.points):,} points are finished and kept: the same command goes on"]
+            ) from error
+        finally:
+            buffer.clear()
+
+    def _finish(self) -> None:
+        """Join the results, and record how far the study is."""
+        table = self.design.table(self.points)
+        try:
+            self.directory.compact(table)
+            rows = {failure.point.key: failure.error for failure in self.failures}
+            failed = table[table["key"].isin(rows.keys())]
+            self.directory.write_table(FAILURES, failed.assign(error=failed["key"].map(rows)))
+            finished = len(self.directory.finished() & {point.key for point in self.points})
+            self._write_facts(finished, complete=finished == len(self.points))
+        except OSError as error:
+            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
+            raise StudyError([f"{words}; all finished points are kept: the same command goes on"]) from error
+
+    def _outcomes(self) -> Iterator[PointResult | Failure]:
+        """Yield the outcome of every point to do; a point that fails is run once more at the end, alone."""
+        again: list[Point] = []
+        for outcome, point in self._attempts(deque(self.todo), alone=False):
+            if isinstance(outcome, PointResult):
+                yield outcome
+            else:
+                again.append(point)
+        for outcome, point in self._attempts(deque(again), alone=True):
+            yield outcome if isinstance(outcome, PointResult) else Failure(point, outcome)
+
+    def _attempts(self, waiting: deque[Point], *, alone: bool) -> Iterator[tuple[PointResult | str, Point]]:
+        """Yield the outcome of one attempt at each point: its result, or what went wrong."""
+        work = partial(run_point, kept=KEPT[self.keep], assume_yes=self.assume_yes)
+        while waiting:
+            with ExitStack() as stack:
+                workers: Workers = stack.enter_context(self.start())
+                self.workers = workers.described
+                running: dict[Future[PointResult], Point] = {}
+                broken = False
+                while running or (waiting and not broken):
+                    # One more than can run at once, so that no worker waits for the next.
+                    while waiting and not broken and len(running) < (1 if alone else workers.slots() + 1):
+                        point = waiting.popleft()
+                        running[workers.executor.submit(work, point)] = point
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        # A pool that lost a process runs nothing more, and the next round starts another.
+                        broken |= not future.cancelled() and isinstance(future.exception(), BrokenExecutor)
+                        yield _outcome(future), running.pop(future)
+
+
+def _outcome(future: Future[PointResult]) -> PointResult | str:
+    """Return the result of a call, or what went wrong in words.
+
+    Raises
+    ------
+    StudyError
+        If no other call can succeed.
+    """
+    try:
+        return future.result()
+    except BrokenExecutor:
+        return "its worker process was killed, perhaps for lack of memory"
+    except DifferentVersionError as error:
+        raise StudyError([f"{error}; finished points are kept"]) from error
+    except CancelledError as error:
+        raise StudyError(["the connection to the cluster was lost; finished points are kept"]) from error
+    except ScenarioError as error:
+        return "; ".join(map(str, error.faults))
+    except Exception as error:  # noqa: BLE001 - whatever one point raises must not end the others
+        return f"{type(error).__name__}: {error}"
+
+
+def merge(directories: Sequence[Path], out: Path) -> StudyDirectory:
+    """Join the shards of a study in one directory.
+
+    Parameters
+    ----------
+    directories
+        The directories of the shards.
+    out
+        The new directory, or an earlier one of the same study.
+
+    Returns
+    -------
+    StudyDirectory
+        The joined study; `study.json` says how many of its points are finished.
+
+    Raises
+    ------
+    InputError
+        If a directory holds no study, or one of another design or version.
+    """
+    shards = [StudyDirectory(path) for path in directories]
+    facts = [shard.facts() for shard in shards]
+    designs = [shard.read_table(DESIGN) for shard in shards]
+    for shard, fact, design in zip(shards, facts, designs, strict=True):
+        unlike = [name for name in ("source_sha256", "keep", "factors") if fact[name] != facts[0][name]]
+        if unlike or not design.equals(designs[0]):
+            what = f"{unlike[0]} differs" if unlike else "its points differ"
+            raise InputError([f"merge (--merge): {shard.path} is not of the same study as {shards[0].path}: {what}"])
+    joined = StudyDirectory(out)
+    with joined.locked():
+        joined.write_facts({**facts[0], "shard": [1, 1], "complete": False})
+        joined.write_table(DESIGN, designs[0])
+        joined.take_over(shards)
+        joined.compact(designs[0])
+        finished = joined.finished() & set(designs[0]["key"])
+        failed = pd.concat([shard.read_table(FAILURES) for shard in shards], ignore_index=True)
+        joined.write_table(FAILURES, failed[~failed["key"].isin(finished)])
+        joined.write_facts(
+            {
+                **facts[0],
+                "shard": [1, 1],
+                "finished": len(finished),
+                "failed": int((~failed["key"].isin(finished)).sum()),
+                "complete": len(finished) == len(designs[0]),
+            }
+        )
+    return joined

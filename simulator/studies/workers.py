@@ -1,0 +1,164 @@
+"""Where the points of a study run: processes of this machine, or a Dask cluster, behind one kind of executor."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from simulator.files.available_memory import available_nbytes
+from simulator.files.errors import InputError
+from simulator.files.extras import import_extra
+
+_WORKER_NBYTES = 6e8
+"""Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
+_CONNECT_S = 15
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Workers(NamedTuple):
+    """An executor.
+
+    Attributes
+    ----------
+    executor
+        Runs calls, each in one of its workers.
+    slots
+        Returns how many calls can run at once now.
+    described
+        The workers, in words.
+    """
+
+    executor: Executor
+    slots: Callable[[], int]
+    described: str
+
+
+Start = Callable[[], Any]
+"""Function that returns a context manager which starts workers and yields them; after a crash it is called again."""
+
+
+def processes(number: int | None = None) -> Start:
+    """Return what starts processes on this machine.
+
+    Parameters
+    ----------
+    number
+        How many; by default as many as there are cores that this process may use, and as memory allows.
+
+    Raises
+    ------
+    InputError
+        If the number is not positive.
+    """
+    if number is not None and number < 1:
+        raise InputError([f"workers (--workers): must be a whole number, at least 1; got {number}"])
+    count = number or max(1, min(_cores(), int(available_nbytes() / _WORKER_NBYTES)))
+
+    @contextmanager
+    def start() -> Iterator[Workers]:
+        # A fresh interpreter for each: a copy of this one would copy its threads' locks too.
+        context = multiprocessing.get_context("spawn")
+        with _one_thread_each():
+            executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+            try:
+                yield Workers(executor, lambda: count, f"{count} process{'' if count == 1 else 'es'}")
+            finally:
+                running = list((executor._processes or {}).values())  # noqa: SLF001 - no public way to end them
+                executor.shutdown(wait=False, cancel_futures=True)
+                for process in running:
+                    process.terminate()
+
+    return start
+
+
+def dask(address: str) -> Start:
+    """Return what connects to a running Dask cluster.
+
+    Parameters
+    ----------
+    address
+        ``HOST:PORT`` of its scheduler, with ``tls://`` before it if the cluster needs that.
+
+    Raises
+    ------
+    InputError
+        If distributed is not installed.
+    """
+    distributed = import_extra("distributed", needed="a Dask cluster needs distributed", extra="dask")
+
+    @contextmanager
+    def start() -> Iterator[Workers]:
+        at = address if "://" in address else f"tcp://{address}"
+        try:
+            client = distributed.Client(at, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                [f"scheduler: no Dask scheduler answers at {at} within {_CONNECT_S} s ({error})"]
+            ) from None
+        with client:
+            _check_workers(client, at)
+
+            def slots() -> int:
+                return max(1, sum(client.ncores().values()))
+
+            workers = len(client.ncores())
+            yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
+
+    return start
+
+
+def _check_workers(client: Any, address: str) -> None:
+    """Check that there are workers, and that each can import crowdveil.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    try:
+        client.wait_for_workers(1, timeout=_CONNECT_S)
+    except TimeoutError:
+        raise InputError([f"scheduler: no worker has connected to {address} within {_CONNECT_S} s"]) from None
+    # A function of the standard library, which a worker without crowdveil can find.
+    answers = client.run(import_module, "simulator.studies", on_error="return")
+    without = [worker for worker, answer in answers.items() if isinstance(answer, Exception)]
+    if without:
+        why = f"the workers {', '.join(without)} cannot import crowdveil ({answers[without[0]]})"
+        raise InputError([f"scheduler: {why}; install the same version there"])
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let libraries in processes started in the block use one thread, unless the user chose otherwise.
+
+    There is a process for each core already; and sums of another order would differ in the last digit.
+    """
+    added = [name for name in _THREADS if name not in os.environ]
+    os.environ.update(dict.fromkeys(added, "1"))
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+def _begin() -> None:
+    """Prepare a worker: Ctrl-C is for the parent, which then ends it; without its parent it ends by itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def end_with_parent() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
