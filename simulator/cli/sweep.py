@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,7 +25,7 @@ def sweep(
     references: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENARIO|DESIGN.toml", help="A scenario, or a file with a design; directories to merge."
+            metavar="SCENARIO|DESIGN.toml", help="A scenario, or the file of a design; with --merge, directories."
         ),
     ],
     *,
@@ -34,11 +34,13 @@ def sweep(
         typer.Option(metavar="A.B=V1,V2", help="Values of a key; several options: every combination."),
     ] = None,
     replicates: Annotated[
-        int | None, typer.Option(help="Runs of each setting, with seeds one apart; default 1.")
+        int | None, typer.Option(help="Runs of each setting, with seeds one apart; 1 if not given.")
     ] = None,
     set_: Overrides = None,
     seed: Seed = None,
-    keep: Annotated[str, typer.Option(help="Tables kept of each run: scores, estimates, all.")] = "scores",
+    keep: Annotated[
+        Literal["scores", "estimates", "all"], typer.Option(help="Tables kept of each run, besides claims and attacks.")
+    ] = "scores",
     scheduler: Annotated[
         str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
     ] = "processes",
@@ -62,7 +64,7 @@ def sweep(
     from simulator.studies.design import Design, parse_vary, read_design  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed
-    from simulator.studies.sweep import merge as merged
+    from simulator.studies.sweep import merge as merged  # noqa: PLC0415 - imported only when needed
 
     if merge:
         if out is None:

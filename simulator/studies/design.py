@@ -1,4 +1,4 @@
-"""Design of a study: which values of a scenario are varied, how often each setting is repeated, and with which seeds."""
+"""Design of a study: which values of a scenario are varied, and how often each setting is repeated."""
 
 import itertools
 import tomllib
@@ -286,8 +286,8 @@ class _DesignFile(Section):
     scenario: str
     replicates: Annotated[int, Field(ge=1)] = 1
     seed: Annotated[int, Field(ge=0)] | None = None
-    set: dict[str, Any] = {}
-    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    set: Annotated[dict[str, Any], Field(default_factory=dict)]
+    grid: Annotated[dict[str, Annotated[list[Any], Field(min_length=1)]], Field(default_factory=dict)]
     list: Annotated[tuple[dict[str, Any], ...], Field(strict=False)] = ()
     latin_hypercube: _LatinHypercube | None = None
 

@@ -4,9 +4,9 @@
 
     study.json        what was varied, versions, how far the study is
     design.parquet    every point of the study, finished or not
-    points.parquet    the finished points; scores.parquet, claims.parquet, …: their tables, with the columns of the design
+    points.parquet    the finished points; scores.parquet, claims.parquet, …: their tables; with the design's columns
     parts/N/          results that are not in these files yet: the same tables, without the columns of the design
-    earlier/N/        results of points that are not in the design: of another version, or of values no longer varied
+    earlier/N/        results of points that are not in the design: of another version, or of other values
 
 A part appears whole or not at all, and belongs to one process, which holds the lock of the directory. A point is
 finished if it is in a table `points`, so nothing is lost or counted twice when a process is killed at any moment.
@@ -140,12 +140,12 @@ class StudyDirectory:
 
     def finished(self) -> set[str]:
         """Return the keys of all finished points, those of an earlier design included."""
-        return {key for folder in self._sources() for key in _keys_of(folder)}
+        return {key for folder in self.sources() for key in _keys_of(folder)}
 
     def results(self, keys: Iterable[str]) -> dict[str, pd.DataFrame]:
         """Return all tables of some finished points, without the columns of the design."""
         wanted = set(keys)
-        return {name: _of_keys(table, wanted).to_pandas() for name, table in _joined(self._sources()).items()}
+        return {name: _of_keys(table, wanted).to_pandas() for name, table in _joined(self.sources()).items()}
 
     def compact(self, design: pd.DataFrame) -> None:
         """Join all results: those of the design's points into one file a table, all others into `earlier`.
@@ -155,7 +155,7 @@ class StudyDirectory:
         design
             `Design.table` of every point.
         """
-        sources, keys = self._sources(), set(design["key"])
+        sources, keys = self.sources(), set(design["key"])
         tables = _joined(sources)
         left = {key for folder in sources for key in _keys_of(folder)} - keys
         if left:
@@ -171,9 +171,9 @@ class StudyDirectory:
 
     def take_over(self, others: Iterable["StudyDirectory"]) -> None:
         """Add the finished points of other directories."""
-        self._write_part(_PARTS, _joined([folder for one in others for folder in one._sources()]))
+        self._write_part(_PARTS, _joined([folder for one in others for folder in one.sources()]))
 
-    def _sources(self) -> list[Path]:
+    def sources(self) -> list[Path]:
         """Return the folders with finished points, those that count first where a point is in several."""
         root = [self.path] if (self.path / f"{POINTS}.parquet").is_file() else []
         return [*root, *self._parts(_PARTS), *self._parts(_EARLIER)]
@@ -211,7 +211,7 @@ def _of_keys(table: pa.Table, keys: Iterable[str]) -> pa.Table:
 
 
 def _joined(folders: Iterable[Path]) -> dict[str, pa.Table]:
-    """Return the tables of several folders as one, without the columns of the design, each point from the first only."""
+    """Return the tables of several folders as one, without the design's columns, each point from the first only."""
     seen: set[str] = set()
     collected: dict[str, list[pa.Table]] = {}
     for folder in folders:

@@ -97,14 +97,13 @@ def dask(address: str) -> Start:
         try:
             client = distributed.Client(at, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise InputError(
-                [f"scheduler: no Dask scheduler answers at {at} within {_CONNECT_S} s ({error})"]
-            ) from None
+            words = f"no Dask scheduler answers at {at} within {_CONNECT_S} s"
+            raise InputError([f"scheduler (--scheduler): {words} ({error})"]) from None
         with client:
             _check_workers(client, at)
 
             def slots() -> int:
-                return max(1, sum(client.ncores().values()))
+                return max(1, int(sum(client.ncores().values())))
 
             workers = len(client.ncores())
             yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
@@ -123,13 +122,15 @@ def _check_workers(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
     except TimeoutError:
-        raise InputError([f"scheduler: no worker has connected to {address} within {_CONNECT_S} s"]) from None
+        raise InputError(
+            [f"scheduler (--scheduler): no worker has connected to {address} within {_CONNECT_S} s"]
+        ) from None
     # A function of the standard library, which a worker without crowdveil can find.
     answers = client.run(import_module, "simulator.studies", on_error="return")
     without = [worker for worker, answer in answers.items() if isinstance(answer, Exception)]
     if without:
         why = f"the workers {', '.join(without)} cannot import crowdveil ({answers[without[0]]})"
-        raise InputError([f"scheduler: {why}; install the same version there"])
+        raise InputError([f"scheduler (--scheduler): {why}; install the same version there"])
 
 
 def _cores() -> int:
