@@ -1,7 +1,8 @@
 """Mobile crowdsourcing under a privacy protocol, simulated: the public interface.
 
 `run` simulates a scenario, `load` reads the result of an earlier run from its directory, and `compare` gives the
-differences between the scores of two results. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
+differences between the scores of two results. `sweep` runs a scenario with varied values, and `evaluate` compares
+mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
 `Scenario.with_` from another scenario. docs/python.md has examples.
 
 Names are imported when they are first used: numba and geopandas take a second to load.
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
         Party,
         RunHandle,
         RunResult,
+        Study,
         compare,
+        evaluate,
         load,
         roads_of,
         run,
+        sweep,
+        sweep_points,
     )
     from simulator.experiment.run_directory import UnfinishedRunError
 
@@ -36,12 +41,16 @@ __all__ = [
     "RunResult",
     "Scenario",
     "ScenarioError",
+    "Study",
     "UnfinishedRunError",
     "compare",
+    "evaluate",
     "load",
     "roads_of",
     "run",
     "scenarios",
+    "sweep",
+    "sweep_points",
 ]
 
 _MODULES = {

@@ -20,6 +20,7 @@ COMMANDS = {
     "run": "Simulate a scenario and write its run directory, report included.",
     "sweep": "Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points "
     "failed.",
+    "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
     "report": "Write report.html of a finished run again.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",

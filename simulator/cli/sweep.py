@@ -12,11 +12,9 @@ from simulator.files.errors import InputError
 if TYPE_CHECKING:
     from simulator.studies.store import StudyDirectory
     from simulator.studies.sweep import Sweep
-    from simulator.studies.workers import Start
 
 app = typer.Typer(add_completion=False)
 
-_DASK = "dask://"
 _INDEX_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 
@@ -61,10 +59,11 @@ def sweep(
     yes: Yes = False,
 ) -> None:
     """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed."""
-    from simulator.studies.design import Design, parse_vary, read_design  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.design import Design, is_design, parse_vary, read_design  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import merge as merged  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
 
     if merge:
         if out is None:
@@ -99,19 +98,6 @@ def sweep(
     finish(work.directory, quiet=quiet)
 
 
-def is_design(reference: str) -> bool:
-    """Return whether a reference is the file of a design: TOML with a text as `scenario`, where others have a table."""
-    import tomllib  # noqa: PLC0415 - imported only when needed
-
-    path = Path(reference)
-    if path.suffix != ".toml" or not path.is_file():
-        return False
-    try:
-        return isinstance(tomllib.loads(path.read_text(encoding="utf-8-sig")).get("scenario"), str)
-    except (OSError, ValueError):
-        return False
-
-
 def parse_shard(text: str | None) -> tuple[int, int]:
     """Return (i, N) of ``i/N``; the number of an array job stands for ``i`` if that is left out: ``/N``.
 
@@ -134,25 +120,6 @@ def parse_shard(text: str | None) -> tuple[int, int]:
     if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
         raise InputError([f"shard (--shard): must be I/N, whole numbers with I from 1 to N; got {text!r}"])
     return int(index), int(of)
-
-
-def start_of(scheduler: str, workers: int | None) -> "Start":
-    """Return what starts the workers of a scheduler.
-
-    Raises
-    ------
-    InputError
-        If there is no such scheduler.
-    """
-    from simulator.studies.workers import dask, processes  # noqa: PLC0415 - imported only when needed
-
-    if scheduler == "processes":
-        return processes(workers)
-    if scheduler.startswith(_DASK) and len(scheduler) > len(_DASK):
-        if workers is not None:
-            raise InputError(["workers (--workers): a cluster has the workers that it has; leave the option out"])
-        return dask(scheduler.removeprefix(_DASK))
-    raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
 
 
 def run_with_progress(work: "Sweep", *, quiet: bool) -> None:

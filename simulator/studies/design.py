@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import tomli_w
 from pydantic import Field, ValidationError
-from scipy.stats import qmc
 
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
@@ -203,6 +202,17 @@ def parse_vary(options: Iterable[str]) -> dict[str, list[Any]]:
     return vary
 
 
+def is_design(reference: str | Path) -> bool:
+    """Return whether a reference is the file of a design: TOML with a text as `scenario`, where others have a table."""
+    path = Path(reference)
+    if path.suffix != ".toml" or not path.is_file():
+        return False
+    try:
+        return isinstance(tomllib.loads(path.read_text(encoding="utf-8-sig")).get("scenario"), str)
+    except (OSError, ValueError):
+        return False
+
+
 def read_design(path: Path, *, replicates: int | None = None, **options: Any) -> Design:
     """Read a design from a TOML file.
 
@@ -276,6 +286,8 @@ class _LatinHypercube(Section):
 
     def values(self) -> list[dict[str, Any]]:
         """Return the settings: each range is cut into as many equal parts as there are settings, one value in each."""
+        from scipy.stats import qmc  # noqa: PLC0415 - it takes half a second to import
+
         sampler = qmc.LatinHypercube(len(self.ranges), rng=np.random.default_rng(self.seed))
         shares = sampler.random(self.settings)
         columns = [one.at(shares[:, i]) for i, one in enumerate(self.ranges.values())]

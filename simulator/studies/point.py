@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
 import pandas as pd
 
 import scenarios
@@ -28,8 +30,10 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "claims", "attacks"),
     "estimates": ("scores", "claims", "attacks", "estimates"),
     "all": ("scores", "claims", "attacks", "estimates", "rounds", "servers"),
+    "probe": ("rounds", "deciles"),
+    "evaluation": ("scores", "claims", "rounds", "deciles"),
 }
-"""The tables of every run that a study keeps, by the value of `--keep`."""
+"""The tables of every run that a study keeps: the first three by the value of `--keep`, the others for evaluations."""
 
 _cache = BuildCache(default_folder())
 """Cities and trips of this worker."""
@@ -146,11 +150,50 @@ def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) ->
         result = run_scenario(scenario)
     return PointResult(
         point.key,
-        {name: getattr(result, name) for name in kept},
+        {name: relative_errors(result.estimates) if name == "deciles" else getattr(result, name) for name in kept},
         tuple(result.record.warnings),
         time.perf_counter() - began,
         peak_memory_nbytes(),
     )
+
+
+def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of each decile of cells by occupancy.
+
+    Parameters
+    ----------
+    estimates
+        `estimates.parquet` of a run, of campaigns that count vehicles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
+        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
+        truth; `rmse`, in vehicles; `relative_error`, the ratio of both, null for empty cells.
+    """
+    rows = []
+    for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+        truth = group.groupby("cell")["truth"].mean()
+        order = np.argsort(truth.to_numpy(), kind="stable")
+        decile = np.empty(len(truth), dtype=np.int64)
+        decile[order] = np.arange(len(truth)) * min(10, len(truth)) // len(truth) + 1
+        of_cell = pd.Series(decile, index=truth.index)
+        square = group["estimate"].sub(group["truth"]).pow(2).groupby(group["cell"].map(of_cell)).mean()
+        for number, part in truth.groupby(of_cell):
+            occupancy, rmse = float(part.mean()), math.sqrt(square[number])
+            rows.append(
+                {
+                    "campaign": campaign,
+                    "mechanism": mechanism,
+                    "decile": number,
+                    "cells": len(part),
+                    "occupancy": occupancy,
+                    "rmse": rmse,
+                    "relative_error": rmse / occupancy if occupancy else math.nan,
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def _key(sha256: str, seed: int) -> str:

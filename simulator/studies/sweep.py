@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
@@ -26,8 +25,6 @@ STUDY_FORMAT = 1
 _FLUSH_S = 5.0
 """Seconds of finished points that are lost if this process is killed."""
 _SCENARIO = "scenario.toml"
-
-Keep = Literal["scores", "estimates", "all"]
 
 
 class StudyError(InputError):
@@ -80,7 +77,7 @@ class Sweep:
 
     design: Design
     directory: StudyDirectory
-    keep: Keep = "scores"
+    keep: str = "scores"
     start: Start = field(default_factory=processes)
     shard: tuple[int, int] = (1, 1)
     assume_yes: bool = False

@@ -5,8 +5,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from simulator.files.extras import import_extra
 _WORKER_NBYTES = 6e8
 """Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
 _CONNECT_S = 15
+_DASK = "dask://"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -42,21 +43,36 @@ Start = Callable[[], Any]
 """Function that returns a context manager which starts workers and yields them; after a crash it is called again."""
 
 
+class _Here(Executor):
+    """Executor that makes each call at once, in this thread."""
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(call(*args, **options))
+        except Exception as error:  # noqa: BLE001 - as the executors of the standard library do
+            future.set_exception(error)
+        return future
+
+
 def processes(number: int | None = None) -> Start:
     """Return what starts processes on this machine.
 
     Parameters
     ----------
     number
-        How many; by default as many as there are cores that this process may use, and as memory allows.
+        How many; by default as many as there are cores that this process may use, and as memory allows. 0 to run in
+        this process itself, where objects given in Python and a debugger can be used.
 
     Raises
     ------
     InputError
-        If the number is not positive.
+        If the number is negative.
     """
-    if number is not None and number < 1:
-        raise InputError([f"workers (--workers): must be a whole number, at least 1; got {number}"])
+    if number is not None and number < 0:
+        raise InputError([f"workers (--workers): must be a whole number, at least 0; got {number}"])
+    if number == 0:
+        return lambda: nullcontext(Workers(_Here(), lambda: 1, "this process"))
     count = number or max(1, min(_cores(), int(available_nbytes() / _WORKER_NBYTES)))
 
     @contextmanager
@@ -109,6 +125,23 @@ def dask(address: str) -> Start:
             yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
 
     return start
+
+
+def start_of(scheduler: str, workers: int | None) -> Start:
+    """Return what starts the workers of a scheduler.
+
+    Raises
+    ------
+    InputError
+        If there is no such scheduler.
+    """
+    if scheduler == "processes":
+        return processes(workers)
+    if scheduler.startswith(_DASK) and len(scheduler) > len(_DASK):
+        if workers is not None:
+            raise InputError(["workers (--workers): a cluster has the workers that it has; leave the option out"])
+        return dask(scheduler.removeprefix(_DASK))
+    raise InputError([f"scheduler (--scheduler): must be processes or dask://HOST:PORT; got {scheduler!r}"])
 
 
 def _check_workers(client: Any, address: str) -> None:

@@ -1,0 +1,117 @@
+"""`crowdveil evaluate`: mechanisms over data sets, each set for one target, in one table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import pandas as pd
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from simulator.cli.common import AllowPlugins, Seed, Untrusted, Yes, find_own_modules
+from simulator.cli.sweep import run_with_progress
+from simulator.reporting.formatting import listed, number, parameter
+from simulator.reporting.terminal_summary import wide_console
+
+if TYPE_CHECKING:
+    from simulator.studies.evaluate import Evaluation
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def evaluate(
+    *,
+    mechanisms: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…", help="Families of crowdveil plan, files with [[mechanisms]], package.module:Class."
+        ),
+    ] = None,
+    data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Shipped scenarios, or files.")] = None,
+    view: Annotated[str, typer.Option(help="What the observer sees, as in crowdveil plan.")] = "linked_reports",
+    epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
+    delta: Annotated[float, typer.Option(help="δ of the target.")] = 0.0,
+    error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
+    adjacency: Annotated[
+        Literal["move", "enter_leave"], typer.Option(help="Change of one device to hide, as in crowdveil plan.")
+    ] = "move",
+    queries: Annotated[int, typer.Option(help="Queries that the observer sees together.")] = 1,
+    k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
+    replicates: Annotated[int, typer.Option(help="Runs of each data set, with seeds one apart.")] = 5,
+    seed: Seed = None,
+    scheduler: Annotated[
+        str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
+    ] = "processes",
+    workers: Annotated[
+        int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the evaluation; one begun there goes on.")] = Path(
+        "studies/evaluation"
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    allow_plugins: AllowPlugins = False,
+    untrusted: Untrusted = False,
+    yes: Yes = False,
+) -> None:
+    """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table."""
+    from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
+
+    if allow_plugins:
+        find_own_modules()
+    work = Evaluation(
+        Goal(view, epsilon, delta, error, adjacency, queries, k),
+        _listed(data) or DATA,
+        _listed(mechanisms) or MECHANISMS,
+        directory=out,
+        replicates=replicates,
+        start=start_of(scheduler, workers),
+        options={"seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted},
+        assume_yes=yes,
+    )
+    for stage in work.stages():
+        run_with_progress(stage, quiet=quiet)
+    tables = work.write()
+    if not quiet:
+        print_evaluation(work, tables)
+
+
+def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> None:
+    """Print the table of an evaluation, and who wins where."""
+    from simulator.studies.evaluate import sentences  # noqa: PLC0415 - imported only when needed
+
+    console = wide_console()
+    table = Table("data set", "mechanism", show_lines=False)
+    for name in ("RMSE, vehicles", "95 % interval", "relative", "hot cells", "ε", "δ", "bytes"):
+        table.add_column(name, justify="right")
+    rows, last = tables["evaluation"], ""
+    for row in rows[rows["runs"] > 0].to_dict("records"):
+        name = str(row["data"])
+        shown, last = "" if name == last else name, name
+        span = "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}"
+        mark = "" if row["meets"] else " !"
+        table.add_row(
+            Text(shown),
+            Text(f"{row['mechanism']}{mark}"),
+            number(row["rmse"]),
+            span,
+            number(row["relative_rmse"]),
+            number(row["hot_cells_recall"]),
+            parameter(row["epsilon"]),
+            parameter(row["delta"]),
+            number(row["bytes_up"]),
+        )
+    console.print(table)
+    if (tables["evaluation"]["meets"] == False).any():  # noqa: E712 - the column holds None too
+        console.print("! misses the target", highlight=False)
+    for name, group in rows[(rows["runs"] == 0) & ~rows["data"].isin(work.missing)].groupby("mechanism", sort=False):
+        why = f"{name}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"
+        console.print("[yellow]note[/]", Text(why), highlight=False, soft_wrap=True)
+    for text in sentences(tables):
+        console.print(Text(text), highlight=False, soft_wrap=True)
+    console.print(Text(str(work.directory)), highlight=False, soft_wrap=True)
+
+
+def _listed(names: str | None) -> list[str]:
+    return [name.strip() for name in (names or "").split(",") if name.strip()]

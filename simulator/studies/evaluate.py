@@ -1,0 +1,481 @@
+"""Evaluation: mechanisms over data sets, each set by the planner for one target of privacy or error."""
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+import scenarios
+from mechanisms.planning import Plan, Target, plan
+from mechanisms.planning.families import family_names
+from scenarios import Fault, Scenario, ScenarioError
+from simulator.files.errors import InputError
+from simulator.studies.design import Design, Setting
+from simulator.studies.store import StudyDirectory
+from simulator.studies.sweep import Sweep
+from simulator.studies.workers import Start
+
+DATA = (
+    "gowalla-nyc",
+    "bay-area-pems",
+    "cabs-san-francisco",
+    "beijing-taxis",
+    "bologna-sumo",
+    "sioux-falls",
+    "anaheim",
+    "manhattan",
+)
+"""The scenarios that are evaluated unless others are named: recorded movement, SUMO's, and simulated movement."""
+MECHANISMS = (
+    "sampling_privacy",
+    "randomized_response",
+    "k_randomized_response",
+    "sue",
+    "oue",
+    "olh",
+    "subset_selection",
+    "hadamard_response",
+)
+"""The mechanisms that are evaluated unless others are named."""
+LEVEL = 0.95
+_BASELINE = "no_privacy"
+_PROBE, _RUNS = "probe", "runs"
+"""Folders of an evaluation: one run of each data set without privacy, to know its size; and all other runs."""
+_DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The target of an evaluation, for every data set.
+
+    Attributes
+    ----------
+    view
+        A view of `mechanisms.planning.target.VIEWS`.
+    epsilon, delta, error
+        The privacy required of the view, or, with `error`, the root mean square error allowed for a cell.
+    adjacency, queries, k
+        As in `mechanisms.planning.Target`.
+    """
+
+    view: str = "linked_reports"
+    epsilon: float | None = None
+    delta: float = 0.0
+    error: float | None = None
+    adjacency: Any = "move"
+    queries: int = 1
+    k: int | None = None
+
+    def target(self, size: "Size") -> Target:
+        """Return the target for a data set of this size."""
+        return Target(
+            cells=size.cells,
+            population=size.asked,
+            occupancy=size.occupancy,
+            batch=size.least,
+            **vars(self),
+        )
+
+
+class Size(NamedTuple):
+    """Size of a data set.
+
+    Attributes
+    ----------
+    cells
+        V.
+    asked, least
+        Median and least number of devices whose reports are counted in a query.
+    occupancy
+        Mean number of devices in a cell.
+    """
+
+    cells: int
+    asked: int
+    least: int
+    occupancy: int
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Mechanisms over data sets: iterate over `stages` and do each stage's work, then `tables` has the result.
+
+    Attributes
+    ----------
+    goal
+        The target.
+    data
+        Names of shipped scenarios, or files: their roads, traffic, cells, population and channel, and the times of
+        their first campaign that counts vehicles.
+    mechanisms
+        Names of the planner's families, which are set for the goal; files with ``[[mechanisms]]``, and users' classes
+        ``package.module:Class``, which are taken as they are.
+    directory
+        Where results are kept.
+    replicates
+        Runs of each data set.
+    start
+        Starts the workers.
+    options
+        Permissions, as in `scenarios.load`, and `seed`.
+    assume_yes
+        Continue if the estimated memory exceeds the available memory.
+    missing
+        Why a data set could not be used, by name.
+    plans
+        The planner's answer for each data set and mechanism.
+    """
+
+    goal: Goal
+    data: Sequence[str]
+    mechanisms: Sequence[str]
+    directory: Path
+    replicates: int
+    start: Start
+    options: Mapping[str, Any] = field(default_factory=dict)
+    assume_yes: bool = False
+    missing: dict[str, str] = field(default_factory=dict, init=False)
+    plans: dict[tuple[str, str], Plan] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._families = [name for name in self.mechanisms if name in family_names()]
+        self._fixed = [section for name in self.mechanisms if name not in family_names() for section in _sections(name)]
+        # A target that no mechanism could have is refused before anything is simulated.
+        self.goal.target(Size(2, 2, 1, 1))
+
+    def stages(self) -> Iterator[Sweep]:
+        """Yield the work to be done, in this order: a run of each data set without privacy, then all others.
+
+        Raises
+        ------
+        InputError
+            If no data set can be used.
+        """
+        bases: dict[str, dict[str, Any]] = {}
+        loaded: dict[str, Scenario] = {}
+        for name in self.data:
+            try:
+                loaded[name] = scenarios.load(name, **self.options)
+                bases[name] = _base(loaded[name])
+            except ScenarioError as error:
+                self.missing[name] = _first_fault(error)
+        if not bases:
+            raise InputError([f"{name}: {why}" for name, why in self.missing.items()])
+
+        def setting(name: str, group: str, tables: Mapping[str, Any]) -> Setting:
+            from_ = loaded[name]
+            made = Scenario.from_tables(
+                {**bases[name], **tables}, from_.folder, (), source=name, seed=None, permissions=from_.permissions
+            )
+            return Setting({"data": name, "group": group}, made)
+
+        probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
+        probe = self._sweep("probe", Design("data sets without privacy", probes), self.directory / _PROBE)
+        yield probe
+        sizes = self._sizes(probe, StudyDirectory(self.directory / _PROBE))
+        settings = []
+        for name, size in sizes.items():
+            target = self.goal.target(size)
+            made = plan(target, self._families, claims=False).plans if self._families else ()
+            self.plans |= {(name, one.name): one for one in made}
+            for group, tables in _groups([one for one in made if one.meets], self._fixed, self.goal):
+                try:
+                    settings.append(setting(name, group, tables))
+                except ScenarioError as error:
+                    self.missing[name] = _first_fault(error)
+        if not settings:
+            raise InputError(self._reasons())
+        yield self._sweep("evaluation", Design("evaluation", settings, self.replicates), self.directory / _RUNS)
+
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """Return the tables of the finished evaluation.
+
+        Returns
+        -------
+        dict of DataFrame
+            ``evaluation``: a row per data set and mechanism, see `_row`; ``deciles``: its relative error by decile of
+            occupancy; ``leaks``: what each view reveals; ``differences``: errors relative to the other mechanisms'.
+        """
+        study = StudyDirectory(self.directory / _RUNS)
+        scores, claims, rounds, deciles = (study.read_table(name) for name in ("scores", "claims", "rounds", "deciles"))
+        failures = study.read_table("failures")
+        rows: list[dict[str, Any]] = []
+        names = [*dict.fromkeys([*self._families, *(section["name"] for section in self._fixed)])]
+        for data in self.data:
+            for name in names:
+                chosen = [_of(table, data, name) for table in (scores, claims, rounds, deciles)]
+                made = self.plans.get((data, name))
+                parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
+                if made is None:
+                    parameters = next((_parameters(one) for one in self._fixed if one["name"] == name), {})
+                row = {"data": data, "mechanism": name, "parameters": _text(parameters)}
+                why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
+                if not len(chosen[0]) and why is None and len(failures):
+                    why = next(iter(failures.loc[failures["data"] == data, "error"]), None)
+                rows.append({**row, **self._row(*chosen), "reason": why})
+        return {
+            "evaluation": pd.DataFrame(rows),
+            "deciles": _decile_table(deciles),
+            "leaks": _leaks(claims, self.goal),
+            "differences": _differences(scores),
+        }
+
+    def write(self) -> dict[str, pd.DataFrame]:
+        """Write the tables into the directory, and return them."""
+        study, tables = StudyDirectory(self.directory), self.tables()
+        for name, table in tables.items():
+            study.write_table(name, table)
+        return tables
+
+    def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:
+        return Sweep(design, StudyDirectory(directory), keep=keep, start=self.start, assume_yes=self.assume_yes)
+
+    def _sizes(self, probe: Sweep, study: StudyDirectory) -> dict[str, Size]:
+        """Return the size of each data set, from its run without privacy, and note those that failed."""
+        for failure in probe.failures:
+            self.missing[probe.design.settings[failure.point.setting - 1].values["data"]] = failure.error
+        rounds, deciles = study.read_table("rounds"), study.read_table("deciles")
+        sizes = {}
+        for name, group in rounds.groupby("data", sort=False):
+            of_cells = deciles[deciles["data"] == name]
+            cells = int(of_cells["cells"].sum())
+            counted = group["counted"][group["counted"] > 0]
+            if not len(counted):
+                self.missing[str(name)] = "no device was counted at any query of its first campaign"
+                continue
+            mean = float((of_cells["occupancy"] * of_cells["cells"]).sum()) / cells
+            asked = round(float(counted.median()))
+            sizes[str(name)] = Size(cells, asked, min(asked, int(counted.min())), min(asked, max(1, round(mean))))
+        return sizes
+
+    def _reasons(self) -> list[str]:
+        none = [f"{data}, {name}: {made.reason}" for (data, name), made in self.plans.items() if not made.meets]
+        return [*(f"{name}: {why}" for name, why in self.missing.items()), *none] or ["mechanisms: none was named"]
+
+    def _row(
+        self, scores: pd.DataFrame, claims: pd.DataFrame, rounds: pd.DataFrame, deciles: pd.DataFrame
+    ) -> dict[str, Any]:
+        """Return the columns of one data set and mechanism.
+
+        `rmse` in vehicles, with `lower` and `upper`, the 95 % t-interval of its mean over the runs (null for one run);
+        `relative_rmse`, in mean occupancies; `hot_cells_recall`; `coverage`; `epsilon` of the goal's view at δ = 0 and
+        `delta` at the goal's ε, the largest of all runs; `meets`, whether these are within the goal; `bytes_up`, a
+        device and query; `runs`.
+        """
+        if not len(scores):
+            return {"runs": 0}
+        low, mean, high = interval(scores["rmse"].to_numpy())
+        occupancy = float((deciles["occupancy"] * deciles["cells"]).sum() / deciles["cells"].sum())
+        leak = _leak(claims, self.goal)
+        sent = rounds.groupby(["key", "query"])[["bytes_up", "asked"]].agg({"bytes_up": "sum", "asked": "max"})
+        return {
+            "rmse": mean,
+            "lower": low,
+            "upper": high,
+            "relative_rmse": mean / occupancy if occupancy else math.nan,
+            "hot_cells_recall": float(scores["hot_cells_recall"].mean()),
+            "coverage": float(scores["coverage"].mean()),
+            "epsilon": leak[0],
+            "delta": leak[1],
+            "meets": self._within(*leak, mean),
+            "bytes_up": float(sent["bytes_up"].sum() / max(1, sent["asked"].sum())),
+            "runs": len(scores),
+        }
+
+    def _within(self, epsilon: float, delta: float, rmse: float) -> bool:
+        if self.goal.error is not None or self.goal.epsilon is None:
+            return bool(rmse <= (self.goal.error or 0.0) * (1.0 + 1e-9))
+        return bool(epsilon <= self.goal.epsilon * (1 + 1e-9) or delta <= self.goal.delta * (1 + 1e-9))
+
+
+def sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return who wins where: a sentence per data set, and the data sets that were left out."""
+    said = []
+    table, differences = tables["evaluation"], tables["differences"]
+    for data, rows in table.groupby("data", sort=False):
+        done = rows[(rows["runs"] > 0) & (rows["mechanism"] != _BASELINE)]
+        meeting = done[done["meets"] == True] if len(done) else done  # noqa: E712 - the column holds None too
+        if not len(meeting):
+            why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
+            said.append(f"{data}: {why}")
+            continue
+        best = meeting.sort_values("rmse", kind="stable").iloc[0]
+        against = differences[(differences["data"] == data) & (differences["against"] == best["mechanism"])]
+        equal = [
+            row.mechanism
+            for row in against.itertuples()
+            if row.mechanism in set(meeting["mechanism"]) and not row.lower > 0
+        ]
+        also = f"; not distinguishable from it: {', '.join(equal)}" if equal else ""
+        least = f"{best['rmse']:,.4g} vehicles, {best['relative_rmse']:.3g} times the mean occupancy"
+        said.append(f"{data}: {best['mechanism']} has the least error, {least}{also}")
+    return said
+
+
+def interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the ends of the 95 % t-interval of a mean, and the mean between them; NaN ends for a single value."""
+    mean, count = float(np.mean(values)), len(values)
+    if count < 2:
+        return math.nan, mean, math.nan
+    half = float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    return mean - half, mean, mean + half
+
+
+def _base(scenario: Scenario) -> dict[str, Any]:
+    """Return a scenario's tables with its first campaign that counts vehicles, without mechanisms and what uses them.
+
+    Raises
+    ------
+    ScenarioError
+        If it has no such campaign.
+    """
+    tables = scenario.tables()
+    counting = [index for index, one in enumerate(scenario.campaigns) if one.statistic == "count"]
+    if not counting:
+        raise ScenarioError(scenario.name, [Fault("campaigns", 'none has statistic = "count"')])
+    campaign = dict(tables["campaigns"][counting[0]])
+    for name in ("release", "aggregation", "budget"):
+        campaign.pop(name, None)
+    kept = {name: value for name, value in tables.items() if name not in _DELETED}
+    traffic = {key: value for key, value in kept["traffic"].items() if key != "beside"}
+    heading = {**kept["scenario"], "seed": scenario.seed}
+    return {**kept, "scenario": heading, "traffic": traffic, "campaigns": [campaign]}
+
+
+def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the mechanisms that can share a run, and the sections of the scenario that they need."""
+    claims = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
+    shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
+    together = [one for one in plans if one.release is None and one.aggregation is None]
+    sections = [_section(one) for one in together] + [dict(section) for section in fixed]
+    if sections:
+        yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
+    for one in plans:
+        if one not in together:
+            tables: dict[str, Any] = {"mechanisms": [_section(one)], "claims": claims, **shuffled}
+            if one.release is not None:
+                tables["release"] = {**one.release, "mechanisms": [one.name]}
+            if one.aggregation is not None:
+                tables["aggregation"] = dict(one.aggregation)
+            yield one.name, tables
+
+
+def _section(made: Plan) -> dict[str, Any]:
+    return {"name": made.name, "kind": made.kind, **made.parameters}
+
+
+def _sections(name: str) -> list[dict[str, Any]]:
+    """Return the sections of the mechanisms in a file, or of a user's class.
+
+    Raises
+    ------
+    InputError
+        If the name is neither of these nor a family's.
+    """
+    if name.endswith(".toml"):
+        try:
+            read = tomllib.loads(Path(name).read_text(encoding="utf-8-sig")).get("mechanisms")
+        except (OSError, ValueError) as error:
+            raise InputError([f"mechanisms (--mechanisms): {name} cannot be read: {error}"]) from error
+        if not isinstance(read, list) or not all(isinstance(one, dict) and "kind" in one for one in read):
+            raise InputError([f"mechanisms (--mechanisms): {name} must have [[mechanisms]], each with a kind"])
+        return [{"name": str(one["kind"]).rpartition(":")[2], **one} for one in read]
+    if ":" in name:
+        return [{"name": name.rpartition(":")[2], "kind": name}]
+    rule = f"must be {', '.join(family_names())}, a file or package.module:Class"
+    raise InputError([f"mechanisms (--mechanisms): {rule}; got {name!r}"])
+
+
+def _first_fault(error: ScenarioError) -> str:
+    """Return the first fault, which for missing data says how to get them, and how many there are more."""
+    more = len(error.faults) - 1
+    return f"{error.faults[0]}" + (f" (and {more} more faults)" if more else "")
+
+
+def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
+    if "mechanism" not in table.columns:
+        return table.iloc[:0]
+    return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
+
+
+def _leak(claims: pd.DataFrame, goal: Goal) -> tuple[float, float]:
+    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view: the worst view of its name, the worst run."""
+    named = claims["view"].str.startswith(goal.view if goal.view != "released" else "released")
+    if goal.view == "report":
+        named = claims["view"].str.startswith("report_round")
+    wanted = claims[named & (claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
+    if "crowd" in wanted and wanted["crowd"].isna().any():
+        wanted = wanted[wanted["crowd"].isna()]
+    if not len(wanted):
+        return math.nan, math.nan
+    pure, at = wanted[wanted["delta"] == 0.0], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
+    unknown = (wanted["kind"] == "unknown").any()
+    epsilon = float(pure["epsilon"].max()) if len(pure) and not unknown else math.nan
+    return epsilon, float(at["delta"].max()) if len(at) else math.nan
+
+
+def _leaks(claims: pd.DataFrame, goal: Goal) -> pd.DataFrame:
+    """Return, per data set, mechanism and view, ε at δ = 0 and δ at the goal's ε, the worst of all runs."""
+    columns = ["data", "mechanism", "view", "adjacency", "queries"]
+    if not len(claims):
+        return pd.DataFrame(columns=[*columns, "epsilon", "delta"])
+    rows = []
+    for key, group in claims.groupby(columns, sort=False, observed=True):
+        of_group: dict[str, Any] = dict(zip(columns[2:], key[2:], strict=True))
+        leak = _leak(group, replace(goal, **of_group))
+        rows.append({**dict(zip(columns, key, strict=True)), "epsilon": leak[0], "delta": leak[1]})
+    return pd.DataFrame(rows)
+
+
+def _decile_table(deciles: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean relative error of each decile over the runs."""
+    if not len(deciles):
+        return pd.DataFrame(columns=["data", "mechanism", "decile", "cells", "occupancy", "rmse", "relative_error"])
+    grouped = deciles.groupby(["data", "mechanism", "decile"], sort=False, observed=True)
+    return grouped[["cells", "occupancy", "rmse", "relative_error"]].mean().reset_index()
+
+
+def _differences(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return each mechanism's error relative to each other one's on the same data set, paired by seed.
+
+    `difference` of the root mean square errors in vehicles, `lower` and `upper` of its 95 % t-interval; `ratio`, the
+    geometric mean of their ratios, `ratio_lower` and `ratio_upper` from the t-interval of its logarithm.
+    """
+    rows = []
+    for data, group in scores.groupby("data", sort=False, observed=True) if len(scores) else ():
+        of = {
+            name: one.set_index("replicate")["rmse"].sort_index()
+            for name, one in group.groupby("mechanism", sort=False)
+        }
+        for name, mine in of.items():
+            for other, theirs in of.items():
+                both = mine.index.intersection(theirs.index)
+                if name == other or not len(both) or _BASELINE in {name, other}:
+                    continue
+                low, mean, high = interval((mine[both] - theirs[both]).to_numpy())
+                logs = np.log(mine[both].to_numpy() / theirs[both].to_numpy())
+                rows.append(
+                    {"data": data, "mechanism": name, "against": other, "difference": mean, "lower": low, "upper": high}
+                    | dict(zip(("ratio_lower", "ratio", "ratio_upper"), map(math.exp, interval(logs)), strict=True))
+                    | {"runs": len(both)}
+                )
+    return pd.DataFrame(rows)
+
+
+def _parameters(section: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in section.items() if key not in {"name", "kind"}}
+
+
+def _noise(made: Plan) -> dict[str, Any]:
+    return {} if made.aggregation is None else {"servers": made.aggregation["servers"], **made.aggregation["noise"]}
+
+
+def _text(parameters: Mapping[str, Any]) -> str:
+    shown = {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in parameters.items()}
+    return ", ".join(f"{key} = {value}" for key, value in shown.items() if key != "kind")
