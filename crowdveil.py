@@ -21,16 +21,14 @@ if TYPE_CHECKING:
         Party,
         RunHandle,
         RunResult,
-        Study,
         compare,
-        evaluate,
         load,
         roads_of,
         run,
-        sweep,
-        sweep_points,
     )
     from simulator.experiment.run_directory import UnfinishedRunError
+    from simulator.studies.api import evaluate, sweep, sweep_points
+    from simulator.studies.study import Study
 
 __all__ = [
     "Behaviour",
@@ -54,6 +52,10 @@ __all__ = [
 ]
 
 _MODULES = {
+    "Study": "simulator.studies.study",
+    "evaluate": "simulator.studies.api",
+    "sweep": "simulator.studies.api",
+    "sweep_points": "simulator.studies.api",
     "Scenario": "scenarios",
     "ScenarioError": "scenarios",
     "UnfinishedRunError": "simulator.experiment.run_directory",

@@ -85,23 +85,20 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     table = Table("data set", "mechanism", show_lines=False)
     for name in ("RMSE, vehicles", "95 % interval", "relative", "hot cells", "ε", "δ", "bytes"):
         table.add_column(name, justify="right")
-    rows, last = tables["evaluation"], ""
-    for row in rows[rows["runs"] > 0].to_dict("records"):
-        name = str(row["data"])
-        shown, last = "" if name == last else name, name
-        span = "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}"
-        mark = "" if row["meets"] else " !"
-        table.add_row(
-            Text(shown),
-            Text(f"{row['mechanism']}{mark}"),
-            number(row["rmse"]),
-            span,
-            number(row["relative_rmse"]),
-            number(row["hot_cells_recall"]),
-            parameter(row["epsilon"]),
-            parameter(row["delta"]),
-            number(row["bytes_up"]),
-        )
+    rows = tables["evaluation"]
+    for data, group in rows[rows["runs"] > 0].groupby("data", sort=False):
+        for index, row in enumerate(group.itertuples()):
+            table.add_row(
+                Text(str(data) if index == 0 else ""),
+                Text(f"{row.mechanism}{'' if row.meets else ' !'}"),
+                number(row.rmse),
+                "–" if pd.isna(row.lower) else f"{number(row.lower)} … {number(row.upper)}",
+                number(row.relative_rmse),
+                number(row.hot_cells_recall),
+                parameter(row.epsilon),
+                parameter(row.delta),
+                number(row.bytes_up),
+            )
     console.print(table)
     if (tables["evaluation"]["meets"] == False).any():  # noqa: E712 - the column holds None too
         console.print("! misses the target", highlight=False)

@@ -415,8 +415,10 @@ def _leak(claims: pd.DataFrame, goal: Goal) -> tuple[float, float]:
     if not len(wanted):
         return math.nan, math.nan
     pure, at = wanted[wanted["delta"] == 0.0], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
+    # δ at the goal's ε may be 0 too, so of each claim the row of least ε is the one at δ = 0.
+    least = pure.groupby(["key", "view", "k", "colluding", "servers"], dropna=False)["epsilon"].min()
     unknown = (wanted["kind"] == "unknown").any()
-    epsilon = float(pure["epsilon"].max()) if len(pure) and not unknown else math.nan
+    epsilon = float(least.max()) if len(pure) and not unknown else math.nan
     return epsilon, float(at["delta"].max()) if len(at) else math.nan
 
 

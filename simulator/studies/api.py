@@ -1,0 +1,202 @@
+"""Public functions for studies: `sweep`, `sweep_points` and `evaluate`."""
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scenarios import Scenario
+from simulator.files.errors import InputError
+from simulator.studies.design import Design, is_design, read_design
+from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal
+from simulator.studies.point import PointResult
+from simulator.studies.store import StudyDirectory
+from simulator.studies.study import Study
+from simulator.studies.sweep import Sweep
+from simulator.studies.workers import start_of
+
+
+def sweep(
+    scenario: Scenario | str | Path,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    replicates: int | None = None,
+    out: str | Path | None = None,
+    keep: str = "scores",
+    scheduler: str = "processes",
+    workers: int | None = None,
+    assume_yes: bool = False,
+    **options: Any,
+) -> Study:
+    """Run a scenario with varied values, and return all results.
+
+    Parameters
+    ----------
+    scenario
+        The name of a shipped scenario, the path of a file, a `Scenario`; or the path of a design, which says itself
+        what is varied.
+    vary
+        The values of each key path, such as ``{"mechanisms.sampling.sampling": [0.1, 0.2]}``; every combination is run.
+    replicates
+        Runs of each combination, with seeds one apart, the same for all combinations. Default: 1, or the design's.
+    out
+        Directory of the study; results that are there already are used. By default a temporary one.
+    keep
+        Tables kept of each run: ``"scores"`` (with claims and attacks), ``"estimates"`` too, or ``"all"``.
+    scheduler
+        ``"processes"`` of this machine, or ``"dask://HOST:PORT"``.
+    workers
+        Number of processes; by default as many as cores and memory allow; 0 to run in this process, which objects given
+        in Python need. A script that starts processes must do so under ``if __name__ == "__main__":``.
+    assume_yes
+        Continue if the estimated memory exceeds the available memory.
+    options
+        `seed`, `overrides`, `allow_plugins` and `untrusted`, as in `run`.
+
+    Returns
+    -------
+    Study
+        With `points`, `scores`, `claims`, `attacks`, `failures` and `warnings` as data frames, which all have the
+        varied values in columns of their own type.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario has a fault with any of the values.
+    InputError
+        If another argument, the directory or the workers cannot be used.
+    """
+    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, assume_yes=assume_yes, **options)
+    with work.opened():
+        for _ in work.outcomes():
+            pass
+    return Study.load(work.directory.path)
+
+
+def sweep_points(
+    scenario: Scenario | str | Path,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    replicates: int | None = None,
+    out: str | Path | None = None,
+    keep: str = "scores",
+    scheduler: str = "processes",
+    workers: int | None = None,
+    assume_yes: bool = False,
+    **options: Any,
+) -> Iterator[tuple[dict[str, Any], PointResult]]:
+    """Run a scenario with varied values, and yield each point when it is finished; parameters as in `sweep`.
+
+    Yields
+    ------
+    labels : dict
+        `point`, `setting`, `replicate`, `seed`, and the value of each varied key path.
+    result : PointResult
+        With `tables`, a data frame for each table kept. Points that fail are left out: `sweep`, called afterwards
+        with the same `out`, runs them again and lists their errors.
+    """
+    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, assume_yes=assume_yes, **options)
+    points = {point.key: point for point in work.points}
+    with work.opened():
+        for outcome in work.outcomes():
+            if isinstance(outcome, PointResult):
+                point = points[outcome.key]
+                labels = {"point": point.number, "setting": point.setting, "replicate": point.replicate}
+                values = work.design.settings[point.setting - 1].values
+                yield {**labels, "seed": point.seed, **values}, outcome
+
+
+def evaluate(
+    mechanisms: Sequence[str] = MECHANISMS,
+    data: Sequence[str] = DATA,
+    *,
+    view: str = "linked_reports",
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    error: float | None = None,
+    adjacency: str = "move",
+    queries: int = 1,
+    k: int | None = None,
+    replicates: int = 5,
+    out: str | Path | None = None,
+    scheduler: str = "processes",
+    workers: int | None = None,
+    assume_yes: bool = False,
+    **options: Any,
+) -> dict[str, pd.DataFrame]:
+    """Evaluate mechanisms over data sets, each set by the planner for one target.
+
+    Parameters
+    ----------
+    mechanisms
+        Names of the planner's families; files with ``[[mechanisms]]`` and classes ``package.module:Class``, which are
+        taken as they are.
+    data
+        Names of shipped scenarios, or files. Those that cannot be used are left out, and the table says why.
+    view, epsilon, delta, error, adjacency, queries, k
+        The target, as in `mechanisms.planning.Target`.
+    replicates
+        Runs of each data set, with seeds one apart.
+    out, scheduler, workers, assume_yes
+        As in `sweep`.
+    options
+        `seed`, `allow_plugins` and `untrusted`, as in `run`.
+
+    Returns
+    -------
+    dict of DataFrame
+        ``evaluation``, ``deciles``, ``leaks`` and ``differences``; docs/studies.md lists their columns.
+
+    Raises
+    ------
+    InputError
+        If no data set or no mechanism can be used.
+    ParameterError
+        If the target is none.
+    """
+    goal = Goal(view, epsilon, delta, error, adjacency, queries, k)
+    work = Evaluation(
+        goal,
+        data,
+        mechanisms,
+        directory=_folder(out),
+        replicates=replicates,
+        start=start_of(scheduler, workers),
+        options=options,
+        assume_yes=assume_yes,
+    )
+    for stage in work.stages():
+        with stage.opened():
+            for _ in stage.outcomes():
+                pass
+    return work.write()
+
+
+def _work(
+    scenario: Scenario | str | Path,
+    vary: Mapping[str, Sequence[Any]] | None,
+    replicates: int | None,
+    out: str | Path | None,
+    keep: str,
+    scheduler: str,
+    workers: int | None,
+    *,
+    assume_yes: bool,
+    **options: Any,
+) -> Sweep:
+    """Return the work of a sweep; parameters as in `sweep`."""
+    if not isinstance(scenario, Scenario) and is_design(scenario):
+        if vary:
+            raise InputError(["vary: the file of a design names what is varied itself"])
+        design = read_design(Path(scenario), replicates=replicates, **options)
+    else:
+        design = Design.of_grid(scenario, vary or {}, replicates=1 if replicates is None else replicates, **options)
+    return Sweep(
+        design, StudyDirectory(_folder(out)), keep=keep, start=start_of(scheduler, workers), assume_yes=assume_yes
+    )
+
+
+def _folder(out: str | Path | None) -> Path:
+    return Path(tempfile.mkdtemp(prefix="crowdveil-")) if out is None else Path(out)
