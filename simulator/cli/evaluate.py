@@ -1,7 +1,7 @@
 """`crowdveil evaluate`: mechanisms over data sets, each set for one target, in one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import typer
@@ -85,25 +85,33 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     table = Table("data set", "mechanism", show_lines=False)
     for name in ("RMSE, vehicles", "95 % interval", "relative", "hot cells", "ε", "δ", "bytes"):
         table.add_column(name, justify="right")
-    rows = tables["evaluation"]
-    for data, group in rows[rows["runs"] > 0].groupby("data", sort=False):
-        for index, row in enumerate(group.itertuples()):
-            table.add_row(
-                Text(str(data) if index == 0 else ""),
-                Text(f"{row.mechanism}{'' if row.meets else ' !'}"),
-                number(row.rmse),
-                "–" if pd.isna(row.lower) else f"{number(row.lower)} … {number(row.upper)}",
-                number(row.relative_rmse),
-                number(row.hot_cells_recall),
-                parameter(row.epsilon),
-                parameter(row.delta),
-                number(row.bytes_up),
-            )
+    rows, last = tables["evaluation"], ""
+    row: dict[Any, Any]
+    for row in rows[rows["runs"] > 0].to_dict("records"):
+        data = str(row["data"])
+        table.add_row(
+            Text("" if data == last else data),
+            Text(f"{row['mechanism']}{'' if row['meets'] else ' !'}{'' if pd.isna(row['crowd']) else ' *'}"),
+            number(row["rmse"]),
+            "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}",
+            number(row["relative_rmse"]),
+            number(row["hot_cells_recall"]),
+            parameter(row["epsilon"]),
+            parameter(row["delta"]),
+            number(row["bytes_up"]),
+        )
+        last = data
     console.print(table)
     if (tables["evaluation"]["meets"] == False).any():  # noqa: E712 - the column holds None too
         console.print("! misses the target", highlight=False)
-    for name, group in rows[(rows["runs"] == 0) & ~rows["data"].isin(work.missing)].groupby("mechanism", sort=False):
-        why = f"{name}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"
+    if rows["crowd"].notna().any():
+        words = (
+            "* its claim relies on a number of devices that are certain to be in the cell: column crowd of the table"
+        )
+        console.print(words, highlight=False, soft_wrap=True)
+    without = rows[(rows["runs"] == 0) & ~rows["data"].isin(work.missing)]
+    for mechanism, group in without.groupby("mechanism", sort=False):
+        why = f"{mechanism}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"
         console.print("[yellow]note[/]", Text(why), highlight=False, soft_wrap=True)
     for text in sentences(tables):
         console.print(Text(text), highlight=False, soft_wrap=True)

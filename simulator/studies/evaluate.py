@@ -14,6 +14,7 @@ from scipy.special import stdtrit
 import scenarios
 from mechanisms.planning import Plan, Target, plan
 from mechanisms.planning.families import family_names
+from mechanisms.planning.target import RELEASED
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, Setting
@@ -46,7 +47,7 @@ MECHANISMS = (
 LEVEL = 0.95
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
-"""Folders of an evaluation: one run of each data set without privacy, to know its size; and all other runs."""
+"""Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
 _DELETED = ("mechanisms", "attacks", "refinements", "release", "aggregation", "fcd", "claims")
 
 
@@ -150,7 +151,7 @@ class Evaluation:
         self.goal.target(Size(2, 2, 1, 1))
 
     def stages(self) -> Iterator[Sweep]:
-        """Yield the work to be done, in this order: a run of each data set without privacy, then all others.
+        """Yield the work to be done, in this order: runs of each data set without privacy, then all others.
 
         Raises
         ------
@@ -176,7 +177,9 @@ class Evaluation:
             return Setting({"data": name, "group": group}, made)
 
         probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
-        probe = self._sweep("probe", Design("data sets without privacy", probes), self.directory / _PROBE)
+        probe = self._sweep(
+            "probe", Design("data sets without privacy", probes, self.replicates), self.directory / _PROBE
+        )
         yield probe
         sizes = self._sizes(probe, StudyDirectory(self.directory / _PROBE))
         settings = []
@@ -214,15 +217,16 @@ class Evaluation:
                 parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
                 if made is None:
                     parameters = next((_parameters(one) for one in self._fixed if one["name"] == name), {})
-                row = {"data": data, "mechanism": name, "parameters": _text(parameters)}
+                crowd = None if made is None else made.crowd
+                row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
                 if not len(chosen[0]) and why is None and len(failures):
                     why = next(iter(failures.loc[failures["data"] == data, "error"]), None)
-                rows.append({**row, **self._row(*chosen), "reason": why})
+                rows.append({**row, **self._row(*chosen, crowd=crowd), "reason": why})
         return {
-            "evaluation": pd.DataFrame(rows),
+            "evaluation": pd.DataFrame(rows).astype({"crowd": "Int64"}),
             "deciles": _decile_table(deciles),
-            "leaks": _leaks(claims, self.goal),
+            "leaks": _leaks(claims, self.goal, {place: made.crowd for place, made in self.plans.items()}),
             "differences": _differences(scores),
         }
 
@@ -244,12 +248,12 @@ class Evaluation:
         sizes = {}
         for name, group in rounds.groupby("data", sort=False):
             of_cells = deciles[deciles["data"] == name]
-            cells = int(of_cells["cells"].sum())
+            cells = int(of_cells.groupby("key")["cells"].sum().iloc[0])
             counted = group["counted"][group["counted"] > 0]
             if not len(counted):
                 self.missing[str(name)] = "no device was counted at any query of its first campaign"
                 continue
-            mean = float((of_cells["occupancy"] * of_cells["cells"]).sum()) / cells
+            mean = float(np.average(of_cells["occupancy"], weights=of_cells["cells"]))
             asked = round(float(counted.median()))
             sizes[str(name)] = Size(cells, asked, min(asked, int(counted.min())), min(asked, max(1, round(mean))))
         return sizes
@@ -259,20 +263,26 @@ class Evaluation:
         return [*(f"{name}: {why}" for name, why in self.missing.items()), *none] or ["mechanisms: none was named"]
 
     def _row(
-        self, scores: pd.DataFrame, claims: pd.DataFrame, rounds: pd.DataFrame, deciles: pd.DataFrame
+        self,
+        scores: pd.DataFrame,
+        claims: pd.DataFrame,
+        rounds: pd.DataFrame,
+        deciles: pd.DataFrame,
+        *,
+        crowd: int | None,
     ) -> dict[str, Any]:
         """Return the columns of one data set and mechanism.
 
         `rmse` in vehicles, with `lower` and `upper`, the 95 % t-interval of its mean over the runs (null for one run);
         `relative_rmse`, in mean occupancies; `hot_cells_recall`; `coverage`; `epsilon` of the goal's view at δ = 0 and
-        `delta` at the goal's ε, the largest of all runs; `meets`, whether these are within the goal; `bytes_up`, a
-        device and query; `runs`.
+        `delta` at the goal's ε, the largest of all runs, with `crowd` devices certain to be in the cell, null for any;
+        `meets`, whether these are within the goal; `bytes_up`, of a device in a query; `runs`.
         """
         if not len(scores):
             return {"runs": 0}
         low, mean, high = interval(scores["rmse"].to_numpy())
-        occupancy = float((deciles["occupancy"] * deciles["cells"]).sum() / deciles["cells"].sum())
-        leak = _leak(claims, self.goal)
+        occupancy = float(np.average(deciles["occupancy"], weights=deciles["cells"]))
+        leak = _leak(claims, self.goal, crowd)
         sent = rounds.groupby(["key", "query"])[["bytes_up", "asked"]].agg({"bytes_up": "sum", "asked": "max"})
         return {
             "rmse": mean,
@@ -350,7 +360,9 @@ def _base(scenario: Scenario) -> dict[str, Any]:
 
 def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the mechanisms that can share a run, and the sections of the scenario that they need."""
-    claims = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
+    crowds = sorted({one.crowd for one in plans if one.crowd})
+    claims: dict[str, Any] = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
+    claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
     together = [one for one in plans if one.release is None and one.aggregation is None]
     sections = [_section(one) for one in together] + [dict(section) for section in fixed]
@@ -404,25 +416,37 @@ def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
     return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
 
 
-def _leak(claims: pd.DataFrame, goal: Goal) -> tuple[float, float]:
-    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view: the worst view of its name, the worst run."""
-    named = claims["view"].str.startswith(goal.view if goal.view != "released" else "released")
-    if goal.view == "report":
-        named = claims["view"].str.startswith("report_round")
-    wanted = claims[named & (claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
-    if "crowd" in wanted and wanted["crowd"].isna().any():
-        wanted = wanted[wanted["crowd"].isna()]
-    if not len(wanted):
+def _leak(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float, float]:
+    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view of a mechanism: the largest of all runs.
+
+    `crowd` is the number of devices in the cell that a released view relies on; None for any.
+    """
+    wanted = claims[(claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
+    wanted = wanted[wanted["view"].isin(_view_names(goal.view, set(wanted["view"])))]
+    if goal.view.startswith("released"):
+        certain = wanted["crowd"].isna() if crowd is None else wanted["crowd"] == crowd
+        wanted = wanted[certain] if certain.any() else wanted
+    if not len(wanted) or (wanted["kind"] == "unknown").any():
         return math.nan, math.nan
     pure, at = wanted[wanted["delta"] == 0.0], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
     # δ at the goal's ε may be 0 too, so of each claim the row of least ε is the one at δ = 0.
-    least = pure.groupby(["key", "view", "k", "colluding", "servers"], dropna=False)["epsilon"].min()
-    unknown = (wanted["kind"] == "unknown").any()
-    epsilon = float(least.max()) if len(pure) and not unknown else math.nan
-    return epsilon, float(at["delta"].max()) if len(at) else math.nan
+    least = pure.groupby(["key", "view", "crowd", "k", "colluding", "servers"], dropna=False)["epsilon"].min()
+    return float(least.max()), float(at["delta"].max())
 
 
-def _leaks(claims: pd.DataFrame, goal: Goal) -> pd.DataFrame:
+def _view_names(view: str, claimed: set[str]) -> set[str]:
+    """Return those of the views claimed that a target's view stands for, as `Target.views` has them."""
+    if view in RELEASED:
+        differences = "released_differences" in claimed and view != "released_counts"
+        return {"released_differences" if differences else "released_counts"}
+    kind, _, round_ = view.partition("_round_")
+    rounds = {name for name in claimed if name.startswith(f"{kind}_round_")}
+    if view in claimed or (round_ and len(rounds) > 1):
+        return {view}
+    return rounds  # a mechanism of one round has only that one
+
+
+def _leaks(claims: pd.DataFrame, goal: Goal, crowds: Mapping[Any, int | None]) -> pd.DataFrame:
     """Return, per data set, mechanism and view, ε at δ = 0 and δ at the goal's ε, the worst of all runs."""
     columns = ["data", "mechanism", "view", "adjacency", "queries"]
     if not len(claims):
@@ -430,7 +454,7 @@ def _leaks(claims: pd.DataFrame, goal: Goal) -> pd.DataFrame:
     rows = []
     for key, group in claims.groupby(columns, sort=False, observed=True):
         of_group: dict[str, Any] = dict(zip(columns[2:], key[2:], strict=True))
-        leak = _leak(group, replace(goal, **of_group))
+        leak = _leak(group, replace(goal, **of_group), crowds.get(key[:2]))
         rows.append({**dict(zip(columns, key, strict=True)), "epsilon": leak[0], "delta": leak[1]})
     return pd.DataFrame(rows)
 
