@@ -175,8 +175,9 @@ class StudyDirectory:
 
     def sources(self) -> list[Path]:
         """Return the folders with finished points, those that count first where a point is in several."""
-        root = [self.path] if (self.path / f"{POINTS}.parquet").is_file() else []
-        return [*root, *self._parts(_PARTS), *self._parts(_EARLIER)]
+        # Parts are looked up first: those that are joined meanwhile are then either here or in the directory itself.
+        parts = [*self._parts(_PARTS), *self._parts(_EARLIER)]
+        return [self.path, *parts] if (self.path / f"{POINTS}.parquet").is_file() else parts
 
     def _parts(self, folder: str) -> list[Path]:
         return sorted(path.parent for path in (self.path / folder).glob(f"[0-9]*/{POINTS}.parquet"))

@@ -89,7 +89,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if self.keep not in KEPT:
-            raise InputError([f"keep (--keep): must be {', '.join(KEPT)}; got {self.keep!r}"])
+            raise InputError([f"keep (--keep): must be scores, estimates or all; got {self.keep!r}"])
         index, of = self.shard
         if not 1 <= index <= of:
             raise InputError([f"shard (--shard): must be i/N with i from 1 to N; got {index}/{of}"])

@@ -1,11 +1,12 @@
 """Where the points of a study run: processes of this machine, or a Dask cluster, behind one kind of executor."""
 
+import logging
 import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -82,6 +83,7 @@ def processes(number: int | None = None) -> Start:
         with _one_thread_each():
             executor = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
             try:
+                _check_start(executor)
                 yield Workers(executor, lambda: count, f"{count} process{'' if count == 1 else 'es'}")
             finally:
                 running = list((executor._processes or {}).values())  # noqa: SLF001 - no public way to end them
@@ -90,6 +92,21 @@ def processes(number: int | None = None) -> Start:
                     process.terminate()
 
     return start
+
+
+def _check_start(executor: Executor) -> None:
+    """Check that processes can start.
+
+    Raises
+    ------
+    InputError
+        If not, as where a script starts them while it is imported.
+    """
+    try:
+        executor.submit(int).result()
+    except BrokenExecutor:
+        why = 'a script must start them under if __name__ == "__main__":, since each process imports it'
+        raise InputError([f"workers: no worker process can start; {why}"]) from None
 
 
 def dask(address: str) -> Start:
@@ -106,6 +123,9 @@ def dask(address: str) -> Start:
         If distributed is not installed.
     """
     distributed = import_extra("distributed", needed="a Dask cluster needs distributed", extra="dask")
+
+    # What it logs about a lost connection, tracebacks included, is said in one line here.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
 
     @contextmanager
     def start() -> Iterator[Workers]:

@@ -1,0 +1,345 @@
+"""Sweeps in processes and on a Dask cluster: killed, interrupted and repeated, they give the same values."""
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+from simulator.studies.study import Study
+
+pytestmark = pytest.mark.slow
+
+VARY = (
+    "manhattan",
+    "--vary",
+    "mechanisms.sampling.sampling=.1,.2,.3,.45",
+    "--vary",
+    "population.outside=0,10000,1000000",
+    "--replicates",
+    "4",
+)
+POINTS = 48
+CROWDVEIL = (sys.executable, "-m", "simulator.cli")
+
+
+def command(*arguments):
+    return [*CROWDVEIL, "sweep", *map(str, arguments)]
+
+
+def sweep(*arguments, code=0, **options):
+    done = subprocess.run(command(*arguments), capture_output=True, text=True, timeout=240, check=False, **options)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+@contextlib.contextmanager
+def running(*arguments):
+    process = subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def wait_until(true, what, timeout_s=120):
+    end = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+
+
+def children(pid):
+    """Return the processes that a process started, by the parent that each names."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[1]) == pid and b"spawn_main" in (path.parent / "cmdline").read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "study"
+    sweep(*VARY, "--out", path, "--workers", 1, "--quiet")
+    return Study.load(path)
+
+
+def assert_same(path, whole):
+    study = Study.load(path)
+    assert study.missing == 0
+    assert study.points["key"].is_unique
+    for name in ("scores", "claims", "attacks"):
+        assert_frame_equal(getattr(study, name), getattr(whole, name), check_exact=True)
+    assert study.points["key"].tolist() == whole.points["key"].tolist()
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_values_do_not_depend_on_the_number_of_workers(tmp_path, whole, workers):
+    done = sweep(*VARY, "--out", tmp_path / "study", "--workers", workers)
+    assert f"{POINTS} of {POINTS} points" in done.stdout
+    assert_same(tmp_path / "study", whole)
+
+
+def test_an_interrupted_and_a_killed_sweep_go_on(tmp_path, whole):
+    out = tmp_path / "study"
+    parts = out / "parts"
+    for number, fatal in ((1, signal.SIGINT), (2, signal.SIGKILL)):
+        with running(*VARY, "--out", out, "--workers", 2, "--quiet") as process:
+            wait_until(lambda n=number: len([*parts.glob("[0-9]*")]) >= n or process.poll() is not None, "no part")
+            workers = children(process.pid)
+            process.send_signal(fatal)
+            process.wait(30)
+            assert process.returncode == (130 if fatal == signal.SIGINT else -signal.SIGKILL)
+        # A worker ends with its parent, also where the parent could not tell it.
+        wait_until(lambda w=workers: not any(Path(f"/proc/{pid}").exists() for pid in w), "workers are left over")
+    assert 0 < len(Study.load(out).points) < POINTS
+    sweep(*VARY, "--out", out, "--quiet")
+    assert_same(out, whole)
+
+
+def test_a_killed_worker_is_replaced_and_its_points_are_run_again(tmp_path, whole):
+    out = tmp_path / "study"
+    with running(*VARY, "--out", out, "--workers", 2) as process:
+        wait_until(lambda: [*(out / "parts").glob("[0-9]*")] or process.poll() is not None, "no part")
+        os.kill(children(process.pid)[0], signal.SIGKILL)
+        text, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, text
+    assert_same(out, whole)
+
+
+def test_shards_merge_to_the_whole(tmp_path, whole):
+    for index in (1, 2, 3):
+        sweep(*VARY, "--out", tmp_path / str(index), "--shard", f"{index}/3", "--quiet")
+    done = sweep("--merge", tmp_path / "1", tmp_path / "2", tmp_path / "3", "--out", tmp_path / "joined")
+    assert f"{POINTS} of {POINTS} points" in done.stdout
+    assert_same(tmp_path / "joined", whole)
+
+
+@pytest.mark.parametrize(
+    ("variables", "index"), [({"SLURM_ARRAY_TASK_ID": "2"}, 2), ({"JOB_COMPLETION_INDEX": "0"}, 1)]
+)
+def test_an_array_job_names_its_shard(tmp_path, variables, index):
+    few = ("tiny", "--vary", "mechanisms.sampling.sampling=.1,.2,.3,.4", "--shard", "/2", "--workers", "0")
+    sweep(*few, env={**os.environ, **variables}, cwd=tmp_path)
+    study = Study.load(tmp_path / "studies" / f"tiny-{index}-of-2")
+    assert study.points["point"].tolist() == [2 * index - 1, 2 * index]
+
+
+OWN = '''
+import os
+import numpy as np
+import pandas as pd
+
+class Demand:
+    """One trip, unless the seed asks for trouble."""
+
+    def trips(self, roads, *, vehicles, duration_s, rng):
+        if os.environ.get("TROUBLE") == "kill" and vehicles == 7:
+            os.kill(os.getpid(), 9)
+        if os.environ.get("TROUBLE") == "raise" and vehicles == 7:
+            raise ZeroDivisionError("trouble")
+        names = roads.node_names
+        return pd.DataFrame({"origin": [names[0]], "destination": [names[-1]], "departure_s": [1.0]})
+'''
+
+
+@pytest.mark.parametrize(
+    ("trouble", "message"), [("kill", "its worker process was killed"), ("raise", "ZeroDivisionError: trouble")]
+)
+def test_one_point_that_fails_does_not_end_the_others(tmp_path, trouble, message):
+    (tmp_path / "own_demand.py").write_text(OWN)
+    arguments = ("tiny", "--set", "traffic.demand=own_demand:Demand", "--vary", "traffic.vehicles=5,6,7,8,9")
+    arguments += ("--allow-plugins", "--workers", 2, "--out", "study")
+    done = sweep(*arguments, code=1, cwd=tmp_path, env={**os.environ, "TROUBLE": trouble})
+    assert re.search(rf"point 3 failed twice: .*{message}", re.sub(r"\s+", " ", done.stderr))
+    study = Study.load(tmp_path / "study")
+    assert study.points["traffic.vehicles"].tolist() == [5, 6, 8, 9]
+    assert study.failures["traffic.vehicles"].tolist() == [7]
+    assert message in study.failures["error"].iloc[0]
+    sweep(*arguments, cwd=tmp_path, env={**os.environ, "TROUBLE": ""})  # runs point 3 alone
+    assert Study.load(tmp_path / "study").missing == 0
+
+
+def test_a_point_that_needs_too_much_memory_is_reported_and_the_others_are_kept(tmp_path):
+    vary = ("tiny", "--set", "population.answers=reports", "--vary", "population.outside=10,1000000000000")
+    done = sweep(*vary, "--workers", 2, "--out", tmp_path / "study", code=1)
+    assert "memory needed to run this" in re.sub(r"\s+", " ", done.stderr)
+    assert Study.load(tmp_path / "study").points["population.outside"].tolist() == [10]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of processes are those of Unix")
+def test_a_part_that_cannot_be_written_ends_the_sweep_and_what_is_finished_is_kept(tmp_path, whole):
+    import resource
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))  # bytes of one file: several parts still fit
+
+    done = subprocess.run(
+        command(*VARY, "--out", tmp_path / "study", "--workers", 1, "--keep", "estimates"),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        preexec_fn=limited,
+    )
+    assert done.returncode == 2
+    assert "file too large" in done.stderr
+    assert "are finished and kept: the same command goes on" in done.stderr
+    assert "Traceback" not in done.stderr
+    sweep(*VARY, "--out", tmp_path / "study", "--keep", "estimates", "--quiet")
+    assert_same(tmp_path / "study", whole)
+
+
+def test_a_script_that_starts_workers_while_it_is_imported_is_told_so(tmp_path):
+    (tmp_path / "script.py").write_text("import crowdveil as cv\ncv.sweep('tiny', {'traffic.vehicles': [5]})\n")
+    done = subprocess.run(
+        [sys.executable, "script.py"], capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False
+    )
+    assert done.returncode == 1
+    assert 'a script must start them under if __name__ == "__main__":' in done.stderr
+
+
+def _free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+HIDDEN = """
+import sys
+class Hidden:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {"simulator", "scenarios", "mechanisms"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+class Cluster:
+    """A real scheduler and real workers, as processes on the loopback interface."""
+
+    def __init__(self, folder):
+        self.folder, self.address = folder, f"127.0.0.1:{_free_port()}"
+        host, port = self.address.split(":")
+        self.scheduler = self._start("scheduler", "--host", host, "--port", port, "--no-dashboard")
+        self.workers = []
+
+    def _start(self, *arguments, **options):
+        log = (self.folder / f"{arguments[0]}.log").open("a")
+        with log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "dask", *arguments], stdout=log, stderr=log, cwd=self.folder, **options
+            )
+
+    def add_worker(self, **options):
+        arguments = ("worker", f"tcp://{self.address}", "--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1")
+        self.workers.append(self._start(*arguments, **options))
+
+    def close(self):
+        for process in (*self.workers, self.scheduler):
+            process.terminate()
+        for process in (*self.workers, self.scheduler):
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    made = Cluster(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_dask_cluster_gives_the_same_values_also_if_a_worker_is_killed(tmp_path, whole, cluster):
+    cluster.add_worker()
+    cluster.add_worker()
+    out = tmp_path / "study"
+    with running(*VARY, "--out", out, "--scheduler", f"dask://{cluster.address}", "--quiet") as process:
+        wait_until(lambda: [*(out / "parts").glob("[0-9]*")] or process.poll() is not None, "no part")
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+        assert process.returncode == 130
+    with running(*VARY, "--out", out, "--scheduler", f"dask://{cluster.address}") as process:
+        time.sleep(8.0)
+        victims = children(cluster.workers[0].pid)
+        for pid in victims:  # its nanny starts another
+            os.kill(pid, signal.SIGKILL)
+        text, _ = process.communicate(timeout=240)
+        assert process.returncode == 0, text
+    assert victims
+    assert_same(out, whole)
+
+
+def test_a_scheduler_that_is_not_there_or_is_lost_is_named(tmp_path, cluster):
+    away = f"127.0.0.1:{_free_port()}"
+    done = sweep(*VARY, "--out", tmp_path / "away", "--scheduler", f"dask://{away}", code=2)
+    assert f"no Dask scheduler answers at tcp://{away}" in done.stderr
+    cluster.add_worker()
+    out = tmp_path / "study"
+    with running(*VARY, "--out", out, "--scheduler", f"dask://{cluster.address}", "--quiet") as process:
+        wait_until(lambda: [*(out / "parts").glob("[0-9]*")] or process.poll() is not None, "no part")
+        cluster.scheduler.kill()
+        text, _ = process.communicate(timeout=120)
+        assert process.returncode == 2, text
+    assert "the connection to the cluster was lost" in text
+    assert "Traceback" not in text
+    assert len(Study.load(out).points) > 0
+
+
+def test_workers_without_the_package_are_named(tmp_path, cluster):
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "sitecustomize.py").write_text(HIDDEN)
+    done = sweep(*VARY, "--out", tmp_path / "none", "--scheduler", f"dask://{cluster.address}", code=2)
+    assert "no worker has connected" in done.stderr
+    cluster.add_worker(env={**os.environ, "PYTHONPATH": str(tmp_path / "hidden")})
+    done = sweep(*VARY, "--out", tmp_path / "study", "--scheduler", f"dask://{cluster.address}", code=2)
+    assert re.search(r"the workers tcp://\S+ cannot import crowdveil .*install the same version there", done.stderr)
+
+
+def test_wrong_options_are_refused_before_anything_is_written(tmp_path):
+    cases = [
+        (("tiny", "--scheduler", "slurm"), "must be processes or dask://HOST:PORT; got 'slurm'"),
+        (("tiny", "--shard", "4/3"), "must be I/N, whole numbers with I from 1 to N; got '4/3'"),
+        (("tiny", "--shard", "/3"), "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set"),
+        (("tiny", "--workers", "-1"), "must be a whole number, at least 0; got -1"),
+        (("tiny", "rivals"), "must be one scenario or one design"),
+        (("--merge", "here"), "--merge needs the directory"),
+        (("--merge", "here", "--out", "there"), "no study here"),
+        (("tiny", "--vary", "traffic.vehicles=-5"), "traffic.vehicles: must be"),
+    ]
+    for arguments, message in cases:
+        done = sweep(*arguments, code=2, cwd=tmp_path)
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_the_cities_of_a_worker_are_cached_and_the_cache_changes_no_value(tmp_path, whole):
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "CROWDVEIL_CACHE": str(cache)}
+    for name in ("first", "second"):  # the second finds all cities and trips on disk
+        sweep(*VARY, "--out", tmp_path / name, "--quiet", env=environment)
+        assert_same(tmp_path / name, whole)
+        names = sorted(path.name.partition("-")[0] for path in cache.iterdir())
+        assert names == ["city", *["trips"] * 4]
+    for path in cache.iterdir():
+        path.write_bytes(b"damaged")
+    sweep(*VARY, "--out", tmp_path / "third", "--quiet", env=environment)
+    assert_same(tmp_path / "third", whole)
+    assert isinstance(whole.points["wall_s"], pd.Series)
