@@ -114,9 +114,10 @@ def parse_shard(text: str | None) -> tuple[int, int]:
         if not found:
             names = " nor ".join(_INDEX_VARIABLES)
             raise InputError([f"shard (--shard): /N is for array jobs, and neither {names} is set; got {text!r}"])
-        name, index = next(iter(found.items()))
-        # Kubernetes counts from 0, and SLURM from what --array says, for which the documentation says 1.
-        index = str(int(index) + 1) if name == "JOB_COMPLETION_INDEX" else index
+        name, value = next(iter(found.items()))
+        # Kubernetes counts from 0, and SLURM from the least number of --array.
+        least = os.environ.get("SLURM_ARRAY_TASK_MIN", "1") if name == _INDEX_VARIABLES[0] else "0"
+        index = str(int(value) - int(least) + 1) if value.isdecimal() and least.isdecimal() else value
     if not (index.isdecimal() and of.isdecimal() and 1 <= int(index) <= int(of)):
         raise InputError([f"shard (--shard): must be I/N, whole numbers with I from 1 to N; got {text!r}"])
     return int(index), int(of)

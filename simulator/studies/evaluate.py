@@ -482,16 +482,18 @@ def _differences(scores: pd.DataFrame) -> pd.DataFrame:
         for name, mine in of.items():
             for other, theirs in of.items():
                 both = mine.index.intersection(theirs.index)
-                if name == other or not len(both) or _BASELINE in {name, other}:
+                if name == other or not len(both):
                     continue
                 low, mean, high = interval((mine[both] - theirs[both]).to_numpy())
-                logs = np.log(mine[both].to_numpy() / theirs[both].to_numpy())
+                with np.errstate(divide="ignore", invalid="ignore"):  # exact counts have no error
+                    ratios = interval(np.log(mine[both].to_numpy()) - np.log(theirs[both].to_numpy()))
                 rows.append(
                     {"data": data, "mechanism": name, "against": other, "difference": mean, "lower": low, "upper": high}
-                    | dict(zip(("ratio_lower", "ratio", "ratio_upper"), map(math.exp, interval(logs)), strict=True))
+                    | dict(zip(("ratio_lower", "ratio", "ratio_upper"), map(math.exp, ratios), strict=True))
                     | {"runs": len(both)}
                 )
-    return pd.DataFrame(rows)
+    columns = ("data", "mechanism", "against", "difference", "lower", "upper", "ratio_lower", "ratio", "ratio_upper")
+    return pd.DataFrame(rows, columns=[*columns, "runs"])
 
 
 def _parameters(section: Mapping[str, Any]) -> dict[str, Any]:
