@@ -29,6 +29,7 @@ PACKAGES = (
     "pandas",
     "platformdirs",
     "plotly",
+    "pot",
     "pyarrow",
     "pydantic",
     "pyproj",

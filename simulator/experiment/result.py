@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 
 import scenarios
@@ -122,7 +123,10 @@ class RunData:
         scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
         releases, refinements = components.releases, components.refinements
         engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
-        rounds, estimates, scores = tabulate_rounds(queries), tabulate_estimates(queries), score_queries(queries)
+        polygons = city.cells.polygons()
+        middles = polygons.geometry.centroid
+        rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries)
+        scores = score_queries(queries, np.column_stack([middles.x, middles.y]))
         groups = group_campaigns(mechanisms, releases, components.deployments, components.budgets, queries)
         claims = tabulate_claims(scenario.claims, groups)
         totals = engine.totals()
@@ -192,7 +196,7 @@ class RunData:
         named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
         return cls(
             scenario,
-            cells=city.cells.polygons().to_crs("EPSG:4326"),
+            cells=polygons.to_crs("EPSG:4326"),
             estimates=estimates,
             rounds=rounds,
             servers=tabulate_servers(queries),

@@ -12,6 +12,7 @@ import pandas as pd
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
 from simulator.arrays import FloatArray, IntArray
+from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
 from simulator.sensing.query import Answer, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
@@ -104,15 +105,24 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
+def score_queries(queries: Sequence[Query], centroids: FloatArray) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
+
+    Parameters
+    ----------
+    queries
+        The closed queries.
+    centroids
+        Centroids of the cells in the city's projected coordinate system, (V, 2), in metres.
 
     Returns
     -------
     pandas.DataFrame
         One row per campaign and mechanism: `mae`, `rmse`, `bias`, `max_error` in vehicles, or for speeds in m/s;
         `coverage`, the share of 95 % intervals that contain the truth; `hot_cells_recall`, the share of each query's
-        busiest cells found among the same number of highest estimates, null for speeds; `theory_rmse`, from the exact
+        busiest cells found among the same number of highest estimates, null for speeds; `earth_movers_m`,
+        `jensen_shannon`, `kendall_tau` and `top_n_overlap`, the means of `mobility_scores` over the queries in which
+        they are defined, null for speeds and where they are defined in no query; `theory_rmse`, from the exact
         error at the truth, which is that of the release if there is one; `interval`, how intervals were computed;
         `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated.
     """
@@ -121,11 +131,14 @@ def score_queries(queries: Sequence[Query]) -> pd.DataFrame:
         for answer in query.answers:
             groups.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
     return pd.DataFrame(
-        [{**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g)} for key, g in groups.items()]
+        [
+            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids)}
+            for key, g in groups.items()
+        ]
     )
 
 
-def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
+def _score(group: list[tuple[Query, Answer]], centroids: FloatArray) -> dict[str, float | int | str]:
     rows = [rows_of(query, answer) for query, answer in group]
     truth, estimate, lower, upper, theory = (
         np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
@@ -133,13 +146,20 @@ def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
     )
     error = estimate - truth
     statistic = group[0][0].statistic
+    found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
+    if statistic == "count":
+        hot = max(1, round(HOT_SHARE * len(rows[0].cell)))
+        found = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
+        each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
+        mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
     return {
         "mae": _mean(np.abs(error)),
         "rmse": math.sqrt(_mean(np.square(error))),
         "bias": _mean(error),
         "max_error": float(np.abs(error).max(initial=0.0)) if len(error) else math.nan,
         "coverage": _mean((lower <= truth) & (truth <= upper)),
-        "hot_cells_recall": _hot_cells_recall(rows) if statistic == "count" else math.nan,
+        "hot_cells_recall": found,
+        **mobility._asdict(),
         "theory_rmse": math.sqrt(_mean(np.square(theory))),
         "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
         "queries": len(group),
@@ -151,15 +171,3 @@ def _score(group: list[tuple[Query, Answer]]) -> dict[str, float | int | str]:
 def _mean(values: npt.NDArray[Any]) -> float:
     """Return the mean; NaN without values, as for speeds if no cell ever held enough vehicles."""
     return float(values.mean()) if len(values) else math.nan
-
-
-def _hot_cells_recall(rows: Sequence[Rows]) -> float:
-    """Return the share of hot cells found; of cells tied in the truth at the threshold, any counts as found."""
-    cells = len(rows[0].cell)
-    hot = max(1, round(HOT_SHARE * cells))
-    found = 0
-    for row in rows:
-        threshold = np.partition(row.truth, cells - hot)[cells - hot]
-        chosen = np.argsort(-row.estimate, kind="stable")[:hot]
-        found += int(np.count_nonzero(row.truth[chosen] >= threshold))
-    return float(found / (hot * len(rows)))

@@ -117,11 +117,13 @@ def scores_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     Returns
     -------
     values
-        Values for the section's template.
+        Values for the section's template; no `distributions` where no row has these scores.
     """
+    with_overlap = run.scores[run.scores["top_n_overlap"].notna()]
     return {
         "several": run.scores["campaign"].nunique() > 1,
         "tables": {unit: _rows_with_bars(scores) for unit, scores in run.scores_by_unit.items()},
+        "distributions": records(with_overlap),
     }
 
 

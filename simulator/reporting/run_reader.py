@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from scenarios.kinds import title as title_of
+from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
@@ -214,9 +215,13 @@ class FinishedRun:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """One row per campaign and mechanism; in format 1 the rows may not state that they are of counts."""
+        """One row per campaign and mechanism.
+
+        Older rows have no scores of mobility research, and in format 1 may not state that they are of counts.
+        """
         scores = self._table("scores")
-        return scores if "statistic" in scores else scores.assign(statistic="count")
+        added: dict[str, float | str] = {**dict.fromkeys(MobilityScores._fields, np.nan), "statistic": "count"}
+        return scores.assign(**{name: value for name, value in added.items() if name not in scores})
 
     @cached_property
     def claims(self) -> pd.DataFrame:
