@@ -83,6 +83,11 @@ _SPEEDS = {
 }
 
 
+def statistic_of(name: str) -> Statistic:
+    """Return the statistic of a name in `scores.parquet`; counts for any name but those of speeds."""
+    return _SPEEDS.get(name, COUNT)
+
+
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return the rows of a frame by column, with None for each missing value."""
     rows = frame.to_dict("records")
@@ -194,7 +199,7 @@ class FinishedRun:
     def statistics(self) -> dict[str, Statistic]:
         """The statistic that each campaign estimates, by campaign; counts where none is stated."""
         pairs = zip(self.scores["campaign"], self.scores["statistic"], strict=True)
-        return {str(campaign): _SPEEDS.get(str(name), COUNT) for campaign, name in pairs}
+        return {str(campaign): statistic_of(str(name)) for campaign, name in pairs}
 
     @property
     def scores_by_unit(self) -> dict[str, pd.DataFrame]:

@@ -20,14 +20,19 @@
   });
   const axis = { gridcolor: "#e4e9ed", zerolinecolor: "#9aa5b1", linecolor: "#b8c2cc", ticks: "outside", tickcolor: "#b8c2cc", fixedrange: true };
   const drawn = [];
-  for (const node of document.querySelectorAll("[data-figure]")) {
-    const figure = page.figures[node.dataset.figure];
-    const layout = Object.assign(base(), figure.layout);
-    layout.xaxis = Object.assign({}, axis, { zeroline: false }, figure.layout.xaxis);
-    layout.yaxis = Object.assign({}, axis, figure.layout.yaxis);
-    Plotly.newPlot(node, figure.data, layout, { responsive: true, displayModeBar: false });
-    drawn.push([node, figure]);
-  }
+  const drawIn = (parent) => {
+    for (const node of parent.querySelectorAll("[data-figure]:empty")) {
+      if (node.closest("details:not([open])")) continue; // drawn when it is opened: it has no width before
+      const figure = page.figures[node.dataset.figure];
+      const layout = Object.assign(base(), figure.layout);
+      layout.xaxis = Object.assign({}, axis, { zeroline: false }, figure.layout.xaxis);
+      layout.yaxis = Object.assign({}, axis, figure.layout.yaxis);
+      Plotly.newPlot(node, figure.data, layout, { responsive: true, displayModeBar: false });
+      drawn.push([node, figure]);
+    }
+  };
+  drawIn(document);
+  for (const box of document.querySelectorAll("details")) box.addEventListener("toggle", () => drawIn(box));
   for (const box of document.querySelectorAll("[data-same]")) {
     box.addEventListener("change", () => {
       for (const [node, figure] of drawn) {

@@ -1,0 +1,172 @@
+"""Statistics of a finished study: means over replicates with intervals, paired differences, and leaks by view."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from simulator.experiment.comparison import LEVEL
+from simulator.studies.study import Study
+
+
+class Score(NamedTuple):
+    """A score of `scores.parquet`: its column, its title, its unit and its format in a report.
+
+    The unit None is that of the campaign's statistic; empty for none.
+    """
+
+    column: str
+    title: str
+    unit: str | None
+    format: str = "number"
+
+
+SCORES = (
+    Score("rmse", "RMSE", None),
+    Score("mae", "Mean absolute error", None),
+    Score("bias", "Bias", None),
+    Score("coverage", "Coverage", "share", "percent"),
+    Score("hot_cells_recall", "Busiest cells found", "share", "percent"),
+    Score("earth_movers_m", "Earth mover’s distance", "m"),
+    Score("jensen_shannon", "Jensen-Shannon divergence", "bits"),
+    Score("kendall_tau", "Kendall’s τ", ""),
+    Score("top_n_overlap", "Ten busiest cells found", "share", "percent"),
+)
+HALF = "_half"
+"""Suffix of the column with half the width of an interval."""
+
+PLACE = ("campaign", "mechanism")
+FINDING = ("campaign", "mechanism", "name", "coalition", "metric")
+
+
+def joined(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of all runs with `replicate` and the factors; values that are no numbers become text."""
+    design = study.points[["key", "replicate", *study.factors]].copy()
+    for name in study.factors:
+        if not is_numeric(design[name]):
+            design[name] = design[name].map(str).astype("str")
+    kept = [name for name in table if name == "key" or name not in {"point", "setting", "seed", *design}]
+    return design.merge(table[kept], on="key") if "key" in table else design.iloc[:0]
+
+
+def is_numeric(values: pd.Series) -> bool:
+    """Return whether a factor's values are numbers, and not truth values."""
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return the means over replicates with 95 % t-intervals.
+
+    Parameters
+    ----------
+    table
+        One row per replicate and group.
+    keys
+        Columns that name a group; nulls are a value.
+    columns
+        Columns with numbers; nulls are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval,
+        NaN for fewer than two values; `n`, the largest number of values of a column.
+    """
+    grouped = table.groupby(list(keys), sort=False, dropna=False, observed=True)[list(columns)]
+    mean, spread, count = grouped.mean(), grouped.std(ddof=1), grouped.count()
+    t = np.asarray(stdtrit(np.maximum(count.to_numpy() - 1, 1), 0.5 + LEVEL / 2.0))
+    half: pd.DataFrame = (spread * t / np.sqrt(count.to_numpy())).where(count > 1)
+    made = pd.concat([mean, half.add_suffix(HALF)], axis=1)
+    order = [name for column in columns for name in (column, f"{column}{HALF}")]
+    made = made[order].assign(n=count.max(axis=1))
+    return made.reset_index()
+
+
+def settings_table(study: Study) -> pd.DataFrame:
+    """Return the means of all scores: one row per setting, campaign and mechanism, with `statistic`."""
+    scores = joined(study, study.scores)
+    columns = [score.column for score in SCORES if score.column in scores]
+    if not len(scores):
+        return pd.DataFrame(columns=[*study.factors, *PLACE, "statistic", "n"])
+    return means(scores, [*study.factors, *PLACE, "statistic"], columns)
+
+
+def attacks_table(study: Study) -> pd.DataFrame:
+    """Return the mean success of attacks, and of guesses without them (`prior`).
+
+    One row per setting, campaign, mechanism, attack, coalition and metric.
+    """
+    attacks = joined(study, study.attacks)
+    if "success" not in attacks or not attacks["success"].notna().any():
+        return pd.DataFrame(columns=[*study.factors, *FINDING, "success", "prior", "n"])
+    return means(attacks[attacks["success"].notna()], [*study.factors, *FINDING], ["success", "prior"])
+
+
+def differences_table(study: Study) -> pd.DataFrame:
+    """Return the differences of RMSE from the study's first setting, paired by replicate.
+
+    Replicates of one number have the same seed, so that what settings have in common does not widen the interval.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per other setting, campaign and mechanism: `difference`, `difference_half` and `n` as in `means`.
+    """
+    scores = joined(study, study.scores)
+    keys = [*study.factors, *PLACE]
+    if not len(scores) or not study.factors:
+        return pd.DataFrame(columns=[*keys, "difference", f"difference{HALF}", "n"])
+    factors = list(study.factors)
+    is_first = (scores[factors] == scores[factors].iloc[0]).all(axis=1)
+    first = scores.loc[is_first, ["replicate", *PLACE, "rmse"]]
+    paired = scores[~is_first].merge(first, on=["replicate", *PLACE], suffixes=("", "_first"))
+    return means(paired.assign(difference=paired["rmse"] - paired["rmse_first"]), keys, ["difference"])
+
+
+def leaks_table(study: Study) -> pd.DataFrame:
+    """Return what each view leaks: one row per setting, campaign, mechanism and view.
+
+    Of each view the claims for the fewest queries are taken, for devices that move where there are such claims, and of
+    all replicates and crowds the largest ε and δ.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `campaign` (null for all campaigns without a budget), `mechanism`, `view`, `colluding`, `servers`; `epsilon` at
+        δ = 0, or at the smallest δ listed, in `at_delta`, where no claim is for δ = 0; `delta` at the ε in
+        `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
+    """
+    claims = joined(study, study.claims)
+    keys = [*study.factors, *PLACE, "view", "colluding", "servers"]
+    columns = [*keys, "epsilon", "at_delta", "delta", "at_epsilon"]
+    if not len(claims):
+        return pd.DataFrame(columns=columns)
+    rows = []
+    for _, group in claims.groupby("view", sort=False):
+        of_view = group[group["queries"] == group["queries"].min()]
+        moves = of_view["adjacency"] == "move"
+        of_view = of_view[moves] if moves.any() else of_view
+        at_delta = float(of_view["delta"].min())
+        listed = of_view.loc[of_view["delta"].notna() & np.isfinite(of_view["epsilon"]), "epsilon"]
+        listed = listed[listed.map(listed.value_counts()) >= of_view["key"].nunique()]  # not one mechanism's own ε
+        at_epsilon = 1.0 if (listed == 1.0).any() else float(listed[listed > 0].min())
+        for key, rows_of in of_view.groupby(keys, sort=False, dropna=False, observed=True):
+            unknown = bool((rows_of["kind"] == "unknown").any())
+            claim = rows_of[rows_of["delta"] == at_delta].groupby(["key", "crowd", "k", "basis"], dropna=False)
+            epsilon = claim["epsilon"].min().max()
+            delta = rows_of.loc[rows_of["epsilon"] == at_epsilon, "delta"].max()
+            values = (np.nan, np.nan) if unknown else (epsilon, delta)
+            rows.append([*key, values[0], at_delta, values[1], at_epsilon])
+    return pd.DataFrame(rows, columns=columns)
+
+
+def front(leak: Sequence[float], error: Sequence[float]) -> list[bool]:
+    """Return which points no other point beats: none has less of one and at most as much of the other."""
+    return [
+        not any(
+            (x <= leak[i] and y < error[i]) or (x < leak[i] and y <= error[i]) for x, y in zip(leak, error, strict=True)
+        )
+        for i in range(len(leak))
+    ]

@@ -1,0 +1,313 @@
+"""The report of a study: its numbers against hand computation, its text and its tables."""
+
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from simulator.reporting.formatting import number
+from simulator.studies.report import build_report, factor_titles, tables_of, view_table, write_report, write_tables
+from simulator.studies.study import Study
+from simulator.studies.summary import front, leaks_table, means
+
+T95 = {2: 12.706204736, 3: 4.302652730}
+"""0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""
+SAMPLING, OUTSIDE = "mechanisms.sampling.sampling", "population.outside"
+
+
+def study(rows, factors, *, scores=None, claims=None, attacks=None, failures=None, warnings=None, missing=0):
+    """Return a study of points (replicate, values of the factors), with the rmse of each mechanism."""
+    points = pd.DataFrame(
+        [{"key": f"k{i}", "point": i + 1, "setting": 1, "replicate": r, "seed": r, **dict(zip(factors, v, strict=True))}
+         for i, (r, v, _) in enumerate(rows)],
+        columns=["key", "point", "setting", "replicate", "seed", *factors],
+    )  # fmt: skip
+    points["wall_s"] = 0.5
+    if scores is None:
+        scores = pd.DataFrame(
+            [{"key": f"k{i}", "campaign": "c", "mechanism": name, "statistic": "count", "rmse": error, "mae": error / 2,
+              "coverage": 0.95} for i, (_, _, errors) in enumerate(rows) for name, error in errors.items()],
+            columns=["key", "campaign", "mechanism", "statistic", "rmse", "mae", "coverage"],
+        )  # fmt: skip
+    empty = pd.DataFrame({"key": pd.Series(dtype="str")})
+    tables = {"scores": scores, "claims": claims, "attacks": attacks, "failures": failures, "warnings": warnings}
+    tables = {name: empty if table is None else table for name, table in tables.items()}
+    return Study(Path("none"), "made", tuple(factors), points, **tables, missing=missing, facts={})
+
+
+class Text(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.parts, self.skipped = [], False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):  # noqa: ARG002
+        self.skipped = tag in {"script", "style"}
+
+    def handle_endtag(self, tag):  # noqa: ARG002
+        self.skipped = False
+
+    def handle_data(self, data):
+        if not self.skipped:
+            self.parts.append(data)
+
+    def __str__(self):
+        return " ".join(" ".join(self.parts).split())
+
+
+def figures(html):
+    return json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])["figures"]
+
+
+@pytest.fixture
+def two_factors():
+    rows = [
+        (r, (s, n), {"sampling": base + r, "baseline": 0.0})
+        for s, n, base in [(0.1, 0, 8.0), (0.1, 10_000, 9.0), (0.45, 0, 2.0), (0.45, 10_000, 3.0)]
+        for r in (1, 2)
+    ]
+    return study(rows, (SAMPLING, OUTSIDE))
+
+
+def test_means_and_intervals_are_those_computed_by_hand():
+    table = pd.DataFrame({"a": ["x", "x", "x", "y", "y", None], "v": [1.0, 2.0, 6.0, 5.0, np.nan, 4.0]})
+    made = means(table, ["a"], ["v"])
+    # Deviations -2, -1, 3: variance 14 / 2.
+    assert made["v"].tolist() == [3.0, 5.0, 4.0]
+    assert made["v_half"][0] == pytest.approx(T95[3] * math.sqrt(7.0) / math.sqrt(3.0))
+    assert made["v_half"][1:].isna().all()
+    assert made["n"].tolist() == [3, 1, 1]
+
+
+def test_numbers_of_the_report(two_factors):
+    html = build_report(two_factors)
+    text = str(Text(html))
+    half = number(T95[2] * 0.5)  # of two values one apart
+    assert (
+        f"sampling has the smallest error, 3.50 ± {half} vehicles (RMSE), at sampling = 0.45, outside = 0; "
+        f"its largest is 10.5 ± {half}, at sampling = 0.1, outside = 10,000." in text
+    )
+    assert "4 settings 2 replicates 8 points finished 0 failed 0 not run" in re.sub(
+        r"(settings?|replicates?|points finished|failed|not run) ([\d,]+)", r"\2 \1", text
+    )
+    drawn = figures(html)
+    curves = [f for f in drawn.values() if f["data"][0].get("error_y")]
+    assert curves
+    of_sampling = drawn["curve-0"]["data"][0]
+    assert (of_sampling["x"], of_sampling["y"]) == ([0.1, 0.45], [9.5, 3.5])
+    assert of_sampling["error_y"]["array"] == pytest.approx([T95[2] * 0.5] * 2)
+    heat = drawn["heat-0"]["data"][0]
+    assert (heat["x"], heat["y"], heat["z"]) == (["0.1", "0.45"], ["0", "10,000"], [[9.5, 3.5], [10.5, 4.5]])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "labels"),
+    [
+        ([0.1, 0.2, 0.45], None, None),
+        ([1, 10, 1000], "log", None),
+        ([0, 1000, 100_000], None, ["0", "1,000", "100,000"]),
+        (["peak", "all <day>"], None, ["peak", "all &lt;day&gt;"]),
+        ([True, False], None, ["True", "False"]),
+    ],
+)
+def test_axis_of_a_factor(values, kind, labels):
+    html = build_report(study([(1, (value,), {"m": float(i)}) for i, value in enumerate(values, 1)], (OUTSIDE,)))
+    figure = figures(html)["curve-0"]
+    layout = figure["layout"]["xaxis"]
+    assert (layout.get("type"), layout.get("ticktext")) == (kind, labels)
+    places = values if labels is None else list(range(len(values)))
+    assert figure["data"][0]["x"] == places
+    assert figure["data"][0]["y"] == [float(i) for i in range(1, len(values) + 1)]
+
+
+def test_differences_are_paired_by_replicate():
+    rows = [(r, (s,), {"m": error}) for s, errors in {0.1: (1.0, 5.0), 0.2: (2.0, 6.5)}.items()
+            for r, error in enumerate(errors, start=1)]  # fmt: skip
+    made = tables_of(study(rows, (SAMPLING,)))["differences"]
+    assert made["difference"].tolist() == [1.25]  # of 1 and 1.5
+    assert made["difference_half"].tolist() == pytest.approx([T95[2] * 0.25])
+
+
+def test_one_replicate_has_no_interval():
+    html = build_report(study([(1, (0.1,), {"m": 4.0}), (1, (0.2,), {"m": 2.0})], (SAMPLING,)))
+    text = str(Text(html))
+    assert "Each setting was run once, so there are no intervals." in text
+    assert "m has the smallest error, 2.00 vehicles (RMSE), at sampling = 0.2" in text
+    assert "4.00 ±" not in text
+    assert all("error_y" not in trace for figure in figures(html).values() for trace in figure["data"])
+
+
+def test_names_of_users_are_escaped():
+    bad = "<script>alert(1)</script>"
+    rows = [(r, (value,), {bad: 1.0 + r}) for value in (bad, "other") for r in (1, 2)]
+    warnings = pd.DataFrame({"key": ["k0"], "warning": [bad]})
+    html = build_report(study(rows, (f"traffic.{bad}",), warnings=warnings))
+    data = re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1]
+    assert bad not in html
+    assert "<script" not in data
+    for figure in figures(html).values():
+        assert all("<script" not in str(trace.get("name")) for trace in figure["data"])
+        assert "<script" not in json.dumps(figure["layout"])
+        assert all("<script" not in json.dumps(trace.get("text", "")) for trace in figure["data"])
+
+
+def test_empty_one_point_and_all_failed():
+    assert "No point is finished." in str(Text(build_report(study([], ()))))
+    one = build_report(study([(1, (), {"m": 3.0})], ()))
+    assert "m has the smallest error, 3.00 vehicles (RMSE)." in str(Text(one))
+    assert "No setting was varied." in str(Text(one))
+    failures = pd.DataFrame(
+        {"key": ["a", "b"], "point": [1, 2], "setting": [1, 2], "replicate": [1, 1], "seed": [1, 1],
+         SAMPLING: [0.1, 0.2], "error": ["MemoryError: too large", "ValueError: x"]}
+    )  # fmt: skip
+    text = str(Text(build_report(study([], (SAMPLING,), failures=failures, missing=3))))
+    assert "2 points failed" in text
+    assert "1 point was not run" in text
+    assert "MemoryError: too large" in text
+    assert "sampling (0.1, 0.2)" in text
+
+
+def test_warnings_are_stated_with_the_number_of_points():
+    warnings = pd.DataFrame({"key": ["k0", "k1", "k1"], "warning": ["rare", "often", "often"]})
+    warnings = pd.concat([warnings, pd.DataFrame({"key": ["k0"], "warning": ["often"]})])
+    rows = [(r, (0.1,), {"m": 1.0}) for r in (1, 2)]
+    text = str(Text(build_report(study(rows, (SAMPLING,), warnings=warnings))))
+    assert "often (2 points)" in text
+    assert "rare (1 point)" in text
+
+
+def test_campaigns_of_speeds_are_in_metres_a_second():
+    rows = [(r, (n,), {"m": n / 100 + r}) for n in (100, 200) for r in (1, 2)]
+    made = study(rows, ("traffic.vehicles",))
+    made.scores["statistic"] = "mean_speed"
+    made.scores["kendall_tau"] = np.nan
+    html = build_report(made)
+    assert "m has the smallest error, 2.50 ± 6.35 m/s (RMSE)" in str(Text(html))
+    assert figures(html)["curve-0"]["layout"]["yaxis"]["title"]["text"] == "RMSE, m/s"
+    assert "Kendall’s τ against" not in html
+
+
+CLAIM = {"campaign": None, "view": "linked_reports", "adjacency": "move", "queries": 1, "crowd": pd.NA, "k": pd.NA,
+         "colluding": pd.NA, "servers": pd.NA, "kind": "exact", "basis": "made"}  # fmt: skip
+
+
+def claims_of(rows):
+    table = pd.DataFrame([{**CLAIM, **row} for row in rows])
+    return table.astype(dict.fromkeys(("crowd", "k", "colluding", "servers", "queries"), "Int64"))
+
+
+def test_front_of_error_and_leak_with_infinite_epsilon():
+    rows = [(r, (s,), {"a": 10.0 * s + r, "b": 5.0}) for s in (0.1, 0.2) for r in (1, 2)]
+    claims = claims_of(
+        row
+        for i, (_, (s,), _) in enumerate(rows)
+        for row in (
+            {"key": f"k{i}", "mechanism": "a", "epsilon": math.inf, "delta": 0.0, "kind": "infinite"},
+            {"key": f"k{i}", "mechanism": "a", "epsilon": 1.0, "delta": s},
+            {"key": f"k{i}", "mechanism": "b", "epsilon": 2.0, "delta": 0.0},
+            {"key": f"k{i}", "mechanism": "b", "epsilon": 1.0, "delta": 0.6},
+            {"key": f"k{i}", "mechanism": "b", "epsilon": 4.0, "delta": 0.0},
+            {"key": f"k{i}", "mechanism": "b", "epsilon": 9.0, "delta": 0.0, "queries": 5},
+        )
+    )
+    made = study(rows, (SAMPLING,), claims=claims)
+    leaks = leaks_table(made).set_index(["mechanism", SAMPLING])
+    assert leaks.loc["b", "epsilon"].tolist() == [2.0, 2.0]
+    assert np.isinf(leaks.loc["a", "epsilon"]).all()
+    assert leaks.loc["a", "delta"].tolist() == [0.1, 0.2]
+    assert (leaks["at_epsilon"] == 1.0).all()
+    drawn = figures(build_report(made))
+    by_name = {trace["name"]: trace for trace in drawn["front-0"]["data"]}
+    # Errors of a are 2.5 and 3.5 at ε = ∞: the first is on the front, and both points of b, with less ε and more error.
+    assert dict(zip(by_name["a"]["y"], by_name["a"]["marker"]["symbol"], strict=True)) == {
+        2.5: "circle", 3.5: "circle-open",
+    }  # fmt: skip
+    assert by_name["b"]["marker"]["symbol"] == ["diamond", "diamond"]
+    assert "ε = ∞" in by_name["a"]["text"][0]
+    axis = drawn["front-0"]["layout"]["xaxis"]
+    assert axis["ticktext"][-1] == "∞"
+    assert by_name["a"]["x"] == [axis["tickvals"][-1]] * 2
+    deltas = {trace["name"]: trace["x"] for trace in drawn["front-1"]["data"]}
+    assert sorted(deltas["a"]) == [0.1, 0.2]
+
+
+def test_leaks_of_unknown_claims_are_null_and_without_delta_zero_the_least_is_taken():
+    rows = [(1, (0.1,), {"a": 1.0, "b": 2.0})]
+    claims = claims_of(
+        [
+            {"key": "k0", "mechanism": "a", "epsilon": 1.0, "delta": 1e-6},
+            {"key": "k0", "mechanism": "a", "epsilon": 0.5, "delta": 1e-3},
+            {"key": "k0", "mechanism": "b", "epsilon": np.nan, "delta": np.nan, "kind": "unknown"},
+        ]
+    )
+    leaks = leaks_table(study(rows, (SAMPLING,), claims=claims)).set_index("mechanism")
+    assert (leaks.loc["a", "epsilon"], leaks.loc["a", "at_delta"]) == (1.0, 1e-6)
+    assert leaks.loc["b", ["epsilon", "delta"]].isna().all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_front_has_the_points_that_no_other_beats(seed):
+    rng = np.random.default_rng(seed)
+    leak, error = rng.integers(0, 5, 12).astype(float), rng.integers(0, 5, 12).astype(float)
+    leak[0] = math.inf
+    beaten = [
+        any(x <= leak[i] and y <= error[i] and (x, y) != (leak[i], error[i]) for x, y in zip(leak, error, strict=True))
+        for i in range(12)
+    ]
+    assert front(leak, error) == [not one for one in beaten]
+
+
+def test_attacks_are_drawn_against_what_was_varied():
+    rows = [(r, (s,), {"m": 1.0}) for s in (0.1, 0.4) for r in (1, 2)]
+    attacks = pd.DataFrame(
+        [{"key": f"k{i}", "campaign": "c", "mechanism": "m", "name": "link", "coalition": "server:1", "metric": None,
+          "success": s + r / 100, "prior": 0.05} for i, (r, (s,), _) in enumerate(rows)]
+    )  # fmt: skip
+    made = study(rows, (SAMPLING,), attacks=attacks)
+    assert tables_of(made)["attacks"]["success"].tolist() == pytest.approx([0.115, 0.415])
+    html = build_report(made)
+    drawn = [f["data"][0]["y"] for f in figures(html).values() if "Success" in f["layout"]["yaxis"]["title"]["text"]]
+    assert drawn == [pytest.approx([0.115, 0.415])]
+    assert "link, campaign c" in str(Text(html))
+
+
+def test_page_and_tables_are_written(two_factors, tmp_path):
+    page = write_report(two_factors, tmp_path)
+    assert page == tmp_path / "report.html"
+    table = pd.read_csv(tmp_path / "tables" / "settings.csv")
+    pd.testing.assert_frame_equal(table, tables_of(two_factors)["settings"], check_dtype=False)
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        f"{name}.{ending}" for name in ("settings", "differences") for ending in ("csv", "tex")
+    }  # fmt: skip
+
+
+def test_latex_has_rules_and_escapes_text(tmp_path):
+    table = pd.DataFrame({"a_b": ["50 % & x", "\\input{y}"], "v": [math.inf, 1.23456e-7], "w": [np.nan, 2.0]})
+    write_tables(tmp_path, {"t": table})
+    text = (tmp_path / "t.tex").read_text(encoding="utf-8")
+    assert text.splitlines()[1:3] == ["\\toprule", "a\\_b & v & w \\\\"]
+    assert "50 \\% \\& x & $\\infty$ & -- \\\\" in text
+    assert "\\textbackslash input\\{y\\} & $1.235 \\cdot 10^{-7}$ & 2 \\\\" in text
+    assert "\\bottomrule" in text
+
+
+def test_any_table_is_shown_with_its_formats():
+    table = pd.DataFrame({"data": ["x"], "rmse": [2.0], "rmse_half": [0.25], "share": [0.5], "runs": [1000]})
+    view = view_table("t", "Caption", table.assign(ok=True), formats={"share": "percent"}, titles={"rmse": "RMSE"})
+    assert (
+        view_table("t", "Caption", pd.DataFrame({"v": range(3000)})).caption
+        == "Caption (the first 1,000 of 3,000 rows)"
+    )
+    assert [head for head, _ in view.heads] == ["data", "RMSE", "share", "runs", "ok"]
+    plain = [re.sub("<.*?>", "", cell) for cell in view.rows[0]]
+    assert plain == ["x", "2.00 ± 0.25", "50 %", "1,000", "True"]
+
+
+def test_titles_of_factors_are_as_short_as_they_can_be():
+    paths = ("mechanisms.a.epsilon", "mechanisms.b.epsilon", "population.outside")
+    assert list(factor_titles(paths).values()) == ["a.epsilon", "b.epsilon", "outside"]
