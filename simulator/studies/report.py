@@ -257,7 +257,10 @@ def _text(value: object) -> str:
 
 def _values_of(study: Study, path: str) -> str:
     values = pd.concat([table[path] for table in (study.points, study.failures) if path in table])
-    return ", ".join(map(_text, _ordered(values)))
+    ordered = _ordered(values)
+    if len(ordered) <= MOST_PANELS:
+        return ", ".join(map(_text, ordered))
+    return f"{_text(ordered[0])} … {_text(ordered[-1])}, {whole(len(ordered))} values"
 
 
 def _ordered(values: pd.Series) -> list[Any]:
@@ -343,16 +346,17 @@ def _curves(
         others = [name for name in factors if name != factor and own[name].nunique() > 1]
         mean, half = own[score.column].dropna(), own[f"{score.column}{HALF}"].fillna(0.0)
         words = f"{score.title}, {score.unit}" if score.unit else score.title
-        # An interval that reaches 0 or below says nothing about the order of magnitude.
-        low = (mean - half).where((mean - half > 0) | (mean <= 0) | (score.format == "percent"), mean)
-        y_axis = _value_axis(words, low, mean + half, share=score.format == "percent")
-        for label, rows in _panels(own, others, titles):
+        y_axis = _value_axis(words, mean, half[mean.index], share=score.format == "percent")
+        # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
+        crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
+        for label, rows in _panels(own, others, titles) if crossed else [("all settings", own)]:
             traces = []
             for name in names:
                 mine = rows[rows[line].astype(str) == name]
                 mine = mine.assign(place=[place(value) for value in mine[factor]]).sort_values("place", kind="stable")
                 if len(mine):
-                    traces.append(_line(mine, score, name, names.index(name), factor))
+                    trace = _line(mine, score, name, names.index(name), factor)
+                    traces.append(trace if crossed else {**trace, "mode": "markers"})
             caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
             figure = plot(traces, x_axis, y_axis, height=340 + 20 * (len(traces) // 3), legend=True)
             figures.append(page.add("curve", figure, caption, f"{caption}; mean over replicates with 95 % intervals."))
@@ -396,12 +400,15 @@ def _decades(title: str, low: float, high: float, **options: object) -> Figure:
     return {**log_axis(title, exponentformat="power", automargin=True, **options), "dtick": steps, "tickformat": ""}
 
 
-def _value_axis(title: str, low: pd.Series, high: pd.Series, *, share: bool = False) -> Figure:
+def _value_axis(title: str, mean: pd.Series, half: pd.Series | float = 0.0, *, share: bool = False) -> Figure:
     """Return the axis of a score, the same in all panels; logarithmic for errors of different orders of magnitude."""
-    positive = low[low > 0]
-    if not share and not (low < 0).any() and len(positive) and high.max() > _LOG_ERRORS * positive.min():
-        ends = float(positive.min()), float(high.max())
-        return _decades(title, *ends, range=[math.log10(ends[0]) - 0.1, math.log10(ends[1]) + 0.1])
+    low, high = mean - half, mean + half
+    positive = mean[mean > 0]
+    if not share and mean.min() >= 0 and len(positive) and positive.max() > _LOG_ERRORS * positive.min():
+        # An interval that reaches 0 is cut off: it would hide the means.
+        bottom = max(float(low[low > 0].min()), float(positive.min()) / 4.0)
+        ends = [math.log10(bottom) - 0.1, math.log10(float(high.max())) + 0.1]
+        return _decades(title, bottom, float(high.max()), range=ends)
     bottom, top = float(min(0.0, low.min()) if low.min() < 0.6 * high.max() else low.min()), float(high.max())
     margin = 0.06 * ((top - bottom) or abs(top) or 1.0)
     return axis(title, range=[bottom - margin, top + margin], automargin=True)
@@ -423,6 +430,8 @@ def _heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Ma
             grid = (
                 rows.pivot_table(index=up, columns=across, values="rmse", observed=True).sort_index().sort_index(axis=1)
             )
+            if grid.size > 2 * grid.notna().to_numpy().sum():
+                continue  # settings drawn at random
             texts = [
                 [number(real(value)) if real(value) is not None else "" for value in row] for row in grid.to_numpy()
             ]
@@ -519,7 +528,6 @@ def _front(
             for _, row in rows[mine].iterrows()
         ]
         traces.append(trace)
-    errors = rows["rmse"]
     x_axis = _decades(title, float(finite.min()), edge) if logarithmic else axis(title)
     if not np.isfinite(leak).all():
         most = float(finite.max(initial=0.0))
@@ -527,7 +535,7 @@ def _front(
         ticks = [*powers] if logarithmic else sorted({0.0, most / 2.0, most})
         x_axis |= {"tickvals": [*ticks, edge], "ticktext": [*map(parameter, ticks), "∞"]}
         x_axis |= {} if logarithmic else {"range": [-0.06 * edge, 1.06 * edge]}
-    return plot(traces, x_axis, _value_axis(error_title, errors, errors), height=360, legend=True)
+    return plot(traces, x_axis, _value_axis(error_title, rows["rmse"]), height=360, legend=True)
 
 
 def _attack_figures(

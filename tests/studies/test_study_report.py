@@ -125,6 +125,18 @@ def test_axis_of_a_factor(values, kind, labels):
     assert figure["data"][0]["y"] == [float(i) for i in range(1, len(values) + 1)]
 
 
+def test_settings_drawn_at_random_are_points_without_lines():
+    rng = np.random.default_rng(1)
+    rows = [(1, (float(rng.random()), float(rng.random())), {"m": float(rng.random())}) for _ in range(30)]
+    html = build_report(study(rows, (SAMPLING, OUTSIDE)))
+    drawn = figures(html)
+    assert not any(name.startswith("heat") for name in drawn)
+    traces = [figure["data"] for figure in drawn.values() if figure["layout"]["yaxis"]["title"]["text"][:4] == "RMSE"]
+    assert [len(each) for each in traces] == [1, 1]
+    assert [each[0]["mode"] for each in traces] == ["markers", "markers"]
+    assert [len(each[0]["x"]) for each in traces] == [30, 30]
+
+
 def test_differences_are_paired_by_replicate():
     rows = [(r, (s,), {"m": error}) for s, errors in {0.1: (1.0, 5.0), 0.2: (2.0, 6.5)}.items()
             for r, error in enumerate(errors, start=1)]  # fmt: skip
