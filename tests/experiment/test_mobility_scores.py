@@ -149,3 +149,11 @@ def test_scores_of_a_run_are_means_over_its_queries():
             for _, group in mine.groupby("query")
         ]
         assert row.top_n_overlap == pytest.approx(np.mean(busiest))
+
+
+def test_the_report_of_a_run_shows_the_scores(tmp_path):
+    result = simulator.run("tiny", out=tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "Errors as distributions and ranks" in page
+    for column in ("earth_movers_m", "jensen_shannon", "kendall_tau", "top_n_overlap"):
+        assert all(f'<data value="{value!r}">' in page for value in result.scores[column].tolist())
