@@ -10,6 +10,7 @@ from simulator.arrays import FloatArray, IntArray
 TOP = 10
 """Number of the busiest cells that `top_n_overlap` looks for, or all cells if there are fewer."""
 
+_ALL_PAIRS = 1_000
 _STRIPS = 16
 _EXACT = _STRIPS**2
 """Largest number of cells for which the earth mover's distance is exact, and the number of groups of more cells."""
@@ -57,7 +58,6 @@ def mobility_scores(truth: IntArray | FloatArray, estimate: FloatArray, centroid
         all truths or all estimates are equal.
     """
     from scipy.special import rel_entr  # noqa: PLC0415  slow to import
-    from scipy.stats import kendalltau  # noqa: PLC0415  slow to import
 
     distance = divergence = math.nan
     kept = np.maximum(estimate, 0.0)
@@ -66,8 +66,22 @@ def mobility_scores(truth: IntArray | FloatArray, estimate: FloatArray, centroid
         middle = (p + q) / 2.0
         divergence = float(rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / math.log(4.0)
         distance = earth_movers_distance(p, q, centroids)
-    tau = float(kendalltau(estimate, truth).statistic) if len(truth) > 1 else math.nan
-    return MobilityScores(distance, divergence, tau, share_found(truth, estimate, min(TOP, len(truth))))
+    found = share_found(truth, estimate, min(TOP, len(truth)))
+    return MobilityScores(distance, divergence, kendall_tau(truth, estimate), found)
+
+
+def kendall_tau(truth: IntArray | FloatArray, estimate: FloatArray) -> float:
+    """Return Kendall's τ-b of two arrays of the same length; NaN if all values of either are equal.
+
+    It compares all pairs of up to 1,000 cells by itself: importing `scipy.stats` takes longer than a small run.
+    """
+    if len(truth) > _ALL_PAIRS:
+        from scipy.stats import kendalltau  # noqa: PLC0415  slow to import
+
+        return float(kendalltau(estimate, truth).statistic)
+    one, other = (np.sign(values[:, None] - values[None, :]) for values in (truth, estimate))
+    unequal = math.sqrt(float(np.count_nonzero(one)) * float(np.count_nonzero(other)))
+    return float((one * other).sum()) / unequal if unequal else math.nan
 
 
 def share_found(truth: IntArray | FloatArray, estimate: FloatArray, n: int) -> float:
