@@ -13,3 +13,5 @@ Cells: TypeAlias = npt.NDArray[np.int32]
 """Numbers of cells: 0 outside, 1…V."""
 StateArray: TypeAlias = npt.NDArray[np.uint8]
 """Each entry is a `simulator.traffic.engine.State`."""
+LinkIds: TypeAlias = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+"""Ids of links in routes, of the type `simulator.traffic.routes.link_dtype`."""

@@ -6,8 +6,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.compiled import compiled
-from simulator.arrays import Int32Array, IntArray, Mask
+from simulator.arrays import Int32Array, IntArray, LinkIds, Mask
 from simulator.roads.network import Links
+
+
+def link_dtype(links: int) -> type[np.uint16] | type[np.int32]:
+    """Return the type of the ids of a network's links in routes: 2 bytes where they suffice, else 4."""
+    return np.uint16 if links <= np.iinfo(np.uint16).max else np.int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,17 +24,17 @@ class Routes:
     offsets
         (vehicles + 1,) int64; route i is links[offsets[i]:offsets[i + 1]], never empty.
     links
-        (total,) int32 link ids: 4 bytes per link driven.
+        (total,) link ids, of `link_dtype`: 2 bytes per link driven, 4 if there are more than 65,535 links.
     """
 
     offsets: IntArray
-    links: Int32Array
+    links: LinkIds
 
     @classmethod
-    def gathered(cls, links: Int32Array, starts: IntArray, lengths: IntArray) -> "Routes":
+    def gathered(cls, links: LinkIds, starts: IntArray, lengths: IntArray) -> "Routes":
         """Copy the routes that begin at `starts` in `links`, (vehicles,) int64 each."""
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        routes = cls(offsets, np.empty(offsets[-1], dtype=np.int32))
+        routes = cls(offsets, np.empty(offsets[-1], dtype=links.dtype))
         copy_rows(links, starts, lengths, routes.links, offsets[:-1])
         return routes
 
@@ -58,14 +63,14 @@ class Routes:
     @property
     def first(self) -> Int32Array:
         """(vehicles,) int32: each vehicle's first link."""
-        return self.links[self.offsets[:-1]]
+        return self.links[self.offsets[:-1]].astype(np.int32)
 
     @property
     def last(self) -> Int32Array:
         """(vehicles,) int32: each vehicle's last link."""
-        return self.links[self.offsets[1:] - 1]
+        return self.links[self.offsets[1:] - 1].astype(np.int32)
 
-    def of(self, vehicle: int) -> Int32Array:
+    def of(self, vehicle: int) -> LinkIds:
         """Return the link ids of one vehicle's route."""
         return self.links[self.offsets[vehicle] : self.offsets[vehicle + 1]]
 
@@ -102,7 +107,7 @@ class RouteBook:
     start, end
         (vehicles,) int64; the row of vehicle i is links[start[i]:end[i]], never empty.
     links
-        int32 link ids. `replace` may replace all three arrays.
+        Link ids. `replace` may replace all three arrays.
     live
         Number of links in all current rows.
     """
@@ -114,17 +119,17 @@ class RouteBook:
         self.live = len(routes.links)
         self._own = False
 
-    def of(self, vehicle: int) -> Int32Array:
+    def of(self, vehicle: int) -> LinkIds:
         """Return the links of one vehicle's row."""
         return self.links[self.start[vehicle] : self.end[vehicle]]
 
     def last(self, vehicles: int) -> Int32Array:
         """Return the last link of each of the first `vehicles` rows."""
-        return self.links[self.end[:vehicles] - 1]
+        return self.links[self.end[:vehicles] - 1].astype(np.int32)
 
     def at(self, vehicles: IntArray, position: npt.NDArray[np.integer]) -> Int32Array:
         """Return the link at `position` of the row of each of `vehicles`."""
-        return self.links[self.start[vehicles] + position]
+        return self.links[self.start[vehicles] + position].astype(np.int32)
 
     def has_ahead(self, vehicles: IntArray, position: npt.NDArray[np.integer], marked: Mask) -> Mask:
         """Return whether a marked link is after `position` in the row of each of `vehicles`; `marked` is (links,)."""
@@ -169,7 +174,7 @@ class RouteBook:
     def _write_anew(self, needed: int) -> None:
         lengths = self.end - self.start
         ends = np.cumsum(lengths)
-        links = np.empty(self.live + self.live // _SLACK + needed, dtype=np.int32)
+        links = np.empty(self.live + self.live // _SLACK + needed, dtype=self.links.dtype)
         copy_rows(self.links, self.start, lengths, links, ends - lengths)
         self.start, self.end, self.links = ends - lengths, ends, links
         self._used, self._own = self.live, True
@@ -196,7 +201,7 @@ class RouteBook:
 
 
 @compiled
-def copy_rows(source: Int32Array, starts: IntArray, lengths: IntArray, target: Int32Array, at: IntArray) -> None:
+def copy_rows(source: LinkIds, starts: IntArray, lengths: IntArray, target: LinkIds, at: IntArray) -> None:
     """Copy rows of `source`, each from its start and with its length, to the places `at` in `target`."""
     for row in range(len(starts)):
         for step in range(lengths[row]):
@@ -204,7 +209,7 @@ def copy_rows(source: Int32Array, starts: IntArray, lengths: IntArray, target: I
 
 
 @compiled
-def _has_marked(links: Int32Array, starts: IntArray, ends: IntArray, marked: Mask) -> Mask:
+def _has_marked(links: LinkIds, starts: IntArray, ends: IntArray, marked: Mask) -> Mask:
     found = np.zeros(len(starts), dtype=np.bool_)
     for i in range(len(starts)):
         for at in range(starts[i], ends[i]):
@@ -215,7 +220,7 @@ def _has_marked(links: Int32Array, starts: IntArray, ends: IntArray, marked: Mas
 
 
 @compiled
-def _differs(links: Int32Array, starts: IntArray, lengths: IntArray, rest: Int32Array, offsets: IntArray) -> Mask:
+def _differs(links: LinkIds, starts: IntArray, lengths: IntArray, rest: LinkIds, offsets: IntArray) -> Mask:
     changed = np.zeros(len(starts), dtype=np.bool_)
     for i in range(len(starts)):
         changed[i] = lengths[i] != offsets[i + 1] - offsets[i]

@@ -22,7 +22,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from mechanisms.compiled import compiled
-from simulator.arrays import Int32Array, IntArray, StateArray
+from simulator.arrays import Int32Array, IntArray, LinkIds, StateArray
 from simulator.traffic.physics import FRACTION_BITS, ONE_TICK
 
 
@@ -112,7 +112,7 @@ def _schedule(ring: Bitmap, link: Index, due: int, now: int) -> None:
 
 @compiled
 def _refill(
-    vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: Int32Array, links: Records, bits: int
+    vehicle: Index, cursor: Int32Array, starts: IntArray, ends: IntArray, route: LinkIds, links: Records, bits: int
 ) -> np.uint64:
     """Encode the next turns of `vehicle` in a word, the first turn in the lowest bits."""
     start = starts[vehicle]
@@ -172,7 +172,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     cursor: Int32Array,
     starts: IntArray,
     ends: IntArray,
-    route: Int32Array,
+    route: LinkIds,
     departure: Int32Array,
     ring: Bitmap,
     origins: Bitmap,

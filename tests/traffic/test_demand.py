@@ -171,19 +171,6 @@ def test_fastest_of_parallel_links_is_used():
     assert routes.of(0).tolist() == [1]
 
 
-def test_routes_do_not_depend_on_block_size(roads, monkeypatch):
-    origin, destination = draw_uniform(300, paths=ShortestPaths(roads.links), rng=np.random.default_rng(7))
-    trips = Trips.from_unsorted(origin, destination, np.arange(300))
-    whole = ShortestPaths(roads.links).routes(trips.origin, trips.destination)
-    monkeypatch.setattr("simulator.traffic.paths._BLOCK_CELLS", 45)
-    monkeypatch.setattr("simulator.traffic.paths._KEEP_CELLS", 100)
-    pieces = ShortestPaths(roads.links)
-    pieces.times(np.array([0, 3], dtype=np.int32))
-    in_pieces = pieces.routes(trips.origin, trips.destination)
-    np.testing.assert_array_equal(whole.links, in_pieces.links)
-    np.testing.assert_array_equal(whole.offsets, in_pieces.offsets)
-
-
 def test_missing_path_raises_an_error():
     roads = chain({"length_m": 100.0}, {"length_m": 100.0})
     with pytest.raises(NoPathError, match="no path leads from node 2 to node 0"):

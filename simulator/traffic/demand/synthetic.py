@@ -152,23 +152,8 @@ def draw_gravity(
     mass = np.bincount(links.from_node, weights=links.length_m * links.lanes, minlength=paths.nodes)
     cumulative = np.cumsum(mass)
     origin = np.searchsorted(cumulative, rng.random(vehicles) * cumulative[-1], side="right").astype(np.int32)
-    u = rng.random(vehicles)
-    destination = np.empty(vehicles, dtype=np.int32)
-    by_origin = np.argsort(origin, kind="stable")
-    bounds = np.searchsorted(origin[by_origin], np.arange(paths.nodes + 1))
-    for block in paths.blocks(origin):
-        time = paths.times(block)
-        # Times are relative to the nearest other node, so that a small scale cannot underflow every weight to 0.
-        time[np.arange(len(block)), block] = np.inf
-        weight = np.exp(-(time - time.min(axis=1, keepdims=True)) / scale_s) * mass
-        stranded = ~(weight.sum(axis=1) > 0)
-        weight[stranded] = np.isfinite(time[stranded])
-        np.cumsum(weight, axis=1, out=weight)
-        for row, node in enumerate(block.tolist()):
-            chosen = by_origin[bounds[node] : bounds[node + 1]]
-            at = np.searchsorted(weight[row], u[chosen] * weight[row, -1], side="right")
-            destination[chosen] = at
-    return origin, destination
+    share: FloatArray = rng.random(vehicles)
+    return origin, paths.draw_destinations(origin, share, mass.astype(np.float64), scale_s)
 
 
 _MOST_ROUNDS = 400
