@@ -115,7 +115,7 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
         console.print("[yellow]note[/]", Text(why), highlight=False, soft_wrap=True)
     for text in sentences(tables):
         console.print(Text(text), highlight=False, soft_wrap=True)
-    console.print(Text(str(work.directory)), highlight=False, soft_wrap=True)
+    console.print(Text(str(work.directory / "report.html")), highlight=False, soft_wrap=True)
 
 
 def _listed(names: str | None) -> list[str]:

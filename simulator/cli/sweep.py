@@ -164,9 +164,14 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
 
 
 def finish(directory: "StudyDirectory", *, quiet: bool) -> None:
-    """Write the report of a study, and say where it is and what is missing; exit with 1 if points are missing."""
-    facts = directory.facts()
+    """Write the report of a study, and say where it is and what is missing; exit with 1 if points failed."""
+    from simulator.studies.report import write_report  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.study import Study  # noqa: PLC0415 - imported only when needed
+
+    study = Study.load(directory.path)
+    page = write_report(study, directory.path)
     if not quiet:
-        typer.echo(f"{facts['finished']:,} of {facts['points']:,} points are finished: {directory.path}")
-    if facts["failed"]:
+        total = len(study.points) + study.missing
+        typer.echo(f"{len(study.points):,} of {total:,} points are finished, {len(study.failures):,} failed: {page}")
+    if len(study.failures):
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ from simulator.files.errors import InputError
 from simulator.studies.design import Design, is_design, read_design
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal
 from simulator.studies.point import PointResult
+from simulator.studies.report import write_report
 from simulator.studies.store import StudyDirectory
 from simulator.studies.study import Study
 from simulator.studies.sweep import Sweep
@@ -42,7 +43,8 @@ def sweep(
     replicates
         Runs of each combination, with seeds one apart, the same for all combinations. Default: 1, or the design's.
     out
-        Directory of the study; results that are there already are used. By default a temporary one.
+        Directory of the study, where its report is written too; results that are there already are used. By default a
+        temporary one.
     keep
         Tables kept of each run: ``"scores"`` (with claims and attacks), ``"estimates"`` too, or ``"all"``.
     scheduler
@@ -72,7 +74,10 @@ def sweep(
     with work.opened():
         for _ in work.outcomes():
             pass
-    return Study.load(work.directory.path)
+    study = Study.load(work.directory.path)
+    if out is not None:
+        write_report(study, out)
+    return study
 
 
 def sweep_points(

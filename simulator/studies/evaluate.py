@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 import scenarios
 from mechanisms.planning import Plan, Target, plan
@@ -17,8 +16,11 @@ from mechanisms.planning.families import family_names
 from mechanisms.planning.target import RELEASED
 from scenarios import Fault, Scenario, ScenarioError
 from simulator.files.errors import InputError
+from simulator.reporting.formatting import number
 from simulator.studies.design import Design, Setting
+from simulator.studies.evaluation_report import best_of, write_evaluation
 from simulator.studies.store import StudyDirectory
+from simulator.studies.summary import HALF, means
 from simulator.studies.sweep import Sweep
 from simulator.studies.workers import Start
 
@@ -44,7 +46,6 @@ MECHANISMS = (
     "hadamard_response",
 )
 """The mechanisms that are evaluated unless others are named."""
-LEVEL = 0.95
 _BASELINE = "no_privacy"
 _PROBE, _RUNS = "probe", "runs"
 """Folders of an evaluation: runs of each data set without privacy, to know its size; and all others."""
@@ -72,6 +73,13 @@ class Goal:
     adjacency: Any = "move"
     queries: int = 1
     k: int | None = None
+
+    def words(self) -> str:
+        """Return the target in one sentence."""
+        over = "" if self.queries == 1 else f" over {self.queries} queries"
+        privacy = f"ε = {self.epsilon:g} and δ = {self.delta:g} for a device's {self.adjacency.replace('_', ' or ')}"
+        wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
+        return f"Target: {self.view}{over} with {wanted}."
 
     def target(self, size: "Size") -> Target:
         """Return the target for a data set of this size."""
@@ -231,10 +239,11 @@ class Evaluation:
         }
 
     def write(self) -> dict[str, pd.DataFrame]:
-        """Write the tables into the directory, and return them."""
+        """Write the tables and the report into the directory, and return the tables."""
         study, tables = StudyDirectory(self.directory), self.tables()
         for name, table in tables.items():
             study.write_table(name, table)
+        write_evaluation(self.directory, tables, goal=self.goal.words(), sentences=sentences(tables))
         return tables
 
     def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:
@@ -309,31 +318,22 @@ def sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
     said = []
     table, differences = tables["evaluation"], tables["differences"]
     for data, rows in table.groupby("data", sort=False):
-        done = rows[(rows["runs"] > 0) & (rows["mechanism"] != _BASELINE)]
-        meeting = done[done["meets"] == True] if len(done) else done  # noqa: E712 - the column holds None too
-        if not len(meeting):
+        best = best_of(rows, differences[differences["data"] == data])
+        if not best:
             why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
             said.append(f"{data}: {why}")
             continue
-        best = meeting.sort_values("rmse", kind="stable").iloc[0]
-        against = differences[(differences["data"] == data) & (differences["against"] == best["mechanism"])]
-        equal = [
-            row.mechanism
-            for row in against.itertuples()
-            if row.mechanism in set(meeting["mechanism"]) and not row.lower > 0
-        ]
-        also = f"; not distinguishable from it: {', '.join(equal)}" if equal else ""
-        least = f"{best['rmse']:,.4g} vehicles, {best['relative_rmse']:.3g} times the mean occupancy"
-        said.append(f"{data}: {best['mechanism']} has the least error, {least}{also}")
+        found = rows[rows["mechanism"] == best[0]].iloc[0]
+        least = f"{number(found['rmse'])} vehicles, {number(found['relative_rmse'])} times the mean occupancy"
+        also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
+        said.append(f"{data}: {best[0]} has the least error, {least}{also}")
     return said
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
     """Return the ends of the 95 % t-interval of a mean, and the mean between them; NaN ends for a single value."""
-    mean, count = float(np.mean(values)), len(values)
-    if count < 2:
-        return math.nan, mean, math.nan
-    half = float(stdtrit(count - 1, 0.5 + LEVEL / 2)) * float(np.std(values, ddof=1)) / math.sqrt(count)
+    found = means(pd.DataFrame({"of": 0, "value": values}), ["of"], ["value"]).iloc[0]
+    mean, half = float(found["value"]), float(found[f"value{HALF}"])
     return mean - half, mean, mean + half
 
 

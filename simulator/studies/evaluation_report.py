@@ -1,0 +1,118 @@
+"""Report of an evaluation: one HTML page that opens offline, and its tables as CSV and LaTeX."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+from markupsafe import escape
+
+from simulator.reporting.figures import STYLES, Drawn, Page, axis, curve, log_axis, numbered_style, plot
+from simulator.reporting.formatting import number
+from simulator.reporting.report import environment, render_page, write_document
+from simulator.studies.report import FILE_NAME, TABLES, view_table, write_tables
+
+_CAPTIONS = {
+    "evaluation": "Every mechanism on every data set",
+    "deciles": "Error by decile of the cells by occupancy, the first decile the emptiest",
+    "leaks": "What each view reveals: ε at δ = 0, and δ at the target's ε",
+    "differences": "Errors of two mechanisms on the same runs: difference and ratio, with 95 % intervals",
+}
+_FORMATS = {"epsilon": "parameter", "delta": "parameter"}
+_TITLES = {"data": "data set", "rmse": "RMSE, vehicles", "relative_rmse": "RMSE / mean occupancy", "bytes_up": "bytes"}
+
+
+def write_evaluation(
+    directory: Path, tables: Mapping[str, pd.DataFrame], *, goal: str, sentences: Sequence[str]
+) -> Path:
+    """Write the page of an evaluation, and its tables into the folder `tables` beside it.
+
+    Parameters
+    ----------
+    directory
+        Where they are written.
+    tables
+        As `Evaluation.tables` returns them.
+    goal
+        The target, in words.
+    sentences
+        Who wins where.
+
+    Returns
+    -------
+    path
+        The page.
+    """
+    write_tables(directory / TABLES, tables)
+    write_document(markdown(tables), directory / TABLES / "errors.md")
+    page = Page()
+    values: dict[str, object] = {
+        "goal": goal,
+        "sentences": sentences,
+        "figures": _decile_figures(page, tables["deciles"]),
+        "tables": {
+            name: view_table(name, _CAPTIONS[name], table, formats=_FORMATS, titles=_TITLES)
+            for name, table in tables.items()
+            if len(table)
+        },
+    }
+    html = render_page(environment().get_template("evaluation.html.j2"), "Evaluation · crowdveil", page.data, values)
+    return write_document(html, directory / FILE_NAME)
+
+
+def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Return the errors as a table in Markdown: a row per data set, a column per mechanism.
+
+    A cell has the mean RMSE in vehicles and half the width of its 95 % interval. The least of a row that meets the
+    target is bold, with all that do and are not distinguishable from it; an error that misses the target is in
+    brackets. A star marks a claim that relies on devices certain to be in the cell.
+    """
+    table, differences = tables["evaluation"], tables["differences"]
+    names = list(dict.fromkeys(table["mechanism"]))
+    lines = [f"| data set | {' | '.join(names)} |", f"|---|{'---:|' * len(names)}"]
+    for data, rows in table[table["runs"] > 0].groupby("data", sort=False):
+        best = best_of(rows, differences[differences["data"] == data])
+        cells = {row["mechanism"]: _cell(row, bold=row["mechanism"] in best) for _, row in rows.iterrows()}
+        lines.append(f"| {data} | {' | '.join(cells.get(name, '–') for name in names)} |")
+    return "\n".join(lines) + "\n"
+
+
+def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
+    """Return the mechanism of least error among those of a data set that meet the target, then those as good.
+
+    As good are those whose difference from it has a 95 % interval that includes 0.
+    """
+    meeting = rows[rows["meets"].eq(True)].sort_values("rmse", kind="stable")
+    if not len(meeting):
+        return []
+    first = str(meeting["mechanism"].iloc[0])
+    against = differences[differences["against"] == first].set_index("mechanism")["lower"]
+    return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
+
+
+def _cell(row: pd.Series, *, bold: bool) -> str:
+    half = row["rmse"] - row["lower"]
+    text = number(row["rmse"]) if pd.isna(half) else f"{number(row['rmse'])} ± {number(half)}"
+    text += "" if pd.isna(row["crowd"]) else " *"
+    return f"**{text}**" if bold else text if row["meets"] else f"({text})"
+
+
+def _decile_figures(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
+    """Draw each data set's relative error by decile, a line per mechanism; deciles without vehicles are left out."""
+    names = list(dict.fromkeys(deciles["mechanism"]))
+    figures = []
+    for data, rows in deciles[deciles["relative_error"] > 0].groupby("data", sort=False):
+        traces = []
+        for name, mine in rows.groupby("mechanism", sort=False):
+            place, label = names.index(name), str(escape(name))
+            style, again = numbered_style(place), place >= len(STYLES)
+            shown = "decile %{x}: %{y:.3g}"
+            dash = "dot" if again else style.dash
+            trace = curve(mine["decile"], mine["relative_error"], label, shown, style.colour, dash=dash)
+            symbol = f"{style.symbol}-open" if again else style.symbol
+            marker = {"color": style.colour, "symbol": symbol, "size": 7}
+            traces.append({**trace, "mode": "lines+markers", "marker": marker})
+        x_axis = axis("decile of the cells by occupancy", dtick=1)
+        figure = plot(traces, x_axis, log_axis("RMSE / occupancy"), height=360 + 20 * (len(traces) // 3), legend=True)
+        words = f"{data}: error relative to the occupancy"
+        figures.append(page.add("decile", figure, words, f"{words}, by decile of the cells; means over the runs."))
+    return figures
