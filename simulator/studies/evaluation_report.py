@@ -81,7 +81,7 @@ def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
 
     As good are those whose difference from it has a 95 % interval that includes 0.
     """
-    meeting = rows[rows["meets"].eq(True)].sort_values("rmse", kind="stable")
+    meeting = rows[rows["meets"].isin([True])].sort_values("rmse", kind="stable")
     if not len(meeting):
         return []
     first = str(meeting["mechanism"].iloc[0])
