@@ -55,7 +55,8 @@ def evaluate(
     yes: Yes = False,
 ) -> None:
     """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table."""
-    from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.evaluation_tables import Goal  # noqa: PLC0415 - imported only when needed
     from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
 
     if allow_plugins:
@@ -79,7 +80,7 @@ def evaluate(
 
 def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> None:
     """Print the table of an evaluation, and who wins where."""
-    from simulator.studies.evaluate import sentences  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.evaluation_tables import sentences  # noqa: PLC0415 - imported only when needed
 
     console = wide_console()
     table = Table("data set", "mechanism", show_lines=False)

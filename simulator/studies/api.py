@@ -10,7 +10,8 @@ import pandas as pd
 from scenarios import Scenario
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, is_design, read_design
-from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal
+from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
+from simulator.studies.evaluation_tables import Goal
 from simulator.studies.point import PointResult
 from simulator.studies.report import write_report
 from simulator.studies.store import StudyDirectory

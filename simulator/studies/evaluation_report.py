@@ -9,6 +9,7 @@ from markupsafe import escape
 from simulator.reporting.figures import STYLES, Drawn, Page, axis, curve, log_axis, numbered_style, plot
 from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
+from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME, TABLES, view_table, write_tables
 
 _CAPTIONS = {
@@ -64,7 +65,8 @@ def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
 
     A cell has the mean RMSE in vehicles and half the width of its 95 % interval. The least of a row that meets the
     target is bold, with all that do and are not distinguishable from it; an error that misses the target is in
-    brackets. A star marks a claim that relies on devices certain to be in the cell.
+    brackets. A star marks a claim that relies on devices certain to be in the cell, a dagger an error that is not less
+    than that of estimating 0 everywhere.
     """
     table, differences = tables["evaluation"], tables["differences"]
     names = list(dict.fromkeys(table["mechanism"]))
@@ -76,24 +78,11 @@ def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
-    """Return the mechanism of least error among those of a data set that meet the target, then those as good.
-
-    As good are those whose difference from it has a 95 % interval that includes 0.
-    """
-    meeting = rows[rows["meets"].isin([True])].sort_values("rmse", kind="stable")
-    if not len(meeting):
-        return []
-    first = str(meeting["mechanism"].iloc[0])
-    against = differences[differences["against"] == first].set_index("mechanism")["lower"]
-    return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
-
-
 def _cell(row: pd.Series, *, bold: bool) -> str:
     half = row["rmse"] - row["lower"]
     text = number(row["rmse"]) if pd.isna(half) else f"{number(row['rmse'])} ± {number(half)}"
-    text += "" if pd.isna(row["crowd"]) else " *"
-    return f"**{text}**" if bold else text if row["meets"] else f"({text})"
+    marks = ("" if pd.isna(row["crowd"]) else r" \*") + ("" if row["beats_zero"] else " †")
+    return (f"**{text}**" if bold else text if row["meets"] else f"({text})") + marks
 
 
 def _decile_figures(page: Page, deciles: pd.DataFrame) -> list[Drawn]:

@@ -170,7 +170,8 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
     pandas.DataFrame
         One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
         over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
-        truth; `rmse`, in vehicles; `relative_error`, the ratio of both, null for empty cells.
+        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
+        `rmse` / `occupancy`, null for empty cells.
     """
     rows = []
     for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
@@ -179,7 +180,9 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         decile = np.empty(len(truth), dtype=np.int64)
         decile[order] = np.arange(len(truth)) * min(10, len(truth)) // len(truth) + 1
         of_cell = pd.Series(decile, index=truth.index)
-        square = group["estimate"].sub(group["truth"]).pow(2).groupby(group["cell"].map(of_cell)).mean()
+        of_row = group["cell"].map(of_cell)
+        square = group["estimate"].sub(group["truth"]).pow(2).groupby(of_row).mean()
+        truth_square = group["truth"].pow(2).groupby(of_row).mean()
         for number, part in truth.groupby(of_cell):
             occupancy, rmse = float(part.mean()), math.sqrt(square[number])
             rows.append(
@@ -189,6 +192,7 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
                     "decile": number,
                     "cells": len(part),
                     "occupancy": occupancy,
+                    "rms_occupancy": math.sqrt(truth_square[number]),
                     "rmse": rmse,
                     "relative_error": rmse / occupancy if occupancy else math.nan,
                 }

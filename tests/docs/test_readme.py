@@ -48,6 +48,19 @@ def test_readme_commands_run_in_order_on_a_fresh_clone(tmp_path):
     assert (clone / "runs" / "latest" / "report.html").is_file()
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the folder of data sets")
+def test_table_of_the_evaluation_is_what_its_command_writes(tmp_path):
+    found = re.search(
+        r"<!-- evaluation -->\n(\|.*?\|\n)\n```sh\ncrowdveil (evaluate .*?)\n```", README, flags=re.DOTALL
+    )
+    table, command = found.groups()
+    words = [sys.executable, "-m", "simulator.cli", *command.split(), "--quiet"]
+    subprocess.run(words, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True)
+    assert (tmp_path / "studies" / "released" / "tables" / "errors.md").read_text(encoding="utf-8") == table
+
+
 def test_listed_scenarios_are_the_shipped_ones():
     listed = set(re.findall(r"^\| `([\w-]+)` \|", README, flags=re.MULTILINE))
     assert {shipped.name for shipped in scenarios.shipped()} <= listed

@@ -11,7 +11,8 @@ from scipy import stats
 import crowdveil as cv
 from mechanisms.planning import Target, plan
 from simulator.files.errors import InputError
-from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation, Goal, interval, sentences
+from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
+from simulator.studies.evaluation_tables import Goal, interval, sentences
 from simulator.studies.point import relative_errors
 from simulator.studies.workers import processes
 
@@ -70,7 +71,7 @@ def test_the_planner_gets_the_size_of_the_data_set(tmp_path):
     target = Target(
         cells=9,
         population=round(float(counted.median())),
-        occupancy=work.plans["tiny", "oue"].mechanism and 2,
+        occupancy=2,
         batch=int(counted.min()),
         view="released",
         epsilon=1.0,
@@ -119,6 +120,10 @@ def test_mechanisms_from_a_file_or_a_class_are_taken_as_they_are(tmp_path, monke
     names = ["paper.toml", "mechanisms.local:NoPrivacy"]
     _, tables = evaluated(tmp_path, names, epsilon=1.0, options={"allow_plugins": True})
     table = tables["evaluation"].set_index("mechanism")
+    truths = [cv.run("tiny", seed=seed).estimates.query("mechanism == 'sampling'")["truth"] for seed in (1, 2)]
+    assert table["zero_rmse"].to_numpy() == pytest.approx(np.sqrt(np.mean(np.square(truths))))
+    assert dict(table["beats_zero"]) == dict(table["rmse"] < table["zero_rmse"])
+    assert table.loc["NoPrivacy", "beats_zero"]
     assert [*table.index] == ["paper", "randomized_response", "NoPrivacy"]
     assert table.loc["paper", "parameters"] == "sampling = 0.45"
     assert not table["meets"].any()
@@ -142,7 +147,8 @@ def test_data_that_are_missing_are_named_and_the_rest_goes_on(tmp_path, monkeypa
     assert "crowdveil data fetch gowalla_nyc" in table.loc["gowalla-nyc", "reason"]
     assert 'none has statistic = "count"' in table.loc["speeds", "reason"]
     said = sentences(tables)
-    assert any(text.startswith("tiny: oue has the least error") for text in said)
+    assert table.loc["tiny", "rmse"] > table.loc["tiny", "zero_rmse"]
+    assert any(text.startswith("tiny: no mechanism errs less than an estimate of 0") for text in said)
     assert any("crowdveil data fetch gowalla_nyc" in text for text in said)
     assert set(work.missing) == {"gowalla-nyc", "speeds"}
 

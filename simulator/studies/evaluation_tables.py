@@ -1,0 +1,190 @@
+"""Tables of an evaluation: its target, who wins where, what each view reveals, and errors beside each other."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from mechanisms.planning.target import RELEASED, Target
+from simulator.reporting.formatting import number
+from simulator.studies.summary import HALF, means
+
+
+class Size(NamedTuple):
+    """Size of a data set.
+
+    Attributes
+    ----------
+    cells
+        V.
+    asked, least
+        Median and least number of devices whose reports are counted in a query.
+    occupancy
+        Mean number of devices in a cell.
+    """
+
+    cells: int
+    asked: int
+    least: int
+    occupancy: int
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The target of an evaluation, for every data set.
+
+    Attributes
+    ----------
+    view
+        A view of `mechanisms.planning.target.VIEWS`.
+    epsilon, delta, error
+        The privacy required of the view, or, with `error`, the root mean square error allowed for a cell.
+    adjacency, queries, k
+        As in `mechanisms.planning.Target`.
+    """
+
+    view: str = "linked_reports"
+    epsilon: float | None = None
+    delta: float = 0.0
+    error: float | None = None
+    adjacency: Any = "move"
+    queries: int = 1
+    k: int | None = None
+
+    def words(self) -> str:
+        """Return the target in one sentence."""
+        over = "" if self.queries == 1 else f" over {self.queries} queries"
+        privacy = f"ε = {self.epsilon:g} and δ = {self.delta:g} for a device's {self.adjacency.replace('_', ' or ')}"
+        wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
+        return f"Target: {self.view}{over} with {wanted}."
+
+    def target(self, size: Size) -> Target:
+        """Return the target for a data set of this size."""
+        return Target(
+            cells=size.cells,
+            population=size.asked,
+            occupancy=size.occupancy,
+            batch=size.least,
+            **vars(self),
+        )
+
+
+def sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return who wins where: a sentence per data set, and the data sets that were left out."""
+    said = []
+    table, differences = tables["evaluation"], tables["differences"]
+    for data, rows in table.groupby("data", sort=False):
+        best = best_of(rows, differences[differences["data"] == data])
+        if not best:
+            why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
+            said.append(f"{data}: {why}")
+            continue
+        found = rows[rows["mechanism"] == best[0]].iloc[0]
+        least = f"{number(found['rmse'])} vehicles, {number(found['relative_rmse'])} times the mean occupancy"
+        also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
+        none = "" if found["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
+        said.append(f"{data}: {none}{best[0]} has the least error, {least}{also}")
+    return said
+
+
+def interval(values: np.ndarray) -> tuple[float, float, float]:
+    """Return the ends of the 95 % t-interval of a mean, and the mean between them; NaN ends for a single value."""
+    found = means(pd.DataFrame({"of": 0, "value": values}), ["of"], ["value"]).iloc[0]
+    mean, half = float(found["value"]), float(found[f"value{HALF}"])
+    return mean - half, mean, mean + half
+
+
+def best_of(rows: pd.DataFrame, differences: pd.DataFrame) -> list[str]:
+    """Return the mechanism of least error among those of a data set that meet the target, then those as good.
+
+    As good are those whose difference from it has a 95 % interval that includes 0.
+    """
+    meeting = rows[rows["meets"].isin([True])].sort_values("rmse", kind="stable")
+    if not len(meeting):
+        return []
+    first = str(meeting["mechanism"].iloc[0])
+    against = differences[differences["against"] == first].set_index("mechanism")["lower"]
+    return [first, *(name for name in meeting["mechanism"].iloc[1:] if name in against and not against[name] > 0)]
+
+
+def leak_of(claims: pd.DataFrame, goal: Goal, crowd: int | None) -> tuple[float, float]:
+    """Return ε at δ = 0, and δ at the goal's ε, of the goal's view of a mechanism: the largest of all runs.
+
+    `crowd` is the number of devices in the cell that a released view relies on; None for any.
+    """
+    wanted = claims[(claims["queries"] == goal.queries) & (claims["adjacency"] == goal.adjacency)]
+    wanted = wanted[wanted["view"].isin(_view_names(goal.view, set(wanted["view"])))]
+    if goal.view.startswith("released"):
+        certain = wanted["crowd"].isna() if crowd is None else wanted["crowd"] == crowd
+        wanted = wanted[certain] if certain.any() else wanted
+    if not len(wanted) or (wanted["kind"] == "unknown").any():
+        return math.nan, math.nan
+    pure, at = wanted[wanted["delta"] == 0.0], wanted[wanted["epsilon"] == (goal.epsilon or 1.0)]
+    # δ at the goal's ε may be 0 too, so of each claim the row of least ε is the one at δ = 0.
+    least = pure.groupby(["key", "view", "crowd", "k", "colluding", "servers"], dropna=False)["epsilon"].min()
+    return float(least.max()), float(at["delta"].max())
+
+
+def _view_names(view: str, claimed: set[str]) -> set[str]:
+    """Return those of the views claimed that a target's view stands for, as `Target.views` has them."""
+    if view in RELEASED:
+        differences = "released_differences" in claimed and view != "released_counts"
+        return {"released_differences" if differences else "released_counts"}
+    kind, _, round_ = view.partition("_round_")
+    rounds = {name for name in claimed if name.startswith(f"{kind}_round_")}
+    if view in claimed or (round_ and len(rounds) > 1):
+        return {view}
+    return rounds  # a mechanism of one round has only that one
+
+
+def leaks_by_view(claims: pd.DataFrame, goal: Goal, crowds: Mapping[Any, int | None]) -> pd.DataFrame:
+    """Return, per data set, mechanism and view, ε at δ = 0 and δ at the goal's ε, the worst of all runs."""
+    columns = ["data", "mechanism", "view", "adjacency", "queries"]
+    if not len(claims):
+        return pd.DataFrame(columns=[*columns, "epsilon", "delta"])
+    rows = []
+    for key, group in claims.groupby(columns, sort=False, observed=True):
+        of_group: dict[str, Any] = dict(zip(columns[2:], key[2:], strict=True))
+        leak = leak_of(group, replace(goal, **of_group), crowds.get(key[:2]))
+        rows.append({**dict(zip(columns, key, strict=True)), "epsilon": leak[0], "delta": leak[1]})
+    return pd.DataFrame(rows)
+
+
+def decile_table(deciles: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean relative error of each decile over the runs."""
+    if not len(deciles):
+        return pd.DataFrame(columns=["data", "mechanism", "decile", "cells", "occupancy", "rmse", "relative_error"])
+    grouped = deciles.groupby(["data", "mechanism", "decile"], sort=False, observed=True)
+    return grouped[["cells", "occupancy", "rmse", "relative_error"]].mean().reset_index()
+
+
+def error_differences(scores: pd.DataFrame) -> pd.DataFrame:
+    """Return each mechanism's error relative to each other one's on the same data set, paired by seed.
+
+    `difference` of the root mean square errors in vehicles, `lower` and `upper` of its 95 % t-interval; `ratio`, the
+    geometric mean of their ratios, `ratio_lower` and `ratio_upper` from the t-interval of its logarithm.
+    """
+    rows = []
+    for data, group in scores.groupby("data", sort=False, observed=True) if len(scores) else ():
+        of = {
+            name: one.set_index("replicate")["rmse"].sort_index()
+            for name, one in group.groupby("mechanism", sort=False)
+        }
+        for name, mine in of.items():
+            for other, theirs in of.items():
+                both = mine.index.intersection(theirs.index)
+                if name == other or not len(both):
+                    continue
+                low, mean, high = interval((mine[both] - theirs[both]).to_numpy())
+                with np.errstate(divide="ignore", invalid="ignore"):  # exact counts have no error
+                    ratios = interval(np.log(mine[both].to_numpy()) - np.log(theirs[both].to_numpy()))
+                rows.append(
+                    {"data": data, "mechanism": name, "against": other, "difference": mean, "lower": low, "upper": high}
+                    | dict(zip(("ratio_lower", "ratio", "ratio_upper"), map(math.exp, ratios), strict=True))
+                    | {"runs": len(both)}
+                )
+    columns = ("data", "mechanism", "against", "difference", "lower", "upper", "ratio_lower", "ratio", "ratio_upper")
+    return pd.DataFrame(rows, columns=[*columns, "runs"])
