@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from scenarios import Scenario
+from scenarios.plug_ins import is_given
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, is_design, read_design
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
@@ -199,6 +200,11 @@ def _work(
         design = read_design(Path(scenario), replicates=replicates, **options)
     else:
         design = Design.of_grid(scenario, vary or {}, replicates=1 if replicates is None else replicates, **options)
+    given = {at for one in design.settings for at, _, kind in one.scenario.own_kinds() if is_given(kind)}
+    if given and workers != 0:
+        rule = "is given in Python, and worker processes do not find it"
+        instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'
+        raise InputError([f"{at}: {rule}: {instead}" for at in sorted(given)])
     return Sweep(
         design, StudyDirectory(_folder(out)), keep=keep, start=start_of(scheduler, workers), assume_yes=assume_yes
     )

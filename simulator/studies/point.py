@@ -3,10 +3,11 @@
 import hashlib
 import json
 import math
+import pickle
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -46,13 +47,16 @@ class DifferentVersionError(InputError):
 def setting_sha256(scenario: Scenario) -> str:
     """Return the sha256 of all that determines the numbers of a run, except its seed.
 
-    It covers the resolved scenario, crowdveil's own source, the contents of data files, and the files of the users' own
-    classes. The paths of files do not count, so that the same study has the same keys on another machine.
+    It covers the resolved scenario, crowdveil's own source, the contents of data files, the files of the users' own
+    classes, and the content of objects given in Python. The paths of files do not count, so that the same study has the
+    same keys on another machine.
 
     Raises
     ------
     ScenarioError
         If the scenario names a class that may not be imported, or cannot be.
+    InputError
+        If an object's content cannot be read by `pickle`.
     """
     check_own_kinds(scenario)
     tables = scenario.model_dump(mode="json", by_alias=True, exclude={"scenario": {"seed", "description"}})
@@ -60,7 +64,7 @@ def setting_sha256(scenario: Scenario) -> str:
         "scenario": tables,
         "data": data_checksums(scenario),
         "source": source_sha256(),
-        "plug_ins": {kind: module_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
+        "plug_ins": {kind: _own_sha256(at, plug_ins.load(role, kind)) for at, role, kind in scenario.own_kinds()},
     }
     text = json.dumps(without_paths(facts, scenario), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -198,6 +202,17 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _own_sha256(at: str, own: Any) -> list[str | None]:
+    """Return the hash of the file of a user's class, and of an object also that of its content."""
+    if isinstance(own, type):
+        return [module_sha256(own)]
+    try:
+        return [module_sha256(own), hashlib.sha256(pickle.dumps(own)).hexdigest()]
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        rule = "an object in a study must be one that pickle can read, so that its content is part of a point's key"
+        raise InputError([f"{at}: {rule}: {error}"]) from error
 
 
 def _key(sha256: str, seed: int) -> str:

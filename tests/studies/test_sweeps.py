@@ -11,6 +11,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 import crowdveil as cv
+from simulator.aggregation.server_noise import normal_estimate
 from simulator.files.errors import InputError
 from simulator.studies import store
 from simulator.studies.design import Design
@@ -319,3 +320,40 @@ def test_results_appear_whole_while_they_are_read(tmp_path, monkeypatch):
     assert not faults
     assert lengths == sorted(lengths)
     assert pd.Series(lengths).between(0, 8).all()
+
+
+class Scaled:
+    """An aggregator given in Python: it multiplies the estimate."""
+
+    servers = 1
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def combine(self, tallies):
+        own = tallies[0].own
+        return normal_estimate(own.count * self.factor, own.std_error * self.factor, asked=tallies[0].asked_in_all)
+
+
+def test_objects_given_in_python_run_in_this_process_and_their_content_is_part_of_the_key(tmp_path):
+    tiny = cv.scenarios.load("tiny").with_({"mechanisms": [{"name": "one", "kind": "no_privacy"}]})
+    means = []
+    for factor in (1.0, 3.0):
+        scaled = tiny.with_({"aggregation.kind": Scaled(factor)})
+        study = cv.sweep(scaled, workers=0, out=tmp_path / "study", keep="estimates")
+        assert len(study.points) == 1
+        means.append(study.table("estimates")["estimate"].mean())
+    assert means[1] == pytest.approx(3 * means[0])
+    with pytest.raises(InputError, match=r"aggregation.kind: is given in Python.*workers=0"):
+        cv.sweep(scaled, workers=2)
+    with pytest.raises(InputError, match=r"aggregation.kind: an object in a study must be one that pickle can read"):
+        cv.sweep(tiny.with_({"aggregation.kind": Scaled(lambda: 1)}), workers=0)
+
+
+def test_tables_given_in_python_reach_other_processes():
+    trips = pd.DataFrame(
+        {"origin": ["(0, 0)", "(3, 3)"] * 9, "destination": ["(2, 1)", "(1, 0)"] * 9, "departure_s": range(18)}
+    )
+    scenario = cv.scenarios.load("tiny").with_({"traffic": {"demand": "trips", "trips": trips}})
+    one, other = (cv.sweep(scenario, {"population.outside": [0, 5]}, workers=workers) for workers in (0, 1))
+    assert_frame_equal(one.scores, other.scores)
