@@ -28,7 +28,6 @@ PACKAGES = (
     "packaging",
     "pandas",
     "platformdirs",
-    "plotly",
     "pot",
     "pyarrow",
     "pydantic",

@@ -1,4 +1,4 @@
-"""Plots of the report in the format of plotly.js."""
+"""Plots of the report, in the format of plotly.js, which `page/charts.js` draws."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple

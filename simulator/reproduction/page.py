@@ -113,7 +113,7 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
     if (wide := high - low) >= 2.5:
         axis["dtick"] = math.ceil(wide / 8)
         return axis
-    # Plotly labels the ticks between decades with single digits; over few decades the full values are shown instead.
+    # Over few decades, values between the powers of ten have ticks too.
     steps = (1, 1.5, 2, 3, 4, 5, 7) if wide < 1 else (1, 2, 5)
     powers = range(math.floor(low) - 1, math.ceil(high) + 1)
     ticks = [step * 10.0**power for power in powers for step in steps]

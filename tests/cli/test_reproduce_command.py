@@ -52,7 +52,7 @@ def test_list_names_every_entry_and_computes_none(call_in_process, monkeypatch):
 def test_listing_entries_imports_no_heavy_library():
     script = (
         "import sys; from simulator.reproduction.published_results import ENTRIES; "
-        "print([name for name in ('plotly', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
+        "print([name for name in ('matplotlib', 'pandas', 'numba', 'scipy', 'rich') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

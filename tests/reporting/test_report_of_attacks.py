@@ -238,7 +238,7 @@ def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callabl
     assert 'data-report="ready"' in dom
     for name in ("attack-gain-0", "attack-queries-0", "attack-poisoned-0", "loss-0"):
         place = dom.index(f'data-figure="{name}"')
-        assert 'class="main-svg"' in dom[place : place + 3000], name
+        assert 'class="chart"' in dom[place : place + 3000], name
 
 
 def test_figures_have_labels_and_headers_have_a_scope(attacked: Path) -> None:

@@ -148,7 +148,7 @@ def test_a_browser_draws_the_map_and_the_plots(large: Path, browse: Browse) -> N
     assert shown(dom, "polygons") == "500"
     assert len(re.findall(r'<path d="M[^"]*Z" data-i="\d+" fill="rgb', dom)) == 3 * 500
     assert shown(dom, "mechanism") == "sampling", "the map opens with the first mechanism that protects"
-    assert dom.count('class="main-svg"') >= 4, "one plot a mechanism, and the growth"
+    assert dom.count('class="chart"') >= 4, "one plot a mechanism, and the growth"
 
 
 def test_controls_change_the_map(small: Path, browse: Browse) -> None:

@@ -9,40 +9,23 @@
   };
 
   // ---- plots -----------------------------------------------------------------------------------------------
-  const base = () => ({
-    font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: "#1f2933" },
-    margin: { l: 62, r: 14, t: 12, b: 48 },
-    paper_bgcolor: "#fff",
-    plot_bgcolor: "#fff",
-    showlegend: false,
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
-    hoverlabel: { font: { size: 13 } },
-  });
-  const axis = { gridcolor: "#e4e9ed", zerolinecolor: "#9aa5b1", linecolor: "#b8c2cc", ticks: "outside", tickcolor: "#b8c2cc", fixedrange: true };
-  const drawn = [];
   const drawIn = (parent) => {
     for (const node of parent.querySelectorAll("[data-figure]:empty")) {
       if (node.closest("details:not([open])")) continue; // drawn when it is opened: it has no width before
-      const figure = page.figures[node.dataset.figure];
-      const layout = Object.assign(base(), figure.layout);
-      layout.xaxis = Object.assign({}, axis, { zeroline: false }, figure.layout.xaxis);
-      layout.yaxis = Object.assign({}, axis, figure.layout.yaxis);
-      Plotly.newPlot(node, figure.data, layout, { responsive: true, displayModeBar: false });
-      drawn.push([node, figure]);
+      Charts.add(node, page.figures[node.dataset.figure], node.dataset.figure);
     }
   };
   drawIn(document);
   for (const box of document.querySelectorAll("details")) box.addEventListener("toggle", () => drawIn(box));
   for (const box of document.querySelectorAll("[data-same]")) {
     box.addEventListener("change", () => {
-      for (const [node, figure] of drawn) {
-        if (figure.group && figure.group.startsWith(box.dataset.same)) {
-          Plotly.relayout(node, { "yaxis.range": box.checked ? figure.scales.same : figure.scales.own });
-        }
+      for (const [node, { figure }] of Charts.figures) {
+        if (!figure.group || !figure.group.startsWith(box.dataset.same)) continue;
+        figure.layout.yaxis.range = box.checked ? figure.scales.same : figure.scales.own;
+        Charts.draw(node);
       }
     });
   }
-  window.addEventListener("beforeprint", () => drawn.forEach(([node]) => Plotly.Plots.resize(node)));
 
   // ---- colours: viridis, light for few; red for too many, blue for too few -----------------------------------
   const VIRIDIS = ["#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878", "#440154"];
