@@ -68,8 +68,46 @@ class Page:
 
 
 def numbered_style(place: int) -> Style:
-    """Return the style of the mechanism or curve at a place, from 0."""
-    return STYLES[place % len(STYLES)]
+    """Return the style of the curve at a place, from 0; after the last style they repeat, with open symbols."""
+    style = STYLES[place % len(STYLES)]
+    return style if place < len(STYLES) else style._replace(symbol=f"{style.symbol}-open", dash="dot")
+
+
+_USUAL = (
+    ("sampling",),
+    ("randomized", "response"),
+    ("k-ary", "k_randomized"),
+    ("optimised unary", "oue"),
+    ("symmetric unary", "sue"),
+    ("optimised local", "olh"),
+    ("subset",),
+)
+"""How the labels of mechanisms begin that have the style of this place on every page that shows them."""
+
+
+def styles_of(labels: Iterable[str]) -> dict[str, Style]:
+    """
+    Choose a style for each mechanism on a page.
+
+    Parameters
+    ----------
+    labels
+        Their names or titles.
+
+    Returns
+    -------
+    styles
+        By label. A well-known mechanism has the same style on every page; another, or a second one of the same name,
+        has the first style that is left.
+    """
+    places: dict[str, int] = {}
+    labels = list(dict.fromkeys(labels))
+    for label in labels:
+        usual = next((place for place, begins in enumerate(_USUAL) if label.lower().startswith(begins)), None)
+        if usual is not None and usual not in places.values():
+            places[label] = usual
+    free = iter(place for place in range(len(labels) + len(STYLES)) if place not in places.values())
+    return {label: numbered_style(places[label] if label in places else next(free)) for label in labels}
 
 
 def style(run: FinishedRun, mechanism: str) -> Style:
@@ -86,13 +124,13 @@ def style(run: FinishedRun, mechanism: str) -> Style:
     Returns
     -------
     style
-        By the mechanism's place among those other than no privacy; grey for the baseline.
+        By `styles_of` the mechanisms other than no privacy; grey for the baseline.
     """
     if mechanism in run.refined:
         mechanism = mechanism.partition("+")[0]
-    private = list(run.private)
-    chosen = numbered_style(private.index(mechanism) if mechanism in private else len(private))
-    return chosen._replace(colour=BASELINE) if mechanism in run.mechanisms and mechanism not in private else chosen
+    if mechanism in run.mechanisms and mechanism not in run.private:
+        return STYLES[0]._replace(colour=BASELINE)
+    return styles_of([*map(run.label, run.private), run.label(mechanism)])[run.label(mechanism)]
 
 
 def axis(title: str, **options: object) -> Figure:

@@ -7,7 +7,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from simulator.reporting.figures import faint, numbered_style
+from simulator.reporting.figures import Style, faint, styles_of
 from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
@@ -71,7 +71,7 @@ def plot(drawing: Drawing) -> dict[str, Any]:
     for curve in drawing.curves:
         group = theirs if curve.published else ours
         names = list(dict.fromkeys(_family(other) for other in group))
-        made = _traces(curve, names.index(_family(curve)))
+        made = _traces(curve, styles_of(names)[_family(curve)])
         if apart:
             place = [other for other in drawing.curves if other.kind == curve.kind].index(curve)
             made = [{**trace, "offsetgroup": str(place), "alignmentgroup": "names"} for trace in made]
@@ -120,8 +120,7 @@ def _axis(title: str, values: Iterable[Value], *, log: bool) -> dict[str, Any]:
     return axis | {"tickvals": ticks, "ticktext": [shown(tick) for tick in ticks]}
 
 
-def _traces(curve: Curve, place: int) -> list[dict[str, Any]]:
-    style = numbered_style(place)
+def _traces(curve: Curve, style: Style) -> list[dict[str, Any]]:
     paint = PUBLISHED if curve.published else style.colour
     name = escape(f"{curve.name} (published)" if curve.published else curve.name)
     x = list(curve.x)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 from markupsafe import escape
 
-from simulator.reporting.figures import STYLES, Drawn, Page, axis, curve, log_axis, numbered_style, plot
+from simulator.reporting.figures import Drawn, Page, axis, curve, log_axis, plot, styles_of
 from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.studies.evaluation_tables import best_of
@@ -87,20 +87,17 @@ def _cell(row: pd.Series, *, bold: bool) -> str:
 
 def _decile_figures(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
     """Draw each data set's relative error by decile, a line per mechanism; deciles without vehicles are left out."""
-    names = list(dict.fromkeys(deciles["mechanism"]))
+    styles = styles_of(deciles["mechanism"])
     figures = []
     for data, rows in deciles[deciles["relative_error"] > 0].groupby("data", sort=False):
         traces = []
         for name, mine in rows.groupby("mechanism", sort=False):
-            place, label = names.index(name), str(escape(name))
-            style, again = numbered_style(place), place >= len(STYLES)
-            shown = "decile %{x}: %{y:.3g}"
-            dash = "dot" if again else style.dash
-            trace = curve(mine["decile"], mine["relative_error"], label, shown, style.colour, dash=dash)
-            symbol = f"{style.symbol}-open" if again else style.symbol
-            marker = {"color": style.colour, "symbol": symbol, "size": 7}
+            style, label = styles[str(name)], str(escape(name))
+            shown = f"{label}, decile %{{x}}: %{{y:.3g}}"
+            trace = curve(mine["decile"], mine["relative_error"], label, shown, style.colour, dash=style.dash)
+            marker = {"color": style.colour, "symbol": style.symbol, "size": 7}
             traces.append({**trace, "mode": "lines+markers", "marker": marker})
-        x_axis = axis("decile of the cells by occupancy", dtick=1)
+        x_axis = axis("decile of the cells by occupancy", dtick=1, range=[0.5, 10.5])
         figure = plot(traces, x_axis, log_axis("RMSE / occupancy"), height=360 + 20 * (len(traces) // 3), legend=True)
         words = f"{data}: error relative to the occupancy"
         figures.append(page.add("decile", figure, words, f"{words}, by decile of the cells; means over the runs."))

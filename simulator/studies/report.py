@@ -15,12 +15,13 @@ from simulator.reporting.figures import (
     Drawn,
     Figure,
     Page,
+    Style,
     axis,
     curve,
     log_axis,
     markers,
-    numbered_style,
     plot,
+    styles_of,
 )
 from simulator.reporting.formatting import number, parameter, real, whole
 from simulator.reporting.report import FORMATS, data, environment, render_page, write_document
@@ -338,6 +339,7 @@ def _curves(
 ) -> list[Drawn]:
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     names = list(dict.fromkeys(map(str, own[line])))
+    styles = styles_of(names)
     figures = []
     for factor in factors:
         if own[factor].nunique() < 2:
@@ -355,7 +357,7 @@ def _curves(
                 mine = rows[rows[line].astype(str) == name]
                 mine = mine.assign(place=[place(value) for value in mine[factor]]).sort_values("place", kind="stable")
                 if len(mine):
-                    trace = _line(mine, score, name, names.index(name), factor)
+                    trace = _line(mine, score, name, styles[name], factor)
                     traces.append(trace if crossed else {**trace, "mode": "markers"})
             caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
             figure = plot(traces, x_axis, y_axis, height=340 + 20 * (len(traces) // 3), legend=True)
@@ -363,8 +365,8 @@ def _curves(
     return figures
 
 
-def _line(mine: pd.DataFrame, score: Score, name: str, index: int, factor: str) -> Figure:
-    style, label = numbered_style(index), str(escape(name))
+def _line(mine: pd.DataFrame, score: Score, name: str, style: Style, factor: str) -> Figure:
+    label = str(escape(name))
     half = mine[f"{score.column}{HALF}"]
     shown = [_interval(*pair, score.format) for pair in zip(mine[score.column], half, strict=True)]
     trace = curve(mine["place"], mine[score.column], label, "%{text}", style.colour, dash=style.dash, extra=label)
@@ -515,8 +517,8 @@ def _front(
             corners += [(at[other], rows["rmse"].iloc[one]), (at[other], rows["rmse"].iloc[other])]
         x, y = zip(*corners, strict=True)
         traces.append({**curve(x, y, "front", None, width=1, dash="dot"), "showlegend": False})
-    for place, name in enumerate(names):
-        style, mine = numbered_style(place), (rows["mechanism"].astype(str) == name).to_numpy()
+    for name, style in styles_of(names).items():
+        mine = (rows["mechanism"].astype(str) == name).to_numpy()
         line = {"color": style.colour, "width": 1.5}
         symbols = [style.symbol if one else f"{style.symbol}-open" for one in best[mine]]
         trace = markers(

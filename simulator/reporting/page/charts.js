@@ -111,7 +111,7 @@ const Charts = (() => {
     return "M" + corners.map(([x, y]) => `${x * Math.cos(turn) - y * Math.sin(turn)} ${x * Math.sin(turn) + y * Math.cos(turn)}`).join("L") + "Z";
   };
   const symbol = (name, size, colour, line, opacity) => {
-    const open = name.endsWith("-open"), outline = OUTLINES[name.replace("-open", "")];
+    const open = name.endsWith("-open"), outline = OUTLINES[name.replace(/(-open)+$/, "")];
     const stroke = open || name === "line-ew" ? tint((line && line.color) || colour) : line && line.width ? tint(line.color || colour) : "none";
     return { d: outline(size / 2), fill: open ? tint("#fff") : tint(colour) || "none", stroke, "stroke-width": (line && line.width) || (open ? 1.5 : 0), opacity };
   };
