@@ -89,7 +89,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     # "exact": the server has the true counts; "sampled": published differences are counts of sampled devices;
     # "divisible": one round with a parameter epsilon, so that a campaign can divide a budget over its queries.
     "mechanism": (
-        _mechanism("no_privacy", "No privacy", "NoPrivacy", "exact"),
+        _mechanism("no_privacy", "Exact reports", "NoPrivacy", "exact"),
         _mechanism(
             "sampling_privacy",
             "Sampling Privacy",

@@ -9,7 +9,7 @@ import pandas as pd
 
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import chance, number, parameter, percent, related
-from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
+from simulator.reporting.run_reader import FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
 _KEYS = ("campaign", "mechanism", "view", "adjacency", "queries", *_NUMBERS)
@@ -253,6 +253,14 @@ def _suppressed(claim: ViewClaim) -> str:
     return "" if claim.k is None else f", where counts below {claim.k} are left out"
 
 
+_UNLIMITED = "may learn anything: no limit is proved, so treat it as no protection."
+
+
+def _no_limit(claim: ViewClaim) -> bool:
+    """Return whether every δ is 1, which holds of anything."""
+    return all(delta is not None and delta >= 1 - 1e-12 for _, delta in claim.deltas)
+
+
 def learns(claim: ViewClaim) -> str:
     """
     State what the observer of a claim's view can learn.
@@ -268,7 +276,7 @@ def learns(claim: ViewClaim) -> str:
         One sentence without its subject, for example ``learns your exact cell with probability 45 %.``
     """
     if claim.kind == "unknown" or claim.epsilon is None:
-        return "may learn anything: no limit is proved, so treat it as no protection."
+        return _UNLIMITED
     if claim.kind == "infinite" or math.isinf(claim.epsilon):
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
@@ -282,6 +290,8 @@ def learns(claim: ViewClaim) -> str:
 def _learns_without_epsilon(claim: ViewClaim) -> str:
     most = "at most " if claim.delta_kind == "bound" else ""
     constant = claim.constant_delta
+    if claim.delta_kind == "bound" and claim.deltas and _no_limit(claim):
+        return _UNLIMITED
     if constant is not None and constant >= 1 - 1e-12:
         what = "how fast you drive" if claim.view == VALUES else "where you are"
         return f"learns {what}, for certain. There is no protection here."
@@ -295,9 +305,11 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     if pair is None:
         return "can sometimes learn where you are for certain; no finite ε holds always."
     epsilon, delta = pair
+    likely = chance(delta)
+    most = "" if likely.startswith("less than") else most
     return (
         f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon))}-fold "
-        f"(ε = {parameter(epsilon)}) except with probability {most}{chance(delta)}; no ε holds always."
+        f"(ε = {parameter(epsilon)}) except with probability {most}{likely}; no ε holds always."
     )
 
 
@@ -308,7 +320,7 @@ def _alternatives(claim: ViewClaim) -> str:
 
 
 def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, float] | None:
-    known = [(epsilon, delta) for epsilon, delta in deltas if delta is not None]
+    known = [(epsilon, delta) for epsilon, delta in deltas if delta is not None and delta < 1 - 1e-12]
     return min(known, key=lambda pair: abs(pair[0] - 1)) if known else None
 
 
@@ -358,31 +370,34 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
     linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
     parts = []
     if reports:
-        weakest = _weakest(reports)
+        weakest = weakest_claim(reports)
         tail = weakest.view.rpartition("_")[2]
         name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
-        parts.append(f"{name}: {_short(weakest)}")
-    parts += [f"linked reports: {_short(claim)}" for claim in linked]
+        parts.append(f"{name}: {short_limit(weakest)}")
+    parts += [f"linked reports: {short_limit(claim)}" for claim in linked]
     parts += [
-        f"campaign {claim.campaign}, {claim.queries} queries: {_short(claim)}"
+        f"campaign {claim.campaign}, {claim.queries} queries: {short_limit(claim)}"
         for claim in claims
         if claim.campaign is not None and claim.view == "linked_reports" and claim.queries > 1
     ]
     return "; ".join(parts) if parts else "no claim was made"
 
 
-def _weakest(reports: list[ViewClaim]) -> ViewClaim:
+def weakest_claim(reports: list[ViewClaim]) -> ViewClaim:
     """Return the weakest claim about a single report: an infinite or unknown ε ranks above any finite one."""
     return max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
 
 
-def _short(claim: ViewClaim) -> str:
+def short_limit(claim: ViewClaim) -> str:
+    """State the limit of a claim in a few words, such as ``δ = 0.45 at every ε``."""
     if claim.kind == "unknown" or claim.epsilon is None:
         return "not known"
     if claim.kind != "infinite" and math.isfinite(claim.epsilon):
         return f"ε {'≤' if claim.kind == 'bound' else '='} {parameter(claim.epsilon)} ({claim.kind})"
     sign = "≤" if claim.delta_kind == "bound" else "="
     constant = claim.constant_delta
+    if claim.delta_kind == "bound" and claim.deltas and _no_limit(claim):
+        return "no limit is proved"
     if constant is not None and constant >= 1 - 1e-12:
         return "everything (δ = 1)"
     if constant is not None:
@@ -391,37 +406,22 @@ def _short(claim: ViewClaim) -> str:
     return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
 
 
-def price(run: FinishedRun) -> list[str]:
-    """
-    State what the linked reports of each mechanism reveal.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-
-    Returns
-    -------
-    sentences
-        One per mechanism, about the view that reveals most: the linked reports, else the single report; and one
-        per release, about what it publishes, for any crowd.
-    """
-    claims = view_claims(run.claims)
-    sentences = []
-    for name, mechanism in run.private.items():
-        own = [claim for claim in claims if claim.mechanism == name and claim.queries == 1]
-        linked = [claim for claim in own if claim.view == "linked_reports"]
-        reports = [claim for claim in own if claim.view.startswith("report")]
-        if linked or reports:
-            worst = linked[0] if linked and (mechanism.rounds > 1 or not reports) else _weakest(reports)
-            text = sentence(worst, rounds=mechanism.rounds)
-            sentences.append(f"{run.label(name)}: {text[0].lower()}{text[1:]}")
+def _by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
+    """Return the claims that differ in their crowd only as one list each, the smallest crowd first."""
+    groups: dict[tuple[object, ...], list[ViewClaim]] = {}
     for claim in claims:
-        if claim.basis.startswith(RELEASED_BY) and claim.crowd is None and claim.queries == 1:
-            release = claim.basis.partition(": ")[0]
-            text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
-            sentences.append(f"{run.label(claim.mechanism)}, {release[0].lower()}{release[1:]}: {text}")
-    return sentences
+        key = tuple(getattr(claim, name) for name in (*_KEYS, "kind", "delta_kind") if name != "crowd")
+        # A claim for any crowd stands alone: its limits hold without a condition.
+        groups.setdefault((*key, claim.crowd is None), []).append(claim)
+    return [sorted(group, key=lambda claim: claim.crowd or 0) for group in groups.values()]
+
+
+def _row_words(alike: list[ViewClaim], *, rounds: int) -> str:
+    if len(alike) == 1:
+        return sentence(alike[0], rounds=rounds)
+    subject = observer(replace(alike[0], crowd=None), rounds=rounds)
+    where = "among the reports" if alike[0].view.startswith("shuffled") else "in your cell"
+    return f"{subject}: the limits depend on how many devices, including yours, are {where}."
 
 
 def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
@@ -444,8 +444,9 @@ def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
         rounds = run.rounds_of(name)
         own = worth_reading([claim for claim in claims if claim.mechanism == name], rounds=rounds)
         epsilons = sorted({epsilon for claim in own for epsilon, _ in claim.deltas})
-        rows = [
-            (sentence(claim, rounds=rounds), claim, [dict(claim.deltas).get(at) for at in epsilons]) for claim in own
-        ]
+        rows = []
+        for alike in _by_crowd(own):
+            deltas = [[dict(claim.deltas).get(at) for claim in alike] for at in epsilons]
+            rows.append((_row_words(alike, rounds=rounds), alike, deltas))
         tables.append((run.label(name), epsilons, rows))
     return {"tables": tables, "kinds": KIND_WORDS}

@@ -1,6 +1,5 @@
-"""Report sections: errors in the summary, by occupancy and by mechanism."""
+"""Report sections: errors by occupancy and by mechanism."""
 
-from operator import itemgetter
 from typing import Any
 
 from pandas import DataFrame
@@ -8,45 +7,8 @@ from pandas import DataFrame
 from simulator.experiment.run_record import OccupancyTheory
 from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
-from simulator.reporting.formatting import real, whole
+from simulator.reporting.formatting import whole
 from simulator.reporting.run_reader import COUNT, FinishedRun, records
-
-
-def accuracy(run: FinishedRun) -> list[dict[str, object]]:
-    """
-    Gather the errors that the summary at the top of the page states.
-
-    Parameters
-    ----------
-    run
-        The finished run.
-
-    Returns
-    -------
-    campaigns
-        Each with its `name`, its `statistic`, its scores in `rows`, those of private estimates in `ranked`, the
-        smallest error first, those of `refined` estimates, and the `mean_truth` of its cells.
-    """
-    campaigns: list[dict[str, object]] = []
-    for campaign in dict.fromkeys(map(str, run.scores["campaign"])):
-        rows = records(run.scores[run.scores["campaign"] == campaign])
-        for row in rows:
-            row["release"] = run.release_of(campaign, row["mechanism"])
-        # Exact counts that were published as they are have no error to compare.
-        exact = {name for name in run.mechanisms if name not in run.private}
-        own = [row for row in rows if row["mechanism"] not in run.refined]
-        shown = [row for row in own if row["mechanism"] not in exact or row["release"]]
-        campaigns.append(
-            {
-                "name": campaign,
-                "statistic": run.statistics[campaign],
-                "rows": rows,
-                "ranked": sorted((row for row in shown if row["rmse"] is not None), key=itemgetter("rmse")),
-                "refined": [row for row in rows if row["mechanism"] in run.refined],
-                "mean_truth": real(run.estimates.loc[run.estimates["campaign"] == campaign, "truth"].mean()),
-            }
-        )
-    return campaigns
 
 
 def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:

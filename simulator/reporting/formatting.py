@@ -293,7 +293,9 @@ def sentence_case(words: str) -> str:
 
 def inner_case(label: str) -> str:
     """Return a label for use inside a sentence: its first letter in lower case, unless it is a proper name."""
-    return label if any(letter.isupper() for letter in label[1:]) else label[:1].lower() + label[1:]
+    first, _, rest = label.partition(" ")
+    proper = any(letter.isupper() for letter in first[1:] + rest[:1])  # THE, Sampling Privacy
+    return label if proper else label[:1].lower() + label[1:]
 
 
 def finite(values: Iterable[SupportsFloat | None]) -> list[float | None]:

@@ -16,11 +16,12 @@ from markupsafe import Markup, escape
 from simulator.files.atomic_write import write_file
 from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
-from simulator.reporting.claims_section import claims_section, price
+from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.errors_section import accuracy, occupancy_section, scores_section
+from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.figures import Page
+from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
@@ -241,8 +242,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     sections = {name: prepare(run, page) for name, (_, prepare) in SECTIONS.items()}
     values: dict[str, object] = {
         "run": run,
-        "accuracy": accuracy(run),
-        "price": price(run),
+        "finding": first_screen(run),
         "links": {name: words for name, (words, _) in SECTIONS.items() if sections[name] is not None},
     }
     template = environment().get_template("report.html.j2")

@@ -184,11 +184,15 @@ class FinishedRun:
         Returns
         -------
         label
-            For example ``No privacy, released by laplace (epsilon = 1)``.
+            For example ``Exact reports, Laplace noise (epsilon = 1)``.
         """
         release = self.release_of(campaign, mechanism)
         label = self.label(mechanism)
-        return label if release is None else f"{label}, released by {release.words}"
+        if release is None:
+            return label
+        parameters = release.words.partition(" (")[2].replace("epsilon", "ε").replace("delta", "δ")
+        kind = str(release.release["kind"])
+        return f"{label}, {title_of('release', kind, kind)}" + (f" ({parameters}" if parameters else "")
 
     @property
     def release_notes(self) -> list[str]:

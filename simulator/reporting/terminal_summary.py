@@ -97,7 +97,7 @@ def _what_ran(run: FinishedRun) -> Text:
 def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
     names = ["Mechanism", *(["Campaign"] if several else [])]
-    table = Table(*names, title=f"Error in {unit} a cell", title_justify="left", title_style="bold")
+    table = Table(*names, title=f"Error of a cell, {unit}", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in records(scores):

@@ -105,7 +105,8 @@ def test_warnings_appear_in_summary_and_report_head(mistaken, tmp_path, monkeypa
     page = (directory / "report.html").read_text()
     head = first_screen(page)
     block = re.search(r'<div class="warnings".*?</div>', head, re.DOTALL)
-    assert block.start() < head.index('class="verdict"'), "before the result that it is about"
+    assert head.index('<a href="#warnings">2 warnings</a>') < head.index('class="verdict"'), "said before the result"
+    assert block.start() < head.index("<table"), "before the numbers that it is about"
     assert "above 140 km/h" in block[0]
     assert "2 warnings" in block[0]
     assert "dropped" not in head, "what only informs comes later"

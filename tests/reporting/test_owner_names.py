@@ -51,8 +51,7 @@ def test_report_uses_the_given_names_of_owners(tmp_path):
     page = write_report(tmp_path / "out").read_text(encoding="utf-8")
     words = page[: page.index('id="traffic"')]
     body = re.sub(r"<[^>]*>", " ", words[words.index("<body") :])
-    assert "What does it cost a patient?" in body
-    assert re.search(r"had an error of [\d.]+ patients a cell", body)
+    assert re.search(r"The error in a cell is [\d.]+ patients \(root mean square\)", body)
     assert "patients in the run" in body
     assert "Who can learn what about a patient" in body
     assert not re.search("vehicle|driver", body)

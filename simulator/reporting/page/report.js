@@ -159,7 +159,7 @@
     }
     const rmse = seen ? Math.sqrt(squares / seen) : null;
     byId("status").textContent =
-      label(state.mechanism) + ", " + now.title + ": error of " + fine(rmse) + " " + now.campaign.unit + " a cell (RMSE over " + seen + " cells)" +
+      label(state.mechanism) + ", " + now.title + ": error of " + fine(rmse) + " " + now.campaign.unit + " in a cell (RMSE over " + seen + " cells)" +
       (now.campaign.counts ? "; " + whole(sumTruth) + " " + now.campaign.unit + " there, " + tenth(sumEstimate) + " estimated" : "") +
       (bounded ? "; the interval contains the truth in " + covered + " of " + bounded + " cells" : "") + ".";
     Object.assign(byId("map").dataset, {

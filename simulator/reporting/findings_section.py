@@ -1,0 +1,304 @@
+"""The first screen of the report: what the run found, in at most three sentences and one table."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import stdtrit
+
+from simulator.reporting.attacks_section import findings
+from simulator.reporting.claims_section import ViewClaim, one_line, sentence, short_limit, view_claims, weakest_claim
+from simulator.reporting.formatting import inner_case, listed, number, percent
+from simulator.reporting.run_reader import COUNT, RELEASED_BY, FinishedRun, Statistic, records
+
+RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
+"""Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
+_ROWS = 12
+"""Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the first table.
+
+    Attributes
+    ----------
+    campaign, label
+        The campaign, and the label of the mechanism or of what was released.
+    rmse, low, high
+        Root mean square error of a cell, and its 95 % interval over the queries; None where not known.
+    theory
+        The expected error; None where not known.
+    unit
+        Unit of the errors.
+    guesses
+        For each size of a coalition, the share of cells that its best attack guessed; None if no attack had so many
+        parties; and whether that is significantly more than the baseline guess.
+    reveals
+        What a device's reports, or what is published, reveal, in a few words.
+    """
+
+    campaign: str
+    label: str
+    rmse: float | None
+    low: float | None
+    high: float | None
+    theory: float | None
+    unit: str
+    guesses: dict[int, tuple[float, bool]]
+    reveals: str
+
+
+def first_screen(run: FinishedRun) -> dict[str, object]:
+    """
+    State what the run found.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    values
+        `sentences`, at most three; `rows`, the table; `sizes`, the numbers of colluding parties that it has columns
+        for; `hidden`, the number of rows that are left out; `prior`, success of the baseline guess.
+    """
+    guesses = _guesses(run)
+    rows = [_row(run, row, guesses) for row in records(run.scores) if row["mechanism"] not in run.refined]
+    shown = rows
+    if len(rows) > _ROWS:
+        of_first = [row for row in rows if row.label == rows[0].label]
+        shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
+    return {
+        "sentences": sentences(run),
+        "rows": shown,
+        "sizes": sorted({size for row in shown for size in row.guesses}),
+        "hidden": len(rows) - len(shown),
+        "prior": None if guesses.empty else float(guesses["prior"].mean()),
+    }
+
+
+def sentences(run: FinishedRun) -> list[str]:
+    """
+    Return the finding of a run in at most three sentences.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    sentences
+        The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
+        published estimates; what the most revealing observer learns.
+    """
+    found = [*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)]
+    return found[:3]
+
+
+def _guesses(run: FinishedRun) -> pd.DataFrame:
+    """Return the guesses of coalitions from what they received, with `better`: significant among all of them."""
+    rows = findings(run.attacks)
+    rows = rows[rows["attack"].isin(RECEIVED) & (rows["metric"] == "") & rows["mechanism"].isin(list(run.private))]
+    rows = rows.dropna(subset=["success", "gain", "gain_low"])
+    # Each interval is of 95 %; with many coalitions some would exclude 0 by chance.
+    wider = NormalDist().inv_cdf(1.0 - 0.025 / max(1, len(rows))) / NormalDist().inv_cdf(0.975)
+    return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
+
+
+def _coalitions(run: FinishedRun) -> list[str]:
+    guesses, first = _guesses(run), next(iter(run.private), None)
+    own = guesses[guesses["mechanism"] == first]
+    if own["colluding"].nunique() < 2:
+        return []
+    groups: dict[tuple[int, int | None], list[tuple[str, float]]] = {}
+    for campaign, rows in own.groupby("campaign", sort=False):
+        better = rows[rows["better"]].groupby("colluding")["success"].max()
+        size = int(better.index.min()) if len(better) else None
+        idle = int(rows["colluding"].max()) if size is None else size - 1
+        groups.setdefault((idle, size), []).append((str(campaign), 0.0 if size is None else float(better[size])))
+    parts = []
+    for (idle, size), campaigns in sorted(groups.items(), key=lambda group: -group[0][0]):
+        where = (
+            f"in {_named('campaign', [name for name, _ in campaigns])} " if len(own["campaign"].unique()) > 1 else ""
+        )
+        learned = _span([value for _, value in campaigns], percent)
+        guess = f"{'one party alone guesses' if size == 1 else f'{size} together guess'} {learned} of the cells right"
+        nothing = f"{'one party learns' if idle == 1 else f'up to {idle} colluding parties learn'} nothing"
+        parts.append(where + (guess if not idle else nothing if size is None else f"{nothing}, and {guess}"))
+    prior = percent(float(own["prior"].mean()))
+    text = f"{'; '.join(parts)}. The baseline guess is right for {prior}."
+    return [f"{run.label(str(first))}: {text}"]
+
+
+def _named(noun: str, names: Sequence[str]) -> str:
+    return f"{noun}{'s' if len(names) > 1 else ''} {listed(list(names))}"
+
+
+def _span(values: Iterable[float], words: Any) -> str:
+    ends = list(dict.fromkeys(words(value) for value in (min(values), max(values))))
+    return " to ".join(ends).replace(" % to", " to")
+
+
+def _lost(run: FinishedRun) -> list[str]:
+    """State what lost reports did to the error of each mechanism of several rounds."""
+    said = []
+    for record in run.record.loss:
+        asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
+        rows = run.scores[(run.scores["campaign"] == record.campaign) & (run.scores["mechanism"] == record.mechanism)]
+        if record.rounds < 2 or record.mechanism not in run.private or not asked or record.ideal is None:
+            continue
+        ideal, paired = (_at(asked, record.asked, curve) for curve in (record.ideal, record.paired))
+        if ideal is None or paired is None:
+            continue
+        share, label = percent(1.0 - min(record.heard)), run.label(record.mechanism)
+        text = f"{share} of the reports were lost, and {inner_case(label)} errs by"
+        text += f" {number(float(rows['rmse'].iloc[0]))} {run.owners.many} in a cell"
+        only = "only devices received in every round are counted"
+        if record.pairs:
+            text += f", by {number(ideal)} without loss: {only}."
+        else:
+            text += f", by {number(ideal)} without loss, and by {number(paired)} if {only}."
+        said.append(text)
+    return said[:1]
+
+
+def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) -> float | None:
+    """Return an error between two numbers of devices asked, on logarithmic scales."""
+    if errors is None or any(error is None or error <= 0 for error in errors):
+        return None
+    return float(np.exp(np.interp(np.log(asked), np.log(at), np.log(np.array(errors, dtype=float)))))
+
+
+def _errors(run: FinishedRun) -> list[str]:
+    """State the errors of the counts, and those of the speeds."""
+    rows = [row for row in records(run.scores) if row["mechanism"] not in run.refined and row["rmse"] is not None]
+    by_statistic: dict[str, list[dict[Any, Any]]] = {}
+    for row in rows:
+        exact = row["mechanism"] not in run.private and run.release_of(row["campaign"], row["mechanism"]) is None
+        if not exact or row["rmse"] > 0:
+            by_statistic.setdefault(row["statistic"], []).append(row)
+    if not by_statistic:
+        return ["This run has no estimate other than the exact one."]
+    said = [
+        _of_counts(run, own) if run.statistics[own[0]["campaign"]] is COUNT else _of_speeds(run, own)
+        for own in by_statistic.values()
+    ]
+    return [" ".join(said)]
+
+
+def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+    """Name the published counts of least error and of largest error, and the mean occupancy."""
+    labels: dict[str, list[float]] = {}
+    for row in rows:
+        labels.setdefault(run.published_label(row["campaign"], row["mechanism"]), []).append(row["rmse"])
+    ranked = sorted(labels.items(), key=lambda item: sum(item[1]) / len(item[1]))
+    counts = [name for name, statistic in run.statistics.items() if statistic is COUNT]
+    truth = float(run.estimates.loc[run.estimates["campaign"].isin(counts), "truth"].mean())
+    first = next((run.label(name) for name in run.private), None)
+    if len(ranked) > 4:
+        named = [item for item in ranked if item[0] in {ranked[0][0], first}]
+        rest = [value for item in ranked if item not in named for value in item[1]]
+        named.append((f"the {len(ranked) - len(named)} others", rest))
+        ranked = named
+    (best, errors), *others = ranked
+    each = [f"{_span(values, number)} with {inner_case(label)}" for label, values in others]
+    listing = listed([f"{_span(errors, number)} {run.owners.many} (root mean square) with {inner_case(best)}", *each])
+    return f"The error in a cell is {listing}; a cell holds {number(truth)} on average."
+
+
+def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+    statistic: Statistic = run.statistics[rows[0]["campaign"]]
+    what = statistic.name.replace("_", " ") + "s"
+    each = listed([f"{number(row['rmse'])} m/s (campaign {row['campaign']})" for row in rows])
+    return f"Published {what} err by {each}."
+
+
+def _cost(run: FinishedRun) -> list[str]:
+    """State what the observer that learns most learns: of the first mechanism, and of the release of least error."""
+    claims = [claim for claim in view_claims(run.claims) if claim.queries == 1]
+    said = []
+    for name in list(run.private)[:1]:
+        worst = _strongest([claim for claim in claims if claim.mechanism == name], rounds=run.rounds_of(name))
+        if worst is not None:
+            text = sentence(worst, rounds=run.rounds_of(name))
+            label = f"With {inner_case(run.label(name))}, " if len(run.private) > 1 else ""
+            said.append(f"{label}{text[0].lower()}{text[1:]}" if label else text)
+    scores = [row for row in records(run.scores) if row["rmse"] is not None]
+    released = [
+        (row["rmse"], row["campaign"], claim)
+        for row in scores
+        for claim in _of_release(run, claims, row["campaign"], row["mechanism"])[:1]
+    ]
+    if released:
+        _, campaign, claim = min(released, key=itemgetter(0))
+        release = run.published_label(campaign, claim.mechanism)
+        text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
+        said.append(f"With {inner_case(release)}, {text[0].lower()}{text[1:]}")
+    return said
+
+
+def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+    """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
+    if run.release_of(campaign, mechanism) is None:
+        return []
+    own = [
+        claim
+        for claim in claims
+        if claim.basis.startswith(RELEASED_BY) and claim.mechanism == mechanism and claim.crowd is None
+    ]
+    return sorted((one for one in own if campaign in _campaigns_of(one)), key=lambda one: one.adjacency != "move")
+
+
+def _campaigns_of(claim: ViewClaim) -> list[str]:
+    """Return the campaigns that a claim about a release names in its basis."""
+    return claim.basis.partition(", campaign")[2].lstrip("s ").partition(": ")[0].split(", ")
+
+
+def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
+    """Return the claim about all answers of a query, or the weakest one about a single answer."""
+    linked = [claim for claim in claims if claim.view == "linked_reports"]
+    reports = [claim for claim in claims if claim.view.startswith("report")]
+    if linked and (rounds > 1 or not reports):
+        return linked[0]
+    return weakest_claim(reports) if reports else None
+
+
+def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame) -> Row:
+    campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
+    own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
+    best = own.sort_values("success").drop_duplicates("colluding", keep="last")
+    low, high = _interval(run, campaign, mechanism)
+    claims = [claim for claim in view_claims(run.claims) if claim.mechanism == mechanism]
+    reveals = one_line(claims, rounds=run.rounds_of(mechanism))
+    published = _of_release(run, [claim for claim in claims if claim.queries == 1], campaign, mechanism)
+    return Row(
+        campaign,
+        run.published_label(campaign, mechanism),
+        row["rmse"],
+        low,
+        high,
+        row["theory_rmse"],
+        run.owners.unit(run.statistics[campaign].unit),
+        {
+            int(size): (float(success), bool(better))
+            for size, success, better in zip(best["colluding"], best["success"], best["better"], strict=True)
+        },
+        f"from what is published: {short_limit(published[0])}" if published else reveals,
+    )
+
+
+def _interval(run: FinishedRun, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
+    """Return the 95 % t-interval of the root mean square error, from the mean square errors of the queries."""
+    rows = run.estimates[(run.estimates["campaign"] == campaign) & (run.estimates["mechanism"] == mechanism)]
+    squares = (rows["estimate"] - rows["truth"]).pow(2).groupby(rows["query"]).mean().dropna()
+    if len(squares) < 2:
+        return None, None
+    half = float(stdtrit(len(squares) - 1, 0.975)) * float(squares.std(ddof=1)) / len(squares) ** 0.5
+    return float(max(0.0, squares.mean() - half)) ** 0.5, float(squares.mean() + half) ** 0.5
