@@ -30,7 +30,7 @@ from simulator.experiment.provenance import (
 )
 from simulator.experiment.refine import describe_refinements, refinement_warnings
 from simulator.experiment.releases import describe_releases
-from simulator.experiment.run_directory import COMPLETE, TABLES, UnfinishedRunError, fill_directory, read_record
+from simulator.experiment.run_directory import COMPLETE, ROADS, TABLES, UnfinishedRunError, fill_directory, read_record
 from simulator.experiment.run_record import (
     RUN_FORMAT,
     VEHICLE_STATES,
@@ -43,6 +43,7 @@ from simulator.experiment.run_record import (
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
+from simulator.roads import RoadNetwork
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
@@ -103,6 +104,8 @@ class RunData:
         Wall time by phase; None for a run that was loaded, whose record has it.
     fcd
         Floating-car data, if the scenario requests it; not loaded from a directory.
+    roads
+        The links with their `geometry` in WGS84; None for a scenario without roads.
     """
 
     scenario: Scenario
@@ -116,6 +119,7 @@ class RunData:
     record: RunRecord
     stopwatch: Stopwatch | None = None
     fcd: Samples | None = None
+    roads: gpd.GeoDataFrame | None = None
 
     @classmethod
     def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
@@ -206,6 +210,7 @@ class RunData:
             record=RunRecord.model_validate(named),
             stopwatch=outcome.stopwatch,
             fcd=outcome.fcd,
+            roads=_tabulate_roads(city.roads) if city.has_roads else None,
         )
 
     @classmethod
@@ -232,7 +237,8 @@ class RunData:
                 raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
         tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
-        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record)
+        roads = gpd.read_parquet(folder / ROADS) if (folder / ROADS).is_file() else None
+        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record, roads=roads)
 
     def to_geodataframe(self) -> gpd.GeoDataFrame:
         """Return the estimates with the names and shapes of their cells.
@@ -286,6 +292,8 @@ class RunData:
         with stopwatch.phase("write"):
             (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)
+            if self.roads is not None:
+                self.roads.to_parquet(directory / ROADS, index=False)
             for name in TABLES:
                 table: pd.DataFrame = getattr(self, name)
                 table.to_parquet(directory / f"{name}.parquet", index=False)
@@ -319,6 +327,18 @@ class RunData:
             f"<{type(self).__name__}: {self.scenario.name}, seed {self.scenario.seed}, {self.record.queries} queries, "
             f"{len(self.cells)} cells, {len(self.record.mechanisms)} mechanisms>"
         )
+
+
+def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
+    """Return the links with what a map needs, in WGS84."""
+    links = roads.links
+    columns = {
+        "link": np.arange(len(links), dtype=np.int32),
+        "length_m": links.length_m,
+        "speed_mps": links.speed_mps,
+        "lanes": links.lanes,
+    }
+    return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 
 def _traffic_warnings(traffic: TrafficRecord) -> list[str]:

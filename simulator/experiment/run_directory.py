@@ -14,6 +14,9 @@ from simulator.files.atomic_write import publish, publish_numbered, remove_lefto
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
 
+ROADS = "roads.parquet"
+"""File with the links of the roads, if the scenario has any."""
+
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""
 

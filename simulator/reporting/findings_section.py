@@ -72,7 +72,8 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
     rows = [_row(run, row, guesses) for row in records(run.scores) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
-        of_first = [row for row in rows if row.label == rows[0].label]
+        first = next((run.label(name) for name in run.private), rows[0].label)
+        of_first = [row for row in rows if row.label.startswith(first)]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
         "sentences": sentences(run),

@@ -12,44 +12,97 @@ from simulator.reporting.run_reader import COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0
+_METRES_A_DEGREE = 111_195.0
+_BESIDE_M = 60.0
+"""How far from the roads a cell is drawn, metres: a vehicle is on a road."""
+_FINEST = 0.4
+"""Distance in the drawing below which bends of roads are left out."""
+_CLASSES = (("major", 22.0, 3), ("middle", 13.0, 2), ("minor", 0.0, 1))
+"""Classes of roads: the least free-flow speed in m/s and number of lanes, of which one suffices."""
 
 
-def cell_outlines(cells: Any) -> dict[str, Any]:
+def city_outlines(cells: Any, roads: Any = None) -> dict[str, Any]:
     """
-    Draw the cells in local coordinates, north up.
+    Draw the cells and the roads in local coordinates, north up.
 
     Parameters
     ----------
     cells
         A GeoDataFrame in WGS84 with `cell`, `name` and geometry: areas, lines or points.
+    roads
+        A GeoDataFrame in WGS84 with `speed_mps`, `lanes` and lines; None where there are none. Cells that are areas are
+        drawn where they have roads only.
 
     Returns
     -------
     outlines
         `width` and `height` of the drawing, `kind`, the SVG `paths` in the frame's order (empty where a
-        cell has no geometry), `cells` and `names`.
+        cell has no geometry), `cells` and `names`; `roads`, pairs of a class and its SVG path; and `metres`, the length
+        that one unit of the drawing stands for, None where the coordinates are not geographic.
     """
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
 
     geometries = np.asarray(cells.geometry.array, dtype=object)
     names = cells["name"].astype("string").fillna("").tolist()
     outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
-    points = shapely.get_coordinates(geometries)
-    if not len(points):
-        return {**outlines, "width": 0, "height": 0, "paths": []}
-    (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
+    lines = np.empty(0, dtype=object) if roads is None else np.asarray(roads.geometry.array, dtype=object)
+    dimension = int(shapely.get_dimensions(geometries).max())
+    outlines["kind"] = {0: "point", 1: "line"}.get(dimension, "area")
     geographic = cells.crs is not None and cells.crs.is_geographic
-    squeeze = float(np.cos(np.radians((south + north) / 2))) if geographic else 1.0
-    scale = _WIDTH / max((east - west) * squeeze, north - south, 1e-9)
-    to_page = np.array([scale * squeeze, -scale])
-    drawn = shapely.transform(geometries, lambda points: np.round((points - [west, north]) * to_page, 1))
-    outlines["kind"] = {0: "point", 1: "line"}.get(int(shapely.get_dimensions(geometries).max()), "area")
+    points = shapely.get_coordinates([*geometries, *lines])
+    if not len(points):
+        return {**outlines, "width": 0, "height": 0, "paths": [], "roads": [], "metres": None}
+    middle = float(np.radians(points[:, 1].mean())) if geographic else 0.0
+    metres = np.array([np.cos(middle), 1.0]) * (_METRES_A_DEGREE if geographic else 1.0)
+    geometries, lines = (shapely.transform(shapes, lambda points: points * metres) for shapes in (geometries, lines))
+    if len(lines) and dimension == 2:
+        geometries = _near(geometries, lines)
+    points = shapely.get_coordinates([*geometries, *lines])
+    (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
+    scale = _WIDTH / max(east - west, north - south, 1e-9)
+    to_page = np.array([scale, -scale])
+    geometries, lines = (
+        shapely.transform(shapes, lambda points: np.round((points - [west, north]) * to_page, 1))
+        for shapes in (geometries, lines)
+    )
     return {
         **outlines,
-        "width": round(float((east - west) * squeeze * scale), 1),
+        "width": round(float((east - west) * scale), 1),
         "height": round(float((north - south) * scale), 1),
-        "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in drawn],
+        "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in geometries],
+        "roads": _roads_by_class(lines, roads) if len(lines) else [],
+        "metres": 1.0 / scale if geographic else None,
     }
+
+
+def _near(areas: NDArray[np.object_], lines: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Return the parts of the areas that have roads; an area without any stays as it is."""
+    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
+
+    around = shapely.concave_hull(shapely.MultiPoint(shapely.get_coordinates(lines)), ratio=0.05)
+    around = shapely.buffer(around, _BESIDE_M, quad_segs=2)
+    shapely.prepare(around)
+    edge = ~shapely.contains_properly(around, areas)
+    near = areas.copy()
+    near[edge] = shapely.intersection(areas[edge], around)
+    polygons = shapely.get_dimensions(near) == 2
+    return np.where(polygons, near, areas)
+
+
+def _roads_by_class(lines: NDArray[np.object_], roads: Any) -> list[tuple[str, str]]:
+    """Return the SVG path of each class of roads; both directions of a road are drawn once."""
+    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
+
+    _, once = np.unique(shapely.to_wkb(shapely.normalize(lines)), return_index=True)
+    left, drawn = np.sort(once), []
+    speed, lanes = roads["speed_mps"].to_numpy(), roads["lanes"].to_numpy()
+    for name, least_mps, least_lanes in _CLASSES:
+        chosen = (speed[left] >= least_mps) | (lanes[left] >= least_lanes)
+        simple = shapely.simplify(lines[left[chosen]], _FINEST)
+        path = "".join(_stroke(part.coords) for part in simple if part.length > 0)
+        left = left[~chosen]
+        drawn += [(name, path)] if path else []
+    return drawn
 
 
 def _path(part: Any) -> str:
@@ -171,7 +224,7 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if len(run.cells) == 1:
         return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
-    page.data |= {"city": cell_outlines(run.cells), "campaigns": campaigns}
+    page.data |= {"city": city_outlines(run.cells, run.roads), "campaigns": campaigns}
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
     return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned}
 

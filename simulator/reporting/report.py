@@ -1,7 +1,9 @@
 """The report: one self-contained HTML page that opens offline."""
 
 import base64
+import gzip
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -26,6 +28,8 @@ from simulator.reporting.map_section import map_section
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
+PACKED_FROM = 200_000
+"""Characters of data for a page's script from which they are compressed."""
 FORMATS: dict[str, Callable[[float | None], str]] = {
     name: getattr(formatting, name)
     for name in ("number", "signed", "parameter", "whole", "percent", "size", "duration", "clock")
@@ -110,8 +114,17 @@ def render_page(
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     style = _asset("report.css") + style
-    frame = {"title": title, "page": page, "style": style, "policy": policy, "scripts": scripts}
+    packed = _packed(page)
+    frame = {"title": title, "page": page, "packed": packed, "style": style, "policy": policy, "scripts": scripts}
     return template.render({**frame, **values})
+
+
+def _packed(page: Mapping[str, object]) -> str | None:
+    """Return large data for the page's script as gzip in base64, a fifth as large; None where they are small."""
+    text = json.dumps(page, **environment().policies["json.dumps_kwargs"])
+    if len(text) < PACKED_FROM:
+        return None
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
 
 
 def write_document(html: str, path: Path) -> Path:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_directory import COMPLETE, UnfinishedRunError, read_record
+from simulator.experiment.run_directory import COMPLETE, ROADS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
 
@@ -268,6 +268,14 @@ class FinishedRun:
         if cells.crs is not None and not cells.crs.is_geographic:
             cells = cells.to_crs(4326)
         return cells.sort_values("cell").reset_index(drop=True)
+
+    @cached_property
+    def roads(self) -> Any:
+        """The links as a GeoDataFrame in WGS84; None where the scenario has no roads, or an older run kept none."""
+        import geopandas as gpd  # noqa: PLC0415  slow to import
+
+        path = self.directory / ROADS
+        return gpd.read_parquet(path) if path.is_file() else None
 
     @cached_property
     def scenario_toml(self) -> str:

@@ -161,6 +161,21 @@ class Shapes:
             milestones=np.concatenate(milestones),
         )
 
+    def lines(self) -> NDArray[np.object_]:
+        """Return a LineString in metres for every link, (links,) shapely geometries."""
+        links = np.arange(len(self.polyline))
+        straight = self.polyline < 0
+        sizes = np.where(straight, 2, np.diff(self.first_vertex)[self.polyline] if len(self.vertices) else 2)
+        points = np.empty((int(sizes.sum()), 2))
+        first = np.concatenate(([0], np.cumsum(sizes)))[:-1]
+        points[first[straight]], points[first[straight] + 1] = self.start_xy[straight], self.end_xy[straight]
+        for link in links[~straight]:
+            bend = self.polyline[link]
+            points[first[link] : first[link] + sizes[link]] = self.vertices[
+                self.first_vertex[bend] : self.first_vertex[bend + 1]
+            ]
+        return np.asarray(shapely.linestrings(points, indices=np.repeat(links, sizes)), dtype=object)
+
 
 @compiled
 def _locate(

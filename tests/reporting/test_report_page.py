@@ -146,7 +146,7 @@ def test_a_browser_draws_the_map_and_the_plots(large: Path, browse: Browse) -> N
     dom = browse(write_report(large))
     assert 'data-report="ready"' in dom
     assert shown(dom, "polygons") == "500"
-    assert len(re.findall(r'<path d="M[^"]*Z" data-i="\d+" fill="rgb', dom)) == 3 * 500
+    assert len(re.findall(r'<path d="M[^"]*Z"[^>]* data-i="\d+"[^>]* fill="rgb', dom)) == 3 * 500
     assert shown(dom, "mechanism") == "sampling", "the map opens with the first mechanism that protects"
     assert dom.count('class="chart"') >= 4, "one plot a mechanism, and the growth"
 
@@ -161,7 +161,7 @@ def test_controls_change_the_map(small: Path, browse: Browse) -> None:
         truth, estimate = frame.loc[(query, mechanism)]
         assert float(shown(dom, "truth")) == truth
         assert float(shown(dom, "estimate")) == pytest.approx(estimate, abs=0.1)
-        seen.add(tuple(re.findall(r'data-i="\d+" fill="(rgb[^"]*)"', dom)))
+        seen.add(tuple(re.findall(r'data-i="\d+"[^>]* fill="(rgb[^"]*)"', dom)))
     assert len(seen) == 2, "the colours follow the controls"
 
 

@@ -289,9 +289,9 @@ const Charts = (() => {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   };
   const source = (svg) => {
-    const copy = svg.cloneNode(true);
-    copy.setAttribute("xmlns", SVG);
-    copy.prepend(node("rect", { width: "100%", height: "100%", fill: tint("#fff") }));
+    const copy = svg.cloneNode(true), { x, y, width: wide, height: tall } = svg.viewBox.baseVal;
+    for (const [name, value] of Object.entries({ xmlns: SVG, width: wide, height: tall, color: ink() })) copy.setAttribute(name, value);
+    copy.prepend(node("rect", { x, y, width: wide, height: tall, fill: tint("#fff") }));
     return new XMLSerializer().serializeToString(copy);
   };
   const png = (svg, name) => {
@@ -338,8 +338,8 @@ const Charts = (() => {
     place.addEventListener("pointermove", (event) => point(event, places.get(place).made));
     place.addEventListener("pointerleave", hide);
     place.after(tools(place.getAttribute("aria-label") || name, {
-      SVG: () => save(name + ".svg", new Blob([source(svg())], { type: "image/svg+xml" })),
-      PNG: () => png(svg(), name + ".png"),
+      SVG: () => saveSvg(svg(), name),
+      PNG: () => savePng(svg(), name),
       CSV: () => save(name + ".csv", new Blob(["\ufeff" + table(figure)], { type: "text/csv" })),
     }));
     observer.observe(place);
@@ -358,5 +358,7 @@ const Charts = (() => {
   window.addEventListener("afterprint", () => { printing = false; changed(); });
   window.addEventListener("scroll", hide, { passive: true });
   document.body.append(tip);
-  return { add, draw, dark, save, tools, onLooks: (listener) => listeners.push(listener), figures: places };
+  const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
+  const savePng = (svg, name) => png(svg, name + ".png");
+  return { add, draw, dark, saveSvg, savePng, tools, onLooks: (listener) => listeners.push(listener), figures: places };
 })();

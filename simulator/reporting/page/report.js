@@ -1,6 +1,11 @@
 "use strict";
-(() => {
-  const page = JSON.parse(document.getElementById("page-data").textContent);
+(async () => {
+  const source = document.getElementById("page-data");
+  const unpacked = async (text) => {
+    const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
+  };
+  const page = JSON.parse(source.dataset.packing ? await unpacked(source.textContent) : source.textContent);
   const byId = (id) => document.getElementById(id);
   const make = (tag, properties = {}, ...children) => {
     const node = Object.assign(document.createElement(tag), properties);
@@ -27,9 +32,20 @@
     });
   }
 
-  // ---- colours: viridis, light for few; red for too many, blue for too few -----------------------------------
-  const VIRIDIS = ["#fde725", "#b5de2b", "#6ece58", "#35b779", "#1f9e89", "#26828e", "#31688e", "#3e4989", "#482878", "#440154"];
-  const RDBU = ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"];
+  // ---- colours: quiet where there is nothing; red for too many, blue for too few --------------------------------
+  const RAMPS = {
+    light: {
+      many: ["#f3f5f7", "#d3e5e3", "#a3cdc9", "#68b1b3", "#3592a1", "#1d6f8c", "#1b4d72", "#16294b"],
+      error: ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"],
+      missing: "#c9ced3", road: "#26323d", edge: "#ffffff",
+    },
+    dark: {
+      many: ["#1b2229", "#1f3b45", "#20555f", "#24717a", "#2f9094", "#54b0a4", "#93cfb2", "#e4f3cc"],
+      error: ["#6db3f2", "#4f8fcb", "#37648f", "#2a4258", "#252c33", "#573a31", "#8f4f3b", "#cd6f52", "#ff9d7a"],
+      missing: "#3a434c", road: "#d5dde5", edge: "#14191f",
+    },
+  };
+  const ramps = () => RAMPS[Charts.dark() ? "dark" : "light"];
   const parts = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
   const colourOf = (ramp, share) => {
     const place = Math.min(1, Math.max(0, share)) * (ramp.length - 1);
@@ -37,7 +53,6 @@
     const from = parts(ramp[index]), to = parts(ramp[index + 1]);
     return "rgb(" + from.map((value, i) => Math.round(value + (to[i] - value) * (place - index))).join(",") + ")";
   };
-  const MISSING = "#c9ced3";
 
   // ---- words -------------------------------------------------------------------------------------------------
   const tidy = (text) => text.replace("-", "\u2212");
@@ -64,11 +79,31 @@
   };
   const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
-  const state = { campaign: 0, query: 0, mechanism: "", same: true };
+  const state = { campaign: 0, query: 0, mechanism: "", same: false };
   const shapes = {};
   let current = null;
 
   const SVG = "http://www.w3.org/2000/svg";
+  const shape = (tag, attributes, ...children) => {
+    const node = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+    node.append(...children);
+    return node;
+  };
+  const WIDTHS = { major: 2.2, middle: 1.3, minor: 0.7 };
+  // A scale bar of a round length, at most a third as wide as the map, and where north is.
+  const legend = () => {
+    if (!city.metres) return [];
+    const most = (city.metres * city.width) / 3, unit = 10 ** Math.floor(Math.log10(most));
+    const length = unit * [5, 2, 1].find((factor) => factor * unit <= most), long = length / city.metres, down = city.height + 26;
+    const words = length >= 1000 ? length / 1000 + " km" : length + " m", ink = { fill: "currentColor", "font-size": 24 };
+    return [
+      shape("path", { d: `M0 ${down - 8}v8h${long}v-8`, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
+      shape("text", { x: long + 10, y: down + 4, ...ink }, words),
+      shape("text", { x: city.width, y: down + 4, "text-anchor": "end", ...ink }, "N \u2191"),
+    ];
+  };
+  const maps = {};
   const draw = () => {
     if (!city.paths.length) {
       byId("panels").hidden = true;
@@ -76,25 +111,40 @@
       return;
     }
     byId("panels").classList.toggle("wide", city.width > 2.4 * city.height);
+    const edge = city.kind === "point" ? 40 : 8; // points are as large on paper whatever they stand for
+    const wide = { area: 0.6, line: 3, point: 11 }[city.kind];
     for (const panel of panels) {
       const canvas = document.querySelector('[data-panel="' + panel + '"]');
       canvas.classList.add(city.kind);
-      const svg = document.createElementNS(SVG, "svg");
-      const edge = city.kind === "point" ? 40 : 8; // points are as large on paper whatever they stand for
-      svg.setAttribute("viewBox", [-edge, -edge, city.width + 2 * edge, city.height + 2 * edge].join(" "));
-      svg.setAttribute("role", "img");
+      const svg = shape("svg", { viewBox: [-edge, -edge, city.width + 2 * edge, city.height + edge + (city.metres ? 44 : edge)].join(" "), role: "img", "font-family": "sans-serif" });
       shapes[panel] = city.paths.map((path, i) => {
-        const node = document.createElementNS(SVG, "path");
-        node.setAttribute("d", path);
+        const node = shape("path", { d: path, "vector-effect": "non-scaling-stroke", "stroke-width": wide, "stroke-linecap": "round" });
+        if (city.kind !== "area") node.setAttribute("fill", "none");
         node.dataset.i = i;
         return node;
       });
-      svg.append(...shapes[panel]);
+      const dense = city.roads.reduce((sum, [, path]) => sum + path.length, 0) > 60000 ? 0.45 : 1; // thinner, so that cells show
+      const roads = shape("g", { class: "roads", fill: "none", "pointer-events": "none", "stroke-linejoin": "round" });
+      for (const [name, path] of city.roads) roads.append(shape("path", { d: path, "stroke-width": WIDTHS[name] * dense, "vector-effect": "non-scaling-stroke" }));
+      // Lines and points of cells lie on the roads; areas beneath them.
+      svg.append(...(city.kind === "area" ? [...shapes[panel], roads] : [roads, ...shapes[panel]]), ...legend());
+      maps[panel] = { svg, roads };
       canvas.append(svg);
+      canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(svg, panel), PNG: () => Charts.savePng(svg, panel) }));
     }
   };
 
-  const paint = (node, colour) => (city.kind === "area" ? node.setAttribute("fill", colour) : (node.style.stroke = colour));
+  const paint = (node, colour) => {
+    if (city.kind !== "area") node.setAttribute("stroke", colour);
+    else node.setAttribute("fill", colour);
+  };
+  const look = () => {
+    for (const panel of panels) {
+      maps[panel].roads.setAttribute("stroke", ramps().road);
+      maps[panel].roads.setAttribute("stroke-opacity", Charts.dark() ? 0.3 : 0.5);
+      if (city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);
+    }
+  };
 
   const view = () => {
     const campaign = page.campaigns[state.campaign];
@@ -137,9 +187,11 @@
       }
     });
     if (city.paths.length) {
+      look();
+      const { many: MANY, error: RDBU, missing: MISSING } = ramps();
       const colours = {
-        truth: (i) => (now.truth[i] === null ? MISSING : colourOf(VIRIDIS, now.truth[i] / now.campaign.top)),
-        estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(VIRIDIS, now.estimate[i] / now.campaign.top)),
+        truth: (i) => (now.truth[i] === null ? MISSING : colourOf(MANY, now.truth[i] / now.campaign.top)),
+        estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(MANY, now.estimate[i] / now.campaign.top)),
         error: (i) => (error[i] === null ? MISSING : colourOf(RDBU, 0.5 + error[i] / (2 * now.reach))),
       };
       for (const panel of panels) {
@@ -149,8 +201,8 @@
       }
       const top = amount(now.campaign.top), counts = now.campaign.counts;
       document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
-      ramp("truth", VIRIDIS, ["0", amount(now.campaign.top / 2), top + " " + now.campaign.unit]);
-      ramp("estimate", VIRIDIS, ["0 or below", amount(now.campaign.top / 2), top + " or more"]);
+      ramp("truth", MANY, ["0", amount(now.campaign.top / 2), top + " " + now.campaign.unit]);
+      ramp("estimate", MANY, ["0 or below", amount(now.campaign.top / 2), top + " or more"]);
       ramp("error", RDBU, [tidy("-" + fine(now.reach)) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
@@ -216,7 +268,22 @@
   const queryWords = make("output", { id: "query-words" });
   const before = make("button", { type: "button", textContent: "\u2039", ariaLabel: "Previous query" });
   const after = make("button", { type: "button", textContent: "\u203a", ariaLabel: "Next query" });
-  const sameBox = make("input", { type: "checkbox", checked: true, id: "same-error" });
+  const play = make("button", { type: "button", textContent: "\u25b6", ariaLabel: "Play the queries", id: "play" });
+  let playing = null;
+  const stop = () => {
+    clearInterval(playing);
+    playing = null;
+    play.textContent = "\u25b6";
+    play.ariaLabel = "Play the queries";
+  };
+  const start = () => {
+    const last = () => page.campaigns[state.campaign].queries.length - 1;
+    if (state.query === last()) choose({ query: 0 });
+    playing = setInterval(() => (state.query < last() ? choose({ query: state.query + 1 }) : stop()), 800);
+    play.textContent = "\u2016";
+    play.ariaLabel = "Stop";
+  };
+  const sameBox = make("input", { type: "checkbox", id: "same-error" });
   const field = (text, forId, ...nodes) => make("div", { className: "field" }, make("label", { htmlFor: forId, textContent: text }), make("div", { className: "row" }, ...nodes));
 
   const controls = () => {
@@ -224,7 +291,7 @@
     const nodes = [];
     if (page.campaigns.length > 1) nodes.push(field("Campaign", "choose-campaign", campaignBox));
     nodes.push(field("Mechanism", "choose-mechanism", mechanismBox));
-    nodes.push(field("Query", "choose-query", before, queryBox, after, queryWords));
+    nodes.push(field("Query", "choose-query", before, queryBox, after, play, queryWords));
     if (city.paths.length) nodes.push(make("label", {}, sameBox, " one error scale for all mechanisms"));
     byId("controls").append(...nodes);
   };
@@ -243,6 +310,7 @@
     queryBox.value = state.query;
     before.disabled = state.query === 0;
     after.disabled = state.query === campaign.queries.length - 1;
+    play.hidden = campaign.queries.length === 1;
     queryWords.textContent = state.query + 1 + " of " + campaign.queries.length + ", " + clock(campaign.times[state.query]);
     queryBox.setAttribute("aria-valuetext", queryWords.textContent);
     show();
@@ -283,10 +351,12 @@
   campaignBox.addEventListener("change", () => choose({ campaign: Number(campaignBox.value) }));
   mechanismBox.addEventListener("change", () => choose({ mechanism: mechanismBox.value }));
   queryBox.addEventListener("input", () => choose({ query: Number(queryBox.value) }));
+  play.addEventListener("click", () => (playing === null ? start() : stop()));
   before.addEventListener("click", () => choose({ query: state.query - 1 }));
   after.addEventListener("click", () => choose({ query: state.query + 1 }));
   sameBox.addEventListener("change", () => choose({ same: sameBox.checked }));
   byId("values-box").addEventListener("toggle", show);
+  Charts.onLooks(show);
   window.addEventListener("hashchange", () => { obey(); refresh(); });
   if (city.paths.length) {
     byId("panels").addEventListener("pointermove", pointing);

@@ -1,0 +1,122 @@
+"""The first screen: its sentences and its table, from the tables of a run."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from synthetic_run import SyntheticRun
+
+import crowdveil as cv
+from simulator.reporting.findings_section import first_screen, sentences
+from simulator.reporting.report import build_report
+from simulator.reporting.run_reader import FinishedRun
+
+PRIOR = 0.1
+
+
+def attack(campaign, size, success, *, trials=1000, mechanism="sampling", kind="shares"):
+    half = 1.96 * math.sqrt(max(success * (1 - success), PRIOR * (1 - PRIOR)) / trials)
+    return {
+        "name": "together",
+        "attack": kind,
+        "coalition": ", ".join(f"server:{number}" for number in range(1, size + 1)),
+        "colluding": size,
+        "campaign": campaign,
+        "mechanism": mechanism,
+        "trials": trials,
+        "prior": PRIOR,
+        "success": success,
+        "gain": success - PRIOR,
+        "gain_low": success - PRIOR - half,
+        "gain_high": success - PRIOR + half,
+        "theory": success,
+        "metric": None,
+        "value": None,
+        "unit": None,
+    }
+
+
+def finished(tmp_path, attacks=(), **options):
+    directory = SyntheticRun(**options).write(tmp_path / "run")
+    if attacks:
+        pd.DataFrame(attacks).to_parquet(directory / "attacks.parquet")
+    return FinishedRun(directory)
+
+
+def test_the_verdict_is_by_the_size_of_the_coalition(tmp_path):
+    rows = [attack("shared", 1, 0.101), attack("shared", 2, 0.1), attack("shared", 3, 0.47)]
+    rows += [attack("trusted", 1, 0.46), attack("trusted", 2, 0.47)]
+    run = finished(tmp_path, rows, campaigns=("shared", "trusted"))
+    verdict = sentences(run)[0]
+    assert verdict == (
+        "Sampling Privacy: in campaign shared up to 2 colluding parties learn nothing, and 3 together guess 47 % of "
+        "the cells right; in campaign trusted one party alone guesses 46 % of the cells right. The baseline guess is "
+        "right for 10 %."
+    )
+    screen = first_screen(run)
+    assert screen["sizes"] == [1, 2, 3]
+    of_shared = next(row for row in screen["rows"] if row.campaign == "shared" and row.label == "Sampling Privacy")
+    assert {size: better for size, (_, better) in of_shared.guesses.items()} == {1: False, 2: False, 3: True}
+
+
+def test_chance_among_many_coalitions_is_no_gain(tmp_path):
+    """Of forty coalitions that learn nothing, one or two have a 95 % interval above 0."""
+    rng = np.random.default_rng(3)
+    trials, said = 400, 0
+    for seed in range(5):
+        guesses = rng.binomial(trials, PRIOR, 40) / trials
+        rows = [attack("shared", 1 + place % 4, rate, trials=trials) for place, rate in enumerate(guesses)]
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        run = finished(folder, rows, campaigns=("shared",))
+        said += "up to 4 colluding parties learn nothing" in sentences(run)[0]
+    assert said >= 4  # each fails with a probability of about 2.5 %
+
+
+def test_errors_are_named_with_the_mean_occupancy_and_their_interval(tmp_path):
+    run = finished(tmp_path, queries=5)
+    said = sentences(run)
+    assert len(said) <= 3
+    scores = run.scores.set_index("mechanism")["rmse"]
+    truth = run.estimates["truth"].mean()
+    assert f"a cell holds {truth:.1f} on average" in said[0]
+    assert said[0].index("Sampling Privacy") < said[0].index("randomized response")
+    row = next(one for one in first_screen(run)["rows"] if one.label == "Sampling Privacy")
+    own = run.estimates[run.estimates["mechanism"] == "sampling"]
+    squares = (own["estimate"] - own["truth"]).pow(2).groupby(own["query"]).mean()
+    low, high = stats.t.interval(0.95, len(squares) - 1, squares.mean(), stats.sem(squares))
+    assert (row.low, row.high) == pytest.approx((math.sqrt(max(0.0, low)), math.sqrt(high)))
+    assert row.rmse == pytest.approx(scores["sampling"])
+
+
+def test_many_mechanisms_are_summed_up(tmp_path):
+    kinds = ["oue", "sue", "olh", "subset_selection", "k_randomized_response"]
+    tables = [{"name": kind, "kind": kind, "epsilon": 2.0} for kind in kinds]
+    result = cv.run("tiny", overrides={"mechanisms": [cv.scenarios.load("tiny").tables()["mechanisms"][0], *tables]})
+    result.save(tmp_path / "run")
+    run = FinishedRun(tmp_path / "run")
+    (errors,) = [text for text in sentences(run) if text.startswith("The error in a cell")]
+    least = run.scores.sort_values("rmse").iloc[0]
+    assert f"{least['rmse']:.2f} vehicles (root mean square) with" in errors
+    assert " others; " in errors
+
+
+def test_long_tables_show_one_mechanism_of_every_campaign(tmp_path):
+    run = finished(tmp_path, campaigns=tuple(f"campaign-{number}" for number in range(8)), queries=2)
+    screen = first_screen(run)
+    assert len(screen["rows"]) == 8
+    assert {row.label for row in screen["rows"]} == {"Sampling Privacy"}
+    assert screen["hidden"] == len(run.scores) - 8
+    assert f"{screen['hidden']} more rows" in build_report(run.directory)
+
+
+def test_sentences_that_no_writer_would_write_are_gone(tmp_path):
+    for place, name in enumerate(("tiny", "releases")):
+        out = tmp_path / str(place)
+        cv.run(name, out=out)
+        page = (out / "report.html").read_text(encoding="utf-8")
+        text = " ".join(page.split())
+        for words in ("probability at most 100 %", "at at most", "at most less than", "vehicles a cell"):
+            assert words not in text, (name, words)

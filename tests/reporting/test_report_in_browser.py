@@ -1,0 +1,193 @@
+"""Reports of the shipped scenarios in a real browser: they load nothing, are accessible, and their controls work."""
+
+import re
+import shutil
+import xml.etree.ElementTree as ET
+from math import cos, radians
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+import scenarios
+from scenarios import ScenarioError
+from simulator.api import load, run
+from simulator.reporting import report
+from simulator.reporting.findings_section import sentences
+from simulator.reporting.run_reader import FinishedRun
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+FOLDER = Path(scenarios.__file__).parent
+FIRST_SCREEN = ("collusion", "releases", "speeds", "lossy", "rivals")
+"""Scenarios whose comments state the first sentence of their report."""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if executable is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(chromium):
+    """Return a function that opens a page, in a context without network, and fails on any message or request."""
+    contexts, complaints = [], []
+
+    def open_(path, *, width=1280, scheme="light", fragment=""):
+        context = chromium.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "request",
+            lambda request: request.url.startswith(("file:", "data:", "blob:")) or complaints.append(request.url),
+        )
+        page.goto(path.as_uri() + fragment)
+        page.wait_for_selector("html[data-report=ready]", state="attached")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """Return a function that runs a shipped scenario once and returns its directory."""
+    made = {}
+
+    def directory(name):
+        if name not in made:
+            try:
+                scenario = scenarios.load(name)
+            except ScenarioError as error:
+                pytest.skip(str(error))
+            made[name] = tmp_path_factory.mktemp("runs") / name
+            run(scenario, out=made[name], assume_yes=True)
+        return made[name]
+
+    return directory
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.toml") if path.stem != "template"))
+def test_reports_are_accessible_and_no_wider_than_the_page(reports, open_page, name):
+    path = reports(name) / "report.html"
+    for width in (390, 1280, 1920):
+        for scheme in ("light", "dark"):
+            page = open_page(path, width=width, scheme=scheme)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            found = Axe().run(page).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (width, scheme)
+            page.context.close()
+
+
+@pytest.mark.parametrize("name", FIRST_SCREEN)
+def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(reports, open_page, name):
+    directory = reports(name)
+    comment = re.search(r"# Finding \(seed 1\): (.*?)\n(?!#)", (FOLDER / f"{name}.toml").read_text(), re.DOTALL)[1]
+    stated = " ".join(re.sub(r"(?m)^# ?", "", comment).split())
+    assert sentences(FinishedRun(directory))[0] == stated
+    page = open_page(directory / "report.html")
+    first = page.locator("#finding p").first
+    assert " ".join(first.inner_text().split()) == stated
+    box = first.bounding_box()
+    assert box["y"] + box["height"] <= 600
+
+
+def test_pages_are_small(reports):
+    assert (reports("manhattan") / "report.html").stat().st_size < 3e6
+
+
+def test_controls_play_queries_and_change_the_map(reports, open_page):
+    directory = reports("manhattan")
+    page = open_page(directory / "report.html")
+    city = page.locator("#map")
+    queries = load(directory).estimates["query"].nunique()
+    first = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
+        "nodes => nodes.map(n => n.getAttribute('fill'))"
+    )
+    page.locator("#play").click()
+    page.locator(f"#map[data-query='{queries}']").wait_for(state="attached", timeout=20_000)
+    last = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
+        "nodes => nodes.map(n => n.getAttribute('fill'))"
+    )
+    assert first != last
+    page.locator("#choose-query").focus()
+    page.keyboard.press("Home")
+    assert city.get_attribute("data-query") == "1"
+    again = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
+        "nodes => nodes.map(n => n.getAttribute('fill'))"
+    )
+    assert again == first
+    page.emulate_media(color_scheme="dark")
+    dark = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
+        "nodes => nodes.map(n => n.getAttribute('fill'))"
+    )
+    assert dark != first
+
+
+def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
+    directory = reports("highway")
+    page = open_page(directory / "report.html")
+    figure = page.locator("figure", has=page.locator('[data-figure="series-0"]'))
+    files = {}
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as download:
+            figure.locator(".tools button", has_text=kind).click()
+        files[kind] = tmp_path / f"figure.{kind.lower()}"
+        download.value.save_as(files[kind])
+    drawing = ET.parse(files["SVG"])  # noqa: S314 - made by the page itself
+    assert drawing.getroot().tag.endswith("svg")
+    with Image.open(files["PNG"]) as image:
+        assert min(image.size) > 500
+    rows = pd.read_csv(files["CSV"])
+    written = rows.loc[rows["series"] == "estimate", "y"].tolist()
+    run_ = load(directory)
+    own = run_.estimates[run_.estimates["mechanism"] == next(iter(run_.record.mechanisms)).name].sort_values("query")
+    assert written == pytest.approx(own["estimate"].tolist(), abs=0.002)
+
+
+def test_large_data_are_packed_and_read_again(reports, open_page, tmp_path, monkeypatch):
+    plain = report.build_report(reports("tiny"))
+    monkeypatch.setattr(report, "PACKED_FROM", 0)
+    packed = report.build_report(reports("tiny"))
+    assert 'data-packing="gzip"' in packed
+    assert 'data-packing="gzip"' not in plain.split("<script>")[0]
+    drawn = []
+    for text in (plain, packed):
+        (tmp_path / "page.html").write_text(text, encoding="utf-8")
+        page = open_page(tmp_path / "page.html")
+        drawn.append(page.locator('[data-panel="estimate"] path[data-i]').evaluate_all("n => n.map(x => x.outerHTML)"))
+    assert drawn[0] == drawn[1]
+
+
+def test_roads_are_drawn_where_they_are(reports, open_page):
+    """A road's end in the drawing is where the projection of its longitude and latitude puts it."""
+    directory = reports("manhattan")
+    page = open_page(directory / "report.html")
+    roads = load(directory).roads
+    drawn = page.locator('[data-panel="truth"] g.roads path').evaluate_all(
+        "nodes => nodes.map(n => n.getAttribute('d')).join('')"
+    )
+    found = pd.DataFrame(re.findall(r"[ML]([-\d.]+) ([-\d.]+)", drawn), dtype=float)
+    bounds = roads.total_bounds
+    box = page.locator('[data-panel="truth"] svg').evaluate(
+        "svg => [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height]"
+    )
+    assert found[0].max() - found[0].min() <= box[0]
+    aspect = (found[0].max() - found[0].min()) / (found[1].max() - found[1].min())
+    middle = pd.Series([bounds[1], bounds[3]]).mean()
+    expected = (bounds[2] - bounds[0]) * cos(radians(middle)) / (bounds[3] - bounds[1])
+    assert aspect == pytest.approx(expected, rel=0.01)
