@@ -1,4 +1,4 @@
-"""Make the pictures of the README and the docs from real runs: `python benchmarks/pictures.py` (needs the `dev` extra)."""
+"""Make the pictures of the README and the docs from real runs (needs the `dev` extra)."""
 
 import io
 import shutil
@@ -13,7 +13,7 @@ import crowdveil as cv
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FRAME_MS = 900
-WIDTH = 860
+WIDTH = 760
 """Width of the animation, pixels."""
 COLOURS = 128
 VARIED = {"mechanisms.sampling.sampling": [0.1, 0.2, 0.3, 0.45], "population.outside": [0, 10_000, 1_000_000]}
@@ -22,7 +22,7 @@ VARIED = {"mechanisms.sampling.sampling": [0.1, 0.2, 0.3, 0.45], "population.out
 def _picture(page: Page, **options: object) -> Image.Image:
     image = Image.open(io.BytesIO(page.screenshot(**options)))  # type: ignore[arg-type]
     image.thumbnail((WIDTH if "clip" in options else image.width, image.height))
-    return image.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLOURS)
+    return image.convert("P", palette=Image.Palette.ADAPTIVE, colors=48 if "clip" in options else COLOURS)
 
 
 def main() -> None:

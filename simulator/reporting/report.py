@@ -205,7 +205,25 @@ def scenario_section(run: FinishedRun, _page: Page) -> dict[str, object]:
         (query, query.departed == query.waiting + query.on_road + query.arrived + query.absent)
         for query in run.record.traffic_at_queries
     ]
-    return {"queries": queries, "unbalanced": sum(not balanced for _, balanced in queries)}
+    return {
+        "queries": queries,
+        "unbalanced": sum(not balanced for _, balanced in queries),
+        "coordinates": _in_words(run.record.city.crs),
+    }
+
+
+def _in_words(crs: str | None) -> str:
+    """Return the name of a coordinate system, and its number if it has one, for its PROJJSON."""
+    import pyproj  # noqa: PLC0415  slow to import
+
+    if not crs:
+        return formatting.MISSING
+    try:
+        known = pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        return crs
+    number = known.to_epsg()
+    return f"{known.name} (EPSG:{number})" if number else known.name
 
 
 FILE_NAME = "report.html"

@@ -121,7 +121,7 @@ const Charts = (() => {
 
   // ---- one plot ------------------------------------------------------------------------------------------------
   const build = (figure, total) => {
-    const { data, layout } = figure, height = layout.height || 330;
+    const { data, layout } = figure, asked = layout.height || 330;
     const heat = data.find((trace) => trace.type === "heatmap");
     const grouped = [...new Set(data.map((trace, i) => trace.offsetgroup || (trace.type === "bar" ? "bar " + i : null)).filter((name) => name !== null))];
     const keys = (layout.showlegend ? data : []).filter((trace) => trace.name && trace.showlegend !== false && trace.type !== "heatmap");
@@ -129,7 +129,7 @@ const Charts = (() => {
     const lower = (trace) => trace.y.map((y, i) => (trace.error_y ? y - (trace.error_y.arrayminus || trace.error_y.array)[i] : y));
     const xs = data.flatMap((trace) => trace.x), ys = data.flatMap((trace) => (heat ? trace.y : [...upper(trace), ...lower(trace), ...(trace.type === "bar" && (layout.yaxis || {}).type !== "log" ? [0] : [])]));
     const marked = data.some((trace) => has(trace, "markers"));
-    const y = axisOf(layout.yaxis || {}, ys.filter((value) => value !== null && !Number.isNaN(value)), { pad: 0.06, most: height / 55 });
+    const y = axisOf(layout.yaxis || {}, ys.filter((value) => value !== null && !Number.isNaN(value)), { pad: 0.06, most: asked / 55 });
     const left = Math.min(total * 0.4, Math.max(30, ...y.ticks.map(([, text]) => width(text))) + 38), right = heat ? 84 : 16;
     const x = axisOf(layout.xaxis || {}, xs.filter((value) => value !== null), { pad: marked ? 0.05 : 0, most: (total - left) / 85 });
     const inner = total - left - right;
@@ -149,7 +149,7 @@ const Charts = (() => {
       filled += size;
     }
     const top = 12 + (keys.length ? 20 * rows.length + 6 : 0), bottom = 46 + (turned ? Math.min(110, 0.6 * longest) : 0);
-    const tall = height - top - bottom;
+    const tall = Math.max(asked - top - bottom, 140), height = top + tall + bottom; // a long legend needs room of its own
     const px = (value) => left + x.at(value) * inner, py = (value) => top + (1 - y.at(value)) * tall;
     const shift = (trace) => {
       const index = grouped.indexOf(trace.offsetgroup || "bar " + data.indexOf(trace));
