@@ -6,11 +6,13 @@ import xml.etree.ElementTree as ET
 from math import cos, radians
 from pathlib import Path
 
+import geopandas as gpd
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import sync_playwright
+from synthetic_run import SyntheticRun
 
 import scenarios
 from scenarios import ScenarioError
@@ -191,3 +193,32 @@ def test_roads_are_drawn_where_they_are(reports, open_page):
     middle = pd.Series([bounds[1], bounds[3]]).mean()
     expected = (bounds[2] - bounds[0]) * cos(radians(middle)) / (bounds[3] - bounds[1])
     assert aspect == pytest.approx(expected, rel=0.01)
+
+
+def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, tmp_path):
+    directory = SyntheticRun(columns=100, rows=50, queries=2).write(tmp_path / "run")
+    cells = gpd.read_parquet(directory / "cells.parquet")
+    names = ["ميدان التحرير", "天安门广场", "<script>document.title='stolen'</script>", 'a "quoted" & <b>bold</b> name']
+    cells["name"] = [names[place % len(names)] for place in range(len(cells))]
+    cells.to_parquet(directory / "cells.parquet")
+    page = open_page(report.write_report(directory))
+    assert page.locator('[data-panel="truth"] path[data-i]').count() == 5000
+    page.locator("#values-box summary").click()
+    shown = page.locator("#values tbody th").all_inner_texts()
+    assert len(shown) == 5000
+    for place, name in enumerate(names):
+        assert shown[place] == f"Cell {place + 1} ({name})"
+    assert "stolen" not in page.title()
+    truth = page.locator('[data-panel="truth"] path[data-i="1"]')
+    truth.hover(force=True)
+    assert names[1] in page.locator("#hover").inner_text()
+
+
+@pytest.mark.parametrize(
+    "changed", [{"channel.loss": 1.0}, {"mechanisms": [{"kind": "sampling_privacy", "sampling": 1.0}]}]
+)
+def test_lost_reports_and_infinite_epsilon_are_shown(open_page, tmp_path, changed):
+    run("tiny", out=tmp_path / "run", overrides=changed)
+    page = open_page(tmp_path / "run" / "report.html")
+    assert page.locator("#finding p").count() >= 1
+    assert "NaN" not in page.locator("body").inner_text()

@@ -127,7 +127,9 @@
       const roads = shape("g", { class: "roads", fill: "none", "pointer-events": "none", "stroke-linejoin": "round" });
       for (const [name, path] of city.roads) roads.append(shape("path", { d: path, "stroke-width": WIDTHS[name] * dense, "vector-effect": "non-scaling-stroke" }));
       // Lines and points of cells lie on the roads; areas beneath them.
-      svg.append(...(city.kind === "area" ? [...shapes[panel], roads] : [roads, ...shapes[panel]]), ...legend());
+      const cells = document.createDocumentFragment(); // one by one: too many to be arguments of one call
+      for (const node of shapes[panel]) cells.append(node);
+      svg.append(...(city.kind === "area" ? [cells, roads] : [roads, cells]), ...legend());
       maps[panel] = { svg, roads };
       canvas.append(svg);
       canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(svg, panel), PNG: () => Charts.savePng(svg, panel) }));
@@ -228,11 +230,12 @@
   const fillTable = (now, error) => {
     const cell = (text) => make("td", { textContent: text });
     const heads = ["Cell", "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
-    const rows = city.cells.map((_, i) =>
+    const body = make("tbody");
+    city.cells.forEach((_, i) => body.append(
       make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(amount(now.truth[i])), cell(fine(now.estimate[i])),
-        cell(fine(now.lower[i])), cell(fine(now.upper[i])), cell(signed(error[i]))));
+        cell(fine(now.lower[i])), cell(fine(now.upper[i])), cell(signed(error[i])))));
     byId("values").replaceChildren(
-      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title }), make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
+      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title }), make("thead", {}, make("tr", {}, ...heads)), body));
   };
 
   // ---- pointing at a cell ------------------------------------------------------------------------------------
