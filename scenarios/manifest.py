@@ -13,6 +13,7 @@ class DataSet:
     title: str
     owner_page: str
     licence: str
+    attribution: str
     obtain: str
     files: tuple[str, ...]
 
@@ -40,5 +41,6 @@ def data_set(folder: str) -> DataSet | None:
         if table["folder"] == folder:
             obtain = " ".join(table["obtain"].split())
             files = tuple(file["name"] for file in table.get("files", ()))
-            return DataSet(folder, table["title"], table["owner_page"], table["licence"], obtain, files)
+            texts = {key: table[key] for key in ("title", "owner_page", "licence", "attribution")}
+            return DataSet(folder=folder, **texts, obtain=obtain, files=files)
     return None

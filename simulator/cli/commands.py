@@ -22,6 +22,8 @@ COMMANDS = {
     "failed.",
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
     "report": "Write report.html of a finished run again.",
+    "figures": "Write every figure of a finished run as SVG and PDF, at the width of a paper's column.",
+    "export": "Write a finished run for QGIS, kepler.gl or SimWrapper.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",

@@ -108,7 +108,9 @@ def _differences(rows: pd.DataFrame) -> list[dict[str, object]]:
     """Return the differences of all scores over the joined rows of one campaign and pair of mechanisms."""
     of_a, of_b = _scored(rows, "_a"), _scored(rows, "_b")
     query = np.unique(rows["query"], return_inverse=True)[1]
-    return [{"score": score, **_difference(query, of_a[score], of_b[score], score == "rmse")} for score in of_a]
+    return [
+        {"score": score, **paired_difference(query, of_a[score], of_b[score], root=score == "rmse")} for score in of_a
+    ]
 
 
 def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
@@ -124,11 +126,25 @@ def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
     }
 
 
-def _difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, root: bool) -> dict[str, float]:  # noqa: FBT001
+def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, *, root: bool) -> dict[str, float]:
     """Return the difference of two means, or of their roots, and its interval from the queries' own differences.
 
     A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is
     that of the ratio's linear approximation.
+
+    Parameters
+    ----------
+    query
+        (rows,): the query of each row, from 0, each number at least once.
+    a, b
+        (rows,): values; with `a` of zeros, the interval is that of the mean of `b` alone.
+    root
+        Whether the roots of the means are compared.
+
+    Returns
+    -------
+    dict
+        `a`, `b`, `difference`, `lower`, `upper` and `queries`, as in `compare`.
     """
     weights = np.bincount(query)
     scores, deviations = [], []

@@ -120,6 +120,11 @@ def write_file(path: Path, fill: Callable[[Path], object], *, overwrite: bool) -
         publish(staging / path.name, path, replace=overwrite)
 
 
+def plain_name(text: str) -> str:
+    """Return text as a part of a file's name: letters, digits, ``.``, ``_`` and ``-``, with ``_`` for all others."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", text)
+
+
 def export_file(path: Path, fill: Callable[[Path], None], *, overwrite: bool) -> None:
     """Let `fill` write a temporary file next to the target, then move it to the target in one step.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -231,31 +232,46 @@ def write_sumo(samples: Samples, file: Path) -> None:
         text.detach()
 
 
-def write_kepler(samples: Samples, file: Path, *, epoch_s: int) -> None:
-    """Write GeoJSON lines of [lon, lat, 0, seconds since 1970]: one per vehicle, and one more after each absence.
+class TimedPath(NamedTuple):
+    """Positions of one vehicle without an absence: its number, degrees, and seconds of the run, all of one length."""
 
-    A vehicle that was sampled only once between two absences has no line for that period.
+    vehicle: int
+    lon: list[float]
+    lat: list[float]
+    time_s: list[float]
+
+
+def paths_of(samples: Samples) -> Iterator[TimedPath]:
+    """Yield one path per vehicle, and one more after each absence.
+
+    A vehicle that was sampled only once between two absences has no path for that period.
     """
     rows = samples.table.sort_values(["vehicle", "moment"])
     vehicle, moment = rows["vehicle"].to_numpy(), rows["moment"].to_numpy()
     breaks = np.flatnonzero((vehicle[1:] != vehicle[:-1]) | (moment[1:] != moment[:-1] + 1)) + 1
     bounds = np.concatenate(([0], breaks, [len(rows)])).tolist()
-    stamps = epoch_s + np.rint(samples.moments_s[moment]).astype(np.int64)
     lon, lat = (rows[axis].round(DIGITS).to_numpy() for axis in ("lon", "lat"))
+    columns = (lon, lat, samples.moments_s[moment])
+    for start, end in pairwise(bounds):
+        if end - start >= 2:
+            yield TimedPath(int(vehicle[start]), *(column[start:end].tolist() for column in columns))
+
+
+def write_kepler(samples: Samples, file: Path, *, epoch_s: int, attribution: str = "") -> None:
+    """Write the paths as GeoJSON lines of [lon, lat, 0, seconds since 1970].
+
+    The attribution, if there is one, is a member of the collection that readers ignore.
+    """
+    credit = f'"attribution": {json.dumps(attribution, ensure_ascii=False)}, ' if attribution else ""
     with file.open("w", encoding="utf-8", newline="\n") as text:
-        text.write('{"type": "FeatureCollection", "features": [')
+        text.write('{"type": "FeatureCollection", ' + credit + '"features": [')
         first = True
-        for start, end in pairwise(bounds):
-            if end - start < 2:
-                continue
-            mine = slice(start, end)
-            points = [
-                [x, y, 0, t]
-                for x, y, t in zip(lon[mine].tolist(), lat[mine].tolist(), stamps[mine].tolist(), strict=True)
-            ]
+        for path in paths_of(samples):
+            stamps = [epoch_s + round(time_s) for time_s in path.time_s]
+            points = [[x, y, 0, t] for x, y, t in zip(path.lon, path.lat, stamps, strict=True)]
             feature = {
                 "type": "Feature",
-                "properties": {"vehicle": str(int(vehicle[start]))},
+                "properties": {"vehicle": str(path.vehicle)},
                 "geometry": {"type": "LineString", "coordinates": points},
             }
             text.write(("\n" if first else ",\n") + json.dumps(feature))

@@ -19,6 +19,10 @@ from simulator.files.tables import check_parquet
 from simulator.roads.writers.layers import LINKS, NODES, Layer, layers_of, network_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import geopandas as gpd
+
     from simulator.roads.network import RoadNetwork
 
 _CRS = "crowdveil_crs"
@@ -44,13 +48,35 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     InputError
         If the file exists and may not be replaced, it cannot be written, or an attribute cannot be stored as a column.
     """
-    path = Path(path)
+    write_layers(layers_of(network), Path(path), metadata={_CRS: network.crs.to_json()}, overwrite=overwrite)
+
+
+def write_layers(
+    frames: Mapping[str, gpd.GeoDataFrame], path: Path, *, metadata: Mapping[str, str], overwrite: bool
+) -> None:
+    """Write layers to a GeoPackage, completely or not at all.
+
+    Parameters
+    ----------
+    frames
+        Layers by name.
+    path
+        The file; its name must end in ``.gpkg``.
+    metadata
+        Metadata of the file, by key.
+    overwrite
+        Whether an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        If the file has another name, exists and may not be replaced, or cannot be written.
+    """
     if path.suffix.lower() != ".gpkg":
         raise InputError([f"{path}: the name of a GeoPackage must end in .gpkg"])
-    frames = layers_of(network)
 
     def fill(file: Path) -> None:
-        for name, frame in frames.items():
+        for number, (name, frame) in enumerate(frames.items()):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # GDAL warns of systems for which the format has no number
                 pyogrio.write_dataframe(
@@ -58,8 +84,8 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
                     file,
                     layer=name,
                     driver="GPKG",
-                    append=name == LINKS,
-                    dataset_metadata={_CRS: network.crs.to_json()} if name == NODES else None,
+                    append=number > 0,
+                    dataset_metadata=dict(metadata) if number == 0 else None,
                 )
             if (written := pyogrio.read_info(file, layer=name)["features"]) != len(frame):
                 raise DataLayerError(f"{written:,} of {len(frame):,} {name} were written")

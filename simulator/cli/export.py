@@ -1,0 +1,54 @@
+"""`crowdveil export`: writes a finished run for other programs."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+class Target(StrEnum):
+    """What a run can be written for."""
+
+    GEOPACKAGE = "geopackage"
+    KEPLER = "kepler"
+    SIMWRAPPER = "simwrapper"
+
+
+NAMES = {Target.GEOPACKAGE: "run.gpkg", Target.KEPLER: "kepler.geojson", Target.SIMWRAPPER: "simwrapper"}
+POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
+
+
+@app.command()
+def export(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
+    *,
+    to: Annotated[Target, typer.Option(help="A file for QGIS, trips for kepler.gl, or a folder for SimWrapper.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="What to write; DIR/run.gpkg, DIR/kepler.geojson or DIR/simwrapper if not given."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
+) -> None:
+    """Write a finished run for QGIS, kepler.gl or SimWrapper."""
+    from simulator.experiment.provenance import attributions  # noqa: PLC0415 - slow to import
+    from simulator.experiment.result import RunData  # noqa: PLC0415 - slow to import
+    from simulator.exports.geopackage import write_run  # noqa: PLC0415 - slow to import
+    from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
+    from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
+
+    data, path = RunData.load(directory), directory / NAMES[to] if out is None else out
+    notes = [f"credit under a figure: {credit}" for credit in attributions(data.scenario, data.record.data)]
+    if to is Target.GEOPACKAGE:
+        write_run(data, path, overwrite=overwrite)
+    elif to is Target.KEPLER:
+        write_trips(data, directory, path, overwrite=overwrite)
+        notes.append(POSITIONS)
+    else:
+        moving = write_folder(data, directory, path, overwrite=overwrite)
+        notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
+    typer.echo(f"{path}: written for {to.value}")

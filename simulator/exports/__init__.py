@@ -1,0 +1,1 @@
+"""Files of a run for other programs: QGIS, kepler.gl and SimWrapper."""

@@ -1,0 +1,94 @@
+"""GeoPackage of a run for QGIS: cells with means over the queries, all estimates with their times, and roads."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+
+from scenarios.general import EPOCH
+from simulator.experiment.provenance import attributions
+from simulator.experiment.result import RunData
+from simulator.roads.writers.geo_files import write_layers
+
+
+def write_run(data: RunData, file: Path, *, overwrite: bool) -> None:
+    """Write a run as a GeoPackage.
+
+    Parameters
+    ----------
+    data
+        The run.
+    file
+        The file, whose name ends in ``.gpkg``. Its layers are ``cells`` (`mean_estimates`), ``estimates``
+        (`timed_estimates`) and, if the city has roads that can be made or read again, ``roads``.
+    overwrite
+        Whether an existing file is replaced.
+
+    Raises
+    ------
+    InputError
+        If the file has another name, exists and may not be replaced, or cannot be written.
+    """
+    layers = {"cells": mean_estimates(data), "estimates": timed_estimates(data)}
+    roads = data.road_lines()
+    if roads is not None:
+        layers["roads"] = roads
+    facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
+    credit = "; ".join(attributions(data.scenario, data.record.data))
+    write_layers(layers, file, metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
+
+
+def mean_estimates(data: RunData) -> gpd.GeoDataFrame:
+    """Return one row per cell, in WGS84, with means over the queries that have a value for it.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        `cell`, `name`, and with the mechanism's name for M: `truth`, `estimate_M`, `error_M` (estimate − truth), all in
+        vehicles or m/s, and `rmse_M`, the root mean square of the error. If the run has several campaigns, each name
+        ends in that of its campaign.
+    """
+    frame = data.estimates.assign(error=data.estimates["estimate"] - data.estimates["truth"])
+    frame["rmse"] = np.square(frame["error"])
+    several = frame["campaign"].nunique() > 1
+    columns: dict[str, pd.Series] = {}
+
+    def add(name: str, values: "pd.Series[float]") -> None:
+        while name.lower() in {known.lower() for known in columns}:
+            name += "_"  # a GeoPackage does not distinguish upper and lower case
+        columns[name] = data.cells["cell"].map(values)
+
+    for campaign, rows in frame.groupby("campaign", sort=False):
+        tail = f"_{campaign}" if several else ""
+        add(f"truth{tail}", rows.drop_duplicates(["query", "cell"]).groupby("cell")["truth"].mean())
+        for mechanism, own in rows.groupby("mechanism", sort=False):
+            means = own.groupby("cell")[["estimate", "error", "rmse"]].mean()
+            means["rmse"] = np.sqrt(means["rmse"])
+            for quantity in means:
+                add(f"{quantity}_{mechanism}{tail}", means[quantity])
+    return gpd.GeoDataFrame({**data.cells[["cell", "name"]], **columns}, geometry=data.cells.geometry)
+
+
+def timed_estimates(data: RunData) -> gpd.GeoDataFrame:
+    """Return one row per campaign, query, mechanism and cell, in WGS84, with times for QGIS's temporal controller.
+
+    Returns
+    -------
+    geopandas.GeoDataFrame
+        The columns of `estimates.parquet`, the cell's `name`, `error` (estimate − truth), and `time` and `until` (dates
+        and times in UTC): from the query to the campaign's next one, or to the end of the run. Second 0 of the run is
+        the `epoch` of its section `fcd`, or the default.
+    """
+    frame = data.to_geodataframe()
+    frame.insert(frame.columns.get_loc("estimate") + 1, "error", frame["estimate"] - frame["truth"])
+    section = data.scenario.fcd
+    epoch_s = int(datetime.fromisoformat(EPOCH).timestamp()) if section is None else section.epoch_s
+    times = frame.drop_duplicates(["campaign", "query"])[["campaign", "query", "time_s"]].sort_values("time_s")
+    ends = times.groupby("campaign")["time_s"].shift(-1).fillna(data.scenario.scenario.duration_s)
+    frame = frame.merge(times.assign(until=ends).drop(columns="time_s"), on=["campaign", "query"], how="left")
+    epoch = pd.Timestamp(datetime.fromtimestamp(epoch_s, UTC))
+    for column, seconds in (("time", frame["time_s"]), ("until", frame["until"])):
+        frame[column] = (epoch + pd.to_timedelta(seconds, unit="s")).dt.round("ms")
+    return frame

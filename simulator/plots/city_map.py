@@ -1,0 +1,158 @@
+"""Plot of a map: the cells of a city by truth, estimate or error at one query, with roads, colour bar and scale bar."""
+
+import textwrap
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from simulator.files.errors import InputError
+from simulator.plots.looks import MOST_SHAPES, plain, pyplot
+from simulator.reporting.figures import BASELINE, INK
+from simulator.reporting.formatting import clock
+from simulator.reporting.run_reader import COUNT, FinishedRun
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+    from matplotlib.axes import Axes
+
+QUANTITIES = ("truth", "estimate", "error")
+WIDEST_ERROR = 0.98
+"""Quantile of the absolute errors at which the colours of a map of errors end, as in the report."""
+
+
+class Values(NamedTuple):
+    """Values of the cells at one query: the cells with their column `value`, NaN where nothing was published."""
+
+    cells: "gpd.GeoDataFrame"
+    title: str
+    unit: str
+    low: float
+    high: float
+    signed: bool
+
+
+def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
+    """Return what is wanted, or the first known if nothing is.
+
+    Raises
+    ------
+    InputError
+        If it is not known; the message lists what is.
+    """
+    names = list(known)
+    if wanted is None and names:
+        return names[0]
+    if wanted not in names:
+        raise InputError([f"{what}: must be one of {', '.join(map(str, names)) or 'none'}; got {wanted!r}"])
+    return wanted
+
+
+def values_of(
+    run: FinishedRun, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
+) -> Values:
+    """Select the values of a map, and the ends of its colours; see `RunPlots.map` for the parameters.
+
+    Truth and estimates of a campaign have one scale, from 0 for counts, so that their maps can be compared.
+    """
+    chosen(quantity, QUANTITIES, "quantity")
+    frame = run.estimates
+    campaign = chosen(campaign, dict.fromkeys(frame["campaign"]), "campaign")
+    frame = frame[frame["campaign"] == campaign]
+    names = list(dict.fromkeys(frame["mechanism"]))
+    # As in the report, the first other than no privacy.
+    mechanism = chosen(mechanism, sorted(names, key=lambda name: name not in run.private), "mechanism")
+    rows = frame[frame["mechanism"] == mechanism]
+    query = chosen(query, np.unique(rows["query"]).tolist(), "query")
+    error = (rows["estimate"] - rows["truth"]).abs().dropna()
+    rows = rows.assign(error=rows["estimate"] - rows["truth"])
+    at = rows[rows["query"] == query]
+    statistic, title = run.statistics[campaign], f"query {query}, {clock(at['time_s'].iloc[0])}"
+    unit = run.owners.unit(statistic.unit)
+    if quantity == "error":
+        high = max(1e-9, float(error.quantile(WIDEST_ERROR)) if len(error) else 0.0)
+        low, unit = -high, f"estimate − truth, {unit}"
+    else:
+        truth = frame["truth"].dropna()
+        high = max(1.0, float(truth.max())) if len(truth) else 1.0
+        low = 0.0 if statistic is COUNT or not len(truth) else min(float(truth.min()), high)
+    label = "truth" if quantity == "truth" else run.published_label(campaign, mechanism)
+    cells = run.cells.assign(value=run.cells["cell"].map(at.set_index("cell")[quantity].astype("float64")))
+    title += "; hatched: below 0" if quantity == "error" else ""
+    return Values(cells, f"{label}\n{title}", unit, low, high, quantity == "error")
+
+
+def projected(cells: "gpd.GeoDataFrame", crs: str | None) -> "gpd.GeoDataFrame":
+    """Return the cells in metres: in the city's coordinate system, else in that of their UTM zone."""
+    return cells.to_crs(crs or cells.estimate_utm_crs())
+
+
+def shape_of(cells: "gpd.GeoDataFrame") -> float:
+    """Return the height of the cells in units of their width, between a third and three halves."""
+    west, south, east, north = cells.total_bounds
+    return float(np.clip((north - south) / max(east - west, 1e-9), 1 / 3, 1.5))
+
+
+def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credit: str) -> None:
+    """Draw a map.
+
+    Parameters
+    ----------
+    ax
+        The axes.
+    values
+        Its values; the cells in metres.
+    roads
+        Lines in any coordinate system, drawn beneath the cells; None for none.
+    credit
+        The source of the data, stated under the map; "" for none.
+    """
+    plt, cells = pyplot(), values.cells
+    norm = plt.Normalize(values.low, values.high)
+    # Both maps of colours are of one lightness order for every kind of colour vision and in grey; white is zero.
+    colours = plt.cm.ScalarMappable(norm, "PuOr_r" if values.signed else "Blues")
+    look = {"ax": ax, "alpha": 0.8, "linewidth": 0.2, "markersize": 16, "rasterized": len(cells) > MOST_SHAPES}
+    if roads is not None and len(roads):
+        drawn = roads.geometry.to_crs(cells.crs)
+        drawn.plot(ax=ax, color=BASELINE, linewidth=0.35, zorder=0.5, rasterized=len(drawn) > MOST_SHAPES)
+    known = cells[cells["value"].notna()]
+    known.plot(column="value", cmap=colours.cmap, norm=norm, **look) if len(known) else None
+    unknown = cells[cells["value"].isna()]
+    unknown.plot(facecolor="none", edgecolor=BASELINE, **look) if len(unknown) else None
+    below = known[known["value"] < 0]
+    if values.signed and len(below) and below.geom_type.str.endswith("Polygon").all():
+        below.plot(facecolor="none", edgecolor=INK, hatch="////", **look)  # tells the sign in grey print
+    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
+    extend = beyond[bool((known["value"] < values.low).any()), bool((known["value"] > values.high).any())]
+    bar = ax.figure.colorbar(colours, ax=ax, extend=extend, shrink=0.8, pad=0.02, aspect=25)
+    bar.set_label(plain(values.unit))
+    ax.set_title(plain(values.title), loc="left")
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    _add_scale(ax, cells.total_bounds)
+    if credit:
+        ax.annotate(
+            textwrap.fill(plain(credit), 44),
+            (1, 0),
+            (0, -2),
+            "axes fraction",
+            "offset points",
+            ha="right",
+            va="top",
+            fontsize="xx-small",
+        )
+
+
+def _add_scale(ax: "Axes", bounds: Iterable[float]) -> None:
+    """Draw a bar of 1, 2 or 5 times a power of ten metres under the cells, at most a third of their width."""
+    west, south, east, north = bounds
+    air = 0.02 * max(east - west, north - south, 100.0)
+    most = max(east - west, 10.0 * air) / 3
+    power = 10.0 ** np.floor(np.log10(most))
+    length = float(max(step * power for step in (1, 2, 5) if step * power <= most))
+    y = south - 2.0 * air
+    ax.plot([west, west + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", clip_on=False)
+    words = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
+    ax.annotate(words, (west, y), (0, -3), textcoords="offset points", va="top", fontsize="small")
+    ax.set_xlim(west - air, east + air)
+    ax.set_ylim(y, north + air)

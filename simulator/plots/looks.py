@@ -1,0 +1,143 @@
+"""Looks of plots: fonts and sizes for papers, and the report's colours, symbols and dashes in matplotlib's terms."""
+
+import textwrap
+from typing import TYPE_CHECKING, Any, cast
+
+from simulator.files.extras import import_extra
+from simulator.reporting.figures import Style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLUMN_IN = {"single": 3.5, "double": 7.16}
+"""Widths of one and of two columns of an IEEE journal, inches."""
+
+MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "cross": "P", "star": "*"}
+DASHES: dict[str, Any] = {
+    "solid": "-",
+    "dash": "--",
+    "dot": ":",
+    "dashdot": "-.",
+    "longdash": (0, (8, 3)),
+    "longdashdot": (0, (8, 3, 2, 3)),
+}
+"""matplotlib's markers and lines for the symbols and dashes of the report's plots."""
+
+MOST_SHAPES = 5_000
+"""Largest number of shapes that a plot draws as vectors; more become a picture of 300 dots per inch inside it."""
+
+LINE_LENGTH = 24
+
+_FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "WenQuanYi Micro Hei",
+    "Microsoft YaHei",
+    "PingFang SC",
+)
+"""The font of all text, which has Latin, Greek, Cyrillic and Arabic letters, and some that have Chinese ones."""
+
+
+def pyplot() -> Any:
+    """Import matplotlib.pyplot.
+
+    Raises
+    ------
+    InputError
+        If matplotlib is not installed; the message names the extra that has it.
+    """
+    return import_extra("matplotlib.pyplot", needed="plots need matplotlib", extra="plot")
+
+
+def paper_style(width_in: float = COLUMN_IN["single"]) -> dict[str, Any]:
+    """Return settings for figures of a paper, for `matplotlib.rc_context`.
+
+    Parameters
+    ----------
+    width_in
+        Width of new figures, inches.
+
+    Returns
+    -------
+    dict
+        Fonts of 7 and 8 points, thin lines, and text kept as text: named fonts in SVG, embedded TrueType in PDF. Files
+        are the same each time if they are saved without a date.
+    """
+    fonts = import_extra("matplotlib.font_manager", needed="plots need matplotlib", extra="plot")
+    installed = set(fonts.get_font_names())
+    return {
+        "figure.figsize": (width_in, 0.7 * width_in),
+        "figure.dpi": 100,
+        "savefig.dpi": 300,
+        "savefig.bbox": None,  # the page keeps its width
+        "font.family": [name for name in _FONTS if name in installed],
+        "font.size": 8,
+        "axes.labelsize": 8,
+        "axes.titlesize": 8,
+        "xtick.labelsize": 7,
+        "ytick.labelsize": 7,
+        "legend.fontsize": 7,
+        "axes.linewidth": 0.6,
+        "grid.linewidth": 0.4,
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4.5,
+        "hatch.linewidth": 0.3,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "crowdveil",
+        "pdf.fonttype": 42,
+    }
+
+
+def new_axes(*, height: float, shown: bool) -> "Axes":
+    """Return axes of a new figure of the default width, and of a height given in units of its width.
+
+    If it is to be shown, the figure is one of pyplot, which keeps it until it is closed.
+    """
+    plt = pyplot()
+    width = plt.rcParams["figure.figsize"][0]
+    make = (
+        plt.figure if shown else import_extra("matplotlib.figure", needed="plots need matplotlib", extra="plot").Figure
+    )
+    axes: Axes = make(figsize=(width, height * width), layout="constrained").add_subplot()
+    return axes
+
+
+def figure_of(ax: "Axes") -> "Figure":
+    """Return the figure of axes that `new_axes` made."""
+    return cast("Figure", ax.get_figure())
+
+
+def plain(words: str) -> str:
+    """Return text that matplotlib shows as it is: a dollar sign begins no formula."""
+    return words.replace("$", r"\$")
+
+
+def wrapped(words: str) -> str:
+    """Return the label of a row in lines of limited length."""
+    return textwrap.fill(plain(words), LINE_LENGTH)
+
+
+def marked(style: Style, *, hollow: bool = False) -> dict[str, Any]:
+    """Return a mechanism's marker and colour for `Axes.plot` and `Axes.errorbar`."""
+    face = "white" if hollow else style.colour
+    return {"color": style.colour, "marker": MARKERS[style.symbol], "markerfacecolor": face, "linestyle": "none"}
+
+
+def add_legend(ax: "Axes") -> None:
+    """Place the legend above the axes, where it hides nothing; each label occurs once."""
+    first: dict[str, Any] = {}
+    for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+        first.setdefault(label, handle)
+    if first:
+        ax.legend(
+            list(first.values()),
+            list(first),
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            frameon=False,
+            borderaxespad=0.2,
+            labelspacing=0.2,
+            handlelength=2.2,
+        )
