@@ -139,7 +139,7 @@ def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credi
             "offset points",
             ha="right",
             va="top",
-            fontsize="xx-small",
+            fontsize="x-small",
         )
 
 
