@@ -1,23 +1,15 @@
 """`crowdveil export`: writes a finished run for other programs."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 app = typer.Typer(add_completion=False)
 
 
-class Target(StrEnum):
-    """What a run can be written for."""
-
-    GEOPACKAGE = "geopackage"
-    KEPLER = "kepler"
-    SIMWRAPPER = "simwrapper"
-
-
-NAMES = {Target.GEOPACKAGE: "run.gpkg", Target.KEPLER: "kepler.geojson", Target.SIMWRAPPER: "simwrapper"}
+NAMES = {"geopackage": "run.gpkg", "kepler": "kepler.geojson", "simwrapper": "simwrapper"}
+"""What is written into the run directory if no path is given."""
 POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
 
 
@@ -25,7 +17,10 @@ POSITIONS = "the true positions of vehicles are in it: no mechanism protects the
 def export(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
     *,
-    to: Annotated[Target, typer.Option(help="A file for QGIS, trips for kepler.gl, or a folder for SimWrapper.")],
+    to: Annotated[
+        Literal["geopackage", "kepler", "simwrapper"],
+        typer.Option(help="A file for QGIS, trips for kepler.gl, or a folder for SimWrapper."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="What to write; DIR/run.gpkg, DIR/kepler.geojson or DIR/simwrapper if not given."),
@@ -41,9 +36,9 @@ def export(
 
     data, path = RunData.load(directory), directory / NAMES[to] if out is None else out
     notes = [f"credit under a figure: {credit}" for credit in attributions(data.scenario, data.record.data)]
-    if to is Target.GEOPACKAGE:
+    if to == "geopackage":
         write_run(data, path, overwrite=overwrite)
-    elif to is Target.KEPLER:
+    elif to == "kepler":
         write_trips(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS)
     else:
@@ -51,4 +46,4 @@ def export(
         notes.append(POSITIONS if moving else f"no vehicles are in it, since the run kept no positions; {HOW_TO_KEEP}")
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"{path}: written for {to.value}")
+    typer.echo(f"{path}: written for {to}")

@@ -1,5 +1,6 @@
 """Positions of vehicles that a run kept, read again, and written as trips for kepler.gl."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,9 +37,8 @@ def kept_positions(directory: Path, scenario: Scenario) -> Samples | None:
         If the file cannot be read.
     """
     section = scenario.fcd
-    file = next(
-        (directory / FILES[name] for name in ("parquet", "sumo", "kepler") if (directory / FILES[name]).is_file()), None
-    )
+    files = [directory / FILES[name] for name in ("parquet", "sumo", "kepler")]
+    file = next((file for file in files if file.is_file()), None)
     if section is None or file is None:
         return None
     table = read_trace(file).frame()
@@ -70,7 +70,5 @@ def write_trips(data: RunData, directory: Path, file: Path, *, overwrite: bool) 
     if samples is None or section is None:
         raise InputError([f"{directory}: this run kept no positions of its {data.record.called[1]}; {HOW_TO_KEEP}"])
     credit = "; ".join(attributions(data.scenario, data.record.data))
-    epoch_s = section.epoch_s
-    export_file(
-        file, lambda path: write_kepler(samples, path, epoch_s=epoch_s, attribution=credit), overwrite=overwrite
-    )
+    write = partial(write_kepler, samples, epoch_s=section.epoch_s, attribution=credit)
+    export_file(file, write, overwrite=overwrite)

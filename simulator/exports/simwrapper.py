@@ -67,23 +67,26 @@ def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: boo
 def _write_campaign(folder: Path, data: RunData, campaign: str, rows: pd.DataFrame, credit: str) -> dict[str, Any]:
     """Write the tables of a campaign, and return the rows of its dashboard."""
     name = plain_name(campaign)
-    file = f"{name}.csv"
     truth = rows.drop_duplicates(["query", "cell"])
     means = pd.DataFrame({"truth": truth.groupby("cell")["truth"].mean()})
-    _write_points(folder / f"{name}-truth.xyt.csv", data, truth, "truth", credit)
-    layout = {"truth": [_map("Truth, mean of the queries", file, "truth", data), _points("Truth", f"{name}-truth")]}
+    shown = [("Truth", truth, "truth", f"{name}-truth.xyt.csv")]
     for place, (mechanism, own) in enumerate(rows.groupby("mechanism", sort=False), start=1):
-        of_cell = own.groupby("cell")
-        means[f"estimate_{place}"] = of_cell["estimate"].mean()
-        means[f"error_{place}"] = means[f"estimate_{place}"] - of_cell["truth"].mean()
-        points = f"{name}-{plain_name(str(mechanism))}"
-        _write_points(folder / f"{points}.xyt.csv", data, own, "estimate", credit)
-        layout[f"mechanism{place}"] = [
-            _map(f"{mechanism}: estimate, mean of the queries", file, f"estimate_{place}", data),
-            _map(f"{mechanism}: estimate − truth, mean of the queries", file, f"error_{place}", data, ramp="RdBu"),
-            _points(f"{mechanism}: estimate", points),
-        ]
-    means.to_csv(folder / file, lineterminator="\n")
+        of_cell = own.groupby("cell")[["truth", "estimate"]].mean()
+        means[f"estimate_{place}"], means[f"error_{place}"] = (
+            of_cell["estimate"],
+            of_cell["estimate"] - of_cell["truth"],
+        )
+        shown.append((str(mechanism), own, "estimate", f"{name}-{plain_name(str(mechanism))}.xyt.csv"))
+    means.to_csv(folder / f"{name}.csv", lineterminator="\n")
+    layout = {}
+    for place, (title, own, column, file) in enumerate(shown):
+        _write_points(folder / file, data, own, column, credit)
+        columns = (
+            {f"estimate_{place}": "estimate", f"error_{place}": "estimate − truth"} if place else {"truth": "mean"}
+        )
+        maps = [_map(data, f"{title}: {words}", f"{name}.csv", key) for key, words in columns.items()]
+        points = {"type": "xytime", "title": f"{title}, over time", "height": 8, "radius": 20, "file": file}
+        layout[f"row{place}"] = [*maps, points]
     return layout
 
 
@@ -99,35 +102,22 @@ def _write_points(file: Path, data: RunData, rows: pd.DataFrame, column: str, cr
 
 
 def _write_vehicles(file: Path, samples: Samples) -> None:
-    trips = [
-        {
-            "id": f"{path.vehicle}-{number}",  # a vehicle has a trip after each absence, and ids differ
-            "path": [list(point) for point in zip(path.lon, path.lat, strict=True)],
-            "timestamps": path.time_s,
-            "passengers": [1] * len(path.time_s),
-            "vendor": 0,
-        }
-        for number, path in enumerate(paths_of(samples))
-    ]
+    trips: list[dict[str, Any]] = []
+    for number, path in enumerate(paths_of(samples)):
+        places = list(zip(path.lon, path.lat, strict=True))
+        riders = {"passengers": [1] * len(places), "vendor": 0}
+        # A vehicle has a further trip after each absence, and ids differ.
+        trips.append({"id": f"{path.vehicle}-{number}", "path": places, "timestamps": path.time_s, **riders})
     text = json.dumps({"trips": trips, "drtRequests": []}, separators=(",", ":"))
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def _map(title: str, file: str, column: str, data: RunData, *, ramp: str = "Blues") -> dict[str, Any]:
-    fill = {"dataset": "estimates", "join": "cell", "columnName": column, "colorRamp": {"ramp": ramp, "steps": 7}}
-    return {
-        "type": "map",
-        "title": title,
-        "height": 8,
-        **_view(data),
-        "shapes": {"file": CELLS, "join": "cell"},
-        "datasets": {"estimates": {"file": file}},
-        "display": {"fill": fill},
-    }
-
-
-def _points(title: str, name: str) -> dict[str, Any]:
-    return {"type": "xytime", "title": f"{title}, over time", "height": 8, "radius": 20, "file": f"{name}.xyt.csv"}
+def _map(data: RunData, title: str, file: str, column: str) -> dict[str, Any]:
+    """Return the panel of a map of means over the queries."""
+    ramp = {"ramp": "RdBu" if column.startswith("error") else "Blues", "steps": 7}
+    fill = {"dataset": "estimates", "join": "cell", "columnName": column, "colorRamp": ramp}
+    source = {"shapes": {"file": CELLS, "join": "cell"}, "datasets": {"estimates": {"file": file}}}
+    return {"type": "map", "title": title, "height": 8, **_view(data), **source, "display": {"fill": fill}}
 
 
 def _view(data: RunData) -> dict[str, Any]:

@@ -29,7 +29,6 @@ class Values(NamedTuple):
     unit: str
     low: float
     high: float
-    signed: bool
 
 
 def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
@@ -56,30 +55,26 @@ def values_of(
     Truth and estimates of a campaign have one scale, from 0 for counts, so that their maps can be compared.
     """
     chosen(quantity, QUANTITIES, "quantity")
-    frame = run.estimates
+    frame = run.estimates.assign(error=run.estimates["estimate"] - run.estimates["truth"])
     campaign = chosen(campaign, dict.fromkeys(frame["campaign"]), "campaign")
     frame = frame[frame["campaign"] == campaign]
-    names = list(dict.fromkeys(frame["mechanism"]))
     # As in the report, the first other than no privacy.
-    mechanism = chosen(mechanism, sorted(names, key=lambda name: name not in run.private), "mechanism")
+    names = sorted(dict.fromkeys(frame["mechanism"]), key=lambda name: name not in run.private)
+    mechanism = chosen(mechanism, names, "mechanism")
     rows = frame[frame["mechanism"] == mechanism]
     query = chosen(query, np.unique(rows["query"]).tolist(), "query")
-    error = (rows["estimate"] - rows["truth"]).abs().dropna()
-    rows = rows.assign(error=rows["estimate"] - rows["truth"])
-    at = rows[rows["query"] == query]
-    statistic, title = run.statistics[campaign], f"query {query}, {clock(at['time_s'].iloc[0])}"
+    at = rows[rows["query"] == query].set_index("cell")
+    statistic, error = run.statistics[campaign], rows["error"].abs()
     unit = run.owners.unit(statistic.unit)
     if quantity == "error":
-        high = max(1e-9, float(error.quantile(WIDEST_ERROR)) if len(error) else 0.0)
+        high = max(1e-9, float(np.nan_to_num(error.quantile(WIDEST_ERROR))))
         low, unit = -high, f"estimate − truth, {unit}"
     else:
-        truth = frame["truth"].dropna()
-        high = max(1.0, float(truth.max())) if len(truth) else 1.0
-        low = 0.0 if statistic is COUNT or not len(truth) else min(float(truth.min()), high)
+        high = float(np.fmax(1.0, frame["truth"].max()))
+        low = 0.0 if statistic is COUNT else float(np.fmin(high, frame["truth"].min()))
     label = "truth" if quantity == "truth" else run.published_label(campaign, mechanism)
-    cells = run.cells.assign(value=run.cells["cell"].map(at.set_index("cell")[quantity].astype("float64")))
-    title += "; hatched: below 0" if quantity == "error" else ""
-    return Values(cells, f"{label}\n{title}", unit, low, high, quantity == "error")
+    cells = run.cells.assign(value=run.cells["cell"].map(at[quantity].astype("float64")))
+    return Values(cells, f"{label}\nquery {query}, {clock(at['time_s'].iloc[0])}", unit, low, high)
 
 
 def projected(cells: "gpd.GeoDataFrame", crs: str | None) -> "gpd.GeoDataFrame":
@@ -107,40 +102,41 @@ def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credi
     credit
         The source of the data, stated under the map; "" for none.
     """
-    plt, cells = pyplot(), values.cells
+    plt, cells, signed = pyplot(), values.cells, values.low < 0
     norm = plt.Normalize(values.low, values.high)
-    # Both maps of colours are of one lightness order for every kind of colour vision and in grey; white is zero.
-    colours = plt.cm.ScalarMappable(norm, "PuOr_r" if values.signed else "Blues")
-    look = {"ax": ax, "alpha": 0.8, "linewidth": 0.2, "markersize": 16, "rasterized": len(cells) > MOST_SHAPES}
+    # Colours that differ for every kind of colour vision; zero is the lightest.
+    colours = plt.cm.ScalarMappable(norm, "PuOr_r" if signed else "Blues")
+    lines = cells.geom_type.str.contains("Line").any()
+    look = {"ax": ax, "alpha": 0.8, "linewidth": 1.5 if lines else 0.2, "markersize": 16}
+    look["rasterized"] = len(cells) > MOST_SHAPES
     if roads is not None and len(roads):
         drawn = roads.geometry.to_crs(cells.crs)
         drawn.plot(ax=ax, color=BASELINE, linewidth=0.35, zorder=0.5, rasterized=len(drawn) > MOST_SHAPES)
-    known = cells[cells["value"].notna()]
-    known.plot(column="value", cmap=colours.cmap, norm=norm, **look) if len(known) else None
-    unknown = cells[cells["value"].isna()]
-    unknown.plot(facecolor="none", edgecolor=BASELINE, **look) if len(unknown) else None
-    below = known[known["value"] < 0]
-    if values.signed and len(below) and below.geom_type.str.endswith("Polygon").all():
+    known, unknown = cells[cells["value"].notna()], cells[cells["value"].isna()]
+    if len(known):
+        known.plot(column="value", cmap=colours.cmap, norm=norm, **look)
+    if len(unknown):
+        unknown.plot(facecolor="none", edgecolor=BASELINE, **look)
+    below, words = known[known["value"] < 0], values.title
+    if signed and len(below) and below.geom_type.str.endswith("Polygon").all():
         below.plot(facecolor="none", edgecolor=INK, hatch="////", **look)  # tells the sign in grey print
-    beyond = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    extend = beyond[bool((known["value"] < values.low).any()), bool((known["value"] > values.high).any())]
+        words += "; hatched: below 0"
+    beyond = (known["value"] < values.low).any(), (known["value"] > values.high).any()
+    extend = {(True, False): "min", (False, True): "max", (True, True): "both"}.get(beyond, "neither")
     bar = ax.figure.colorbar(colours, ax=ax, extend=extend, shrink=0.8, pad=0.02, aspect=25)
     bar.set_label(plain(values.unit))
-    ax.set_title(plain(values.title), loc="left")
+    ax.set_title(plain(words), loc="left")
     ax.set_aspect("equal")
     ax.set_axis_off()
     _add_scale(ax, cells.total_bounds)
-    if credit:
-        ax.annotate(
-            textwrap.fill(plain(credit), 44),
-            (1, 0),
-            (0, -2),
-            "axes fraction",
-            "offset points",
-            ha="right",
-            va="top",
-            fontsize="x-small",
-        )
+    under: dict[str, Any] = {
+        "xytext": (0, -2),
+        "textcoords": "offset points",
+        "ha": "right",
+        "va": "top",
+        "fontsize": "x-small",
+    }
+    ax.annotate(textwrap.fill(plain(credit), 44), (1, 0), xycoords="axes fraction", **under)
 
 
 def _add_scale(ax: "Axes", bounds: Iterable[float]) -> None:

@@ -9,14 +9,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
 from simulator.experiment.result import RunData
 from simulator.files.atomic_write import export_folder, plain_name
 from simulator.files.errors import InputError
 from simulator.plots.looks import COLUMN_IN, figure_of, paper_style, pyplot
-from simulator.plots.run_plots import NothingToDrawError, RunPlots, finished_run
-from simulator.reporting.formatting import counted, number, percent
+from simulator.plots.run_plots import NothingToDrawError, RunPlots
+from simulator.reporting.formatting import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,21 +115,9 @@ def summary_html(data: RunData) -> str:
 
     All names are escaped.
     """
-    run = finished_run(data)
-    facts = f"seed {run.record.seed}, queries: {run.record.queries:,}, {counted(len(data.cells), 'cell')}"
-    table = pd.DataFrame(
-        {
-            "campaign": run.scores["campaign"],
-            "mechanism": [
-                run.published_label(*key) for key in zip(run.scores["campaign"], run.scores["mechanism"], strict=True)
-            ],
-            "RMSE": run.scores["rmse"].map(number),
-            "theory": run.scores["theory_rmse"].map(number),
-            "unit": [run.owners.unit(run.statistics[name].unit) for name in run.scores["campaign"]],
-            "in the 95 % interval": run.scores["coverage"].map(percent),
-        }
-    )
-    html = f"<p><b>{escape(run.record.scenario)}</b>, {escape(facts)}</p>{table.to_html(index=False, border=0)}"
+    columns = ["campaign", "mechanism", "statistic", "queries", "rmse", "theory_rmse", "coverage"]
+    table = data.scores[columns].to_html(index=False, border=0, float_format=number)
+    html = f"<p><b>{escape(data.record.scenario)}</b>, seed {data.record.seed}, {len(data.cells):,} cells</p>{table}"
     with suppress(InputError, NothingToDrawError):
         with pyplot().rc_context(paper_style()):
             text = StringIO()
@@ -147,12 +133,9 @@ def _figures(plots: RunPlots) -> "Iterator[tuple[str, Callable[[], Axes]]]":
     several = len({campaign for campaign, _, _ in shown}) > 1
     for campaign, mechanism, quantity in shown:
         parts = ["map", campaign if several else "", "" if quantity == "truth" else mechanism, quantity]
-        name = plain_name("-".join(filter(None, parts)))
-        yield name, partial(plots.map, mechanism, campaign=campaign, quantity=quantity)
+        draw = partial(plots.map, mechanism, campaign=campaign, quantity=quantity)
+        yield plain_name("-".join(filter(None, parts))), draw
     for unit in plots.units:
         yield "errors" if unit == plots.units[0] else "errors-of-speed", partial(plots.errors, unit=unit)
-    yield "growth", plots.growth
-    yield "privacy", plots.privacy
     yield "privacy-delta", partial(plots.privacy, "delta")
-    yield "attacks", plots.attacks
-    yield "traffic", plots.traffic
+    yield from {name: getattr(plots, name) for name in ("growth", "privacy", "attacks", "traffic")}.items()

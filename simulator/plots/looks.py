@@ -14,14 +14,8 @@ COLUMN_IN = {"single": 3.5, "double": 7.16}
 """Widths of one and of two columns of an IEEE journal, inches."""
 
 MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "cross": "P", "star": "*"}
-DASHES: dict[str, Any] = {
-    "solid": "-",
-    "dash": "--",
-    "dot": ":",
-    "dashdot": "-.",
-    "longdash": (0, (8, 3)),
-    "longdashdot": (0, (8, 3, 2, 3)),
-}
+DASHES: dict[str, Any] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 3))}
+DASHES["longdashdot"] = (0, (8, 3, 2, 3))
 """matplotlib's markers and lines for the symbols and dashes of the report's plots."""
 
 MOST_SHAPES = 5_000
@@ -73,12 +67,8 @@ def paper_style(width_in: float = COLUMN_IN["single"]) -> dict[str, Any]:
         "savefig.dpi": 300,
         "savefig.bbox": None,  # the page keeps its width
         "font.family": [name for name in _FONTS if name in installed],
-        "font.size": 8,
-        "axes.labelsize": 8,
-        "axes.titlesize": 8,
-        "xtick.labelsize": 7,
-        "ytick.labelsize": 7,
-        "legend.fontsize": 7,
+        **dict.fromkeys(("font.size", "axes.titlesize"), 8),
+        **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 7),
         "axes.linewidth": 0.6,
         "grid.linewidth": 0.4,
         "lines.linewidth": 1.2,
@@ -131,13 +121,5 @@ def add_legend(ax: "Axes") -> None:
     for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
         first.setdefault(label, handle)
     if first:
-        ax.legend(
-            list(first.values()),
-            list(first),
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            frameon=False,
-            borderaxespad=0.2,
-            labelspacing=0.2,
-            handlelength=2.2,
-        )
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
+        ax.legend(list(first.values()), list(first), frameon=False, labelspacing=0.2, handlelength=2.2, **place)

@@ -1,6 +1,7 @@
 """The plots of one run: map, errors, growth, privacy, attacks and traffic, on axes that compose."""
 
 import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,7 +18,6 @@ from simulator.plots.rows import Mark, Row, draw_rows, height_of
 from simulator.reporting.attacks_section import findings
 from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
 from simulator.reporting.figures import measured, numbered_style, style
-from simulator.reporting.formatting import counted
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
 
@@ -117,7 +117,7 @@ class RunPlots:
             raise NothingToDrawError("no estimate of any cell was published in this run")
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
-        ax = new_axes(shown=self._shown, height=0.7 * shape_of(cells) + 0.12) if ax is None else ax
+        ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
         lines = self._roads if roads else None
         credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
         draw_map(ax, values._replace(cells=cells), lines, credit)
@@ -148,14 +148,11 @@ class RunPlots:
         rows = []
         for score in every[unit].to_dict("records"):
             campaign, name = str(score["campaign"]), str(score["mechanism"])
-            low, high = self._interval(campaign, name)
-            look = style(self._run, name)
-            mark = Mark("", look, float(score["rmse"]), low, high, float(score["theory_rmse"]))
+            ends = self._interval(campaign, name)
+            mark = Mark("", style(self._run, name), score["rmse"], *ends, theory=score["theory_rmse"])
             rows.append(Row(campaign, self._run.published_label(campaign, name), [mark]))
-        if not any(math.isfinite(row.marks[0].value) for row in rows):
-            raise NothingToDrawError("no mechanism of this run has an error")
-        ax = new_axes(shown=self._shown, height=height_of(rows)) if ax is None else ax
-        draw_rows(ax, rows, f"RMSE of a cell, {unit}")
+        known = any(math.isfinite(row.marks[0].value) for row in rows)
+        ax = self._rows(ax, rows if known else [], f"RMSE of a cell, {unit}", "no mechanism of this run has an error")
         ax.set_xlim(0, 1.04 * ax.get_xlim()[1])
         return ax
 
@@ -164,11 +161,22 @@ class RunPlots:
         frame = self._run.estimates
         rows = frame[(frame["campaign"] == campaign) & (frame["mechanism"] == mechanism)]
         square = np.square((rows["estimate"] - rows["truth"]).to_numpy(np.float64))
-        if not len(rows):
+        if rows["query"].nunique() < 2:
             return math.nan, math.nan
         query = np.unique(rows["query"], return_inverse=True)[1]
         found = paired_difference(query, np.zeros(len(rows)), square, root=True)
-        return max(found["lower"], 0.0) if math.isfinite(found["lower"]) else math.nan, found["upper"]
+        return max(found["lower"], 0.0), found["upper"]
+
+    def _axes(self, ax: "Axes | None", height: float) -> "Axes":
+        return new_axes(shown=self._shown, height=height) if ax is None else ax
+
+    def _rows(self, ax: "Axes | None", rows: Sequence[Row], unit: str, without: str) -> "Axes":
+        """Draw rows; without any, raise an error with the words `without`."""
+        if not rows:
+            raise NothingToDrawError(without)
+        ax = self._axes(ax, height_of(rows))
+        draw_rows(ax, rows, unit)
+        return ax
 
     def growth(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the error in a cell against the number of devices asked: theory as lines, this run as symbols.
@@ -178,27 +186,21 @@ class RunPlots:
         NothingToDrawError
             If no mechanism has an error above 0.
         """
-        curves = {
-            name: [(n, error) for n, error in zip(one.scaling.asked, one.scaling.std_error, strict=True) if error]
-            for name, one in self._run.mechanisms.items()
-            if one.scaling is not None
-        }
-        points = {name: measured(self._run, name) for name in self._run.mechanisms}
-        names = [name for name in self._run.mechanisms if curves.get(name) or points[name]]
-        if not names:
+        drawn = {}
+        for name, one in self._run.mechanisms.items():
+            pairs = [] if one.scaling is None else zip(one.scaling.asked, one.scaling.std_error, strict=True)
+            drawn[name] = [(n, error) for n, error in pairs if error], measured(self._run, name)
+        if not any(curve or points for curve, points in drawn.values()):
             raise NothingToDrawError("no mechanism of this run has an error above 0")
-        ax = new_axes(shown=self._shown, height=0.8) if ax is None else ax
-        for name in names:
+        ax = self._axes(ax, 0.8)
+        for name, (curve, points) in drawn.items():
             look, label = style(self._run, name), plain(self._run.label(name))
-            if curve := curves.get(name):
+            if curve:
                 ax.plot(*zip(*curve, strict=True), color=look.colour, linestyle=DASHES[look.dash], label=label)
-            if points[name]:
-                ax.plot(*zip(*points[name], strict=True), **marked(look), label=label if not curve else None)
-        ax.set(xscale="log", yscale="log", xlabel="devices asked")
-        ax.set_ylabel(plain(f"error of a cell, {self._run.owners.many}"))
-        ax.grid(color="0.9")
-        add_legend(ax)
-        return ax
+            if points:
+                ax.plot(*zip(*points, strict=True), **marked(look), label=None if curve else label)
+        ax.set(xscale="log", yscale="log")
+        return _finished(ax, "devices asked", f"error of a cell, {self._run.owners.many}")
 
     def privacy(
         self, quantity: Literal["epsilon", "delta"] = "epsilon", *, queries: int = 1, ax: "Axes | None" = None
@@ -225,39 +227,28 @@ class RunPlots:
         Open symbols are upper bounds. What is not known stands right of ∞.
         """
         by_delta = chosen(quantity, ("epsilon", "delta"), "quantity") == "delta"
-        every = [claim for claim in view_claims(self._run.claims) if claim.queries == queries]
-        claims = [
-            claim
-            for name in dict.fromkeys(claim.mechanism for claim in every)
-            for claim in worth_reading(
-                [one for one in every if one.mechanism == name], rounds=self._run.rounds_of(name)
-            )
-        ]
+        claims = [claim for claim in view_claims(self._run.claims) if claim.queries == queries]
         values: dict[str, dict[str, tuple[float, bool]]] = {}
-        for claim in claims:
-            value, bound = _claimed(claim, by_delta=by_delta)
-            own = values.setdefault(_view_words(claim, every_crowd=not by_delta), {})
-            weakest = own.get(claim.mechanism, (-1.0, False))
-            # What is not known, NaN, is weaker than any value.
-            own[claim.mechanism] = weakest if math.isnan(weakest[0]) or value < weakest[0] else (value, bound)
-        if not values:
-            raise NothingToDrawError(f"this run has no claims about {_queries(queries)}")
-        axis = _ClaimAxis([value for own in values.values() for value, _ in own.values()])
-        rows = [
-            Row(
-                "",
-                words,
-                [
-                    Mark(self._run.label(name), style(self._run, name), axis.at(value), hollow=bound)
-                    for name, (value, bound) in own.items()
-                ],
-            )
-            for words, own in values.items()
-        ]
-        ax = new_axes(shown=self._shown, height=height_of(rows)) if ax is None else ax
-        draw_rows(ax, rows, "δ at the ε nearest to 1" if by_delta else "ε at δ = 0")
-        ax.set_xticks(*axis.ticks)
-        ax.set_xlim(*axis.ends)
+        for name in dict.fromkeys(claim.mechanism for claim in claims):
+            own = [claim for claim in claims if claim.mechanism == name]
+            for claim in worth_reading(own, rounds=self._run.rounds_of(name)):
+                row = values.setdefault(_view_words(claim, with_crowd=by_delta), {})
+                new, weakest = _claimed(claim, by_delta=by_delta), row.get(name, (-1.0, False))
+                # What is not known, NaN, is weaker than any value.
+                row[name] = weakest if math.isnan(weakest[0]) or new[0] < weakest[0] else new
+        place, ticks = _claim_axis([value for row in values.values() for value, _ in row.values()])
+        rows = []
+        for words, row in values.items():
+            looks = {name: (self._run.label(name), style(self._run, name)) for name in row}
+            marks = [Mark(*looks[name], place(value), hollow=bound) for name, (value, bound) in row.items()]
+            rows.append(Row("", words, marks))
+        unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
+        ax = self._rows(ax, rows, unit, f"this run has no claims about {_queries(queries)}")
+        ax.set_xscale("log")
+        ax.set_xticks(list(ticks), list(ticks.values()))
+        ax.minorticks_off()
+        air = (max(ticks) / min(ticks)) ** 0.05
+        ax.set_xlim(min(ticks) / air, max(ticks) * air)
         return ax
 
     def attacks(self, ax: "Axes | None" = None) -> "Axes":
@@ -270,30 +261,20 @@ class RunPlots:
         """
         found = findings(self._run.attacks).dropna(subset=["success", "prior"])
         found = found[found["metric"].isin(["", "queries"])]
-        if found.empty:
-            raise NothingToDrawError("no attack of this run guesses")
         order = {campaign: place for place, campaign in enumerate(self._run.deployments)}
         found = found.sort_values("campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable")
         rows = []
-        keys = ["campaign", "name", "coalition", "value"]
-        for (campaign, name, coalition, _), own in found.groupby(keys, sort=False, dropna=False):
-            seen = float(own["value"].iloc[0])
-            after = "" if math.isnan(seen) else f", {_queries(int(seen))}"
-            marks = [
-                Mark(
-                    self._run.label(one["mechanism"]),
-                    style(self._run, one["mechanism"]),
-                    one["success"],
-                    one["prior"] + one["gain_low"],
-                    one["prior"] + one["gain_high"],
-                    one["theory"],
-                )
-                for one in own.to_dict("records")
-            ]
-            words = f"{name}: {coalition or 'any reader'}{after}"
-            rows.append(Row(str(campaign) or "all campaigns together", words, marks, float(own["prior"].mean())))
-        ax = new_axes(shown=self._shown, height=height_of(rows)) if ax is None else ax
-        draw_rows(ax, rows, "probability of a right guess")
+        for _, own in found.groupby(["campaign", "name", "coalition", "value"], sort=False, dropna=False):
+            first = own.iloc[0]
+            after = "" if math.isnan(first["value"]) else f", {_queries(int(first['value']))}"
+            marks = []
+            for one in own.to_dict("records"):
+                label, look = self._run.label(one["mechanism"]), style(self._run, one["mechanism"])
+                ends = one["prior"] + one["gain_low"], one["prior"] + one["gain_high"]
+                marks.append(Mark(label, look, one["success"], *ends, theory=one["theory"]))
+            words = f"{first['name']}: {first['coalition'] or 'any reader'}{after}"
+            rows.append(Row(first["campaign"] or "all campaigns together", words, marks, own["prior"].mean()))
+        ax = self._rows(ax, rows, "probability of a right guess", "no attack of this run guesses")
         ax.set_xlim(-0.02, 1.02)
         return ax
 
@@ -308,23 +289,26 @@ class RunPlots:
         record = self._run.record.traffic
         if not record.times_s:
             raise NothingToDrawError("this run kept no log of its traffic")
-        ax = new_axes(shown=self._shown, height=0.7) if ax is None else ax
-        engines = [EngineTraffic(one) for one in (record, *record.beside)]
-        for place, one in enumerate(engines):
-            recorded = one.record.engine in RECORDINGS
-            states = [(one.record.on_road, "present" if recorded else "on the road", "-")]
-            if not recorded:
-                states += [(one.record.waiting, "waiting to enter", ":"), (one.record.arrived, "arrived", "--")]
-            for counts, words, dash in states:
-                label = f"{one.label}, {words}" if len(engines) > 1 else words
-                minutes, paint = np.array(one.record.times_s) / 60, numbered_style(place).colour
-                ax.plot(minutes, counts, color=paint, linestyle=dash, label=plain(label))
-        ax.set_xlabel("minutes from the start")
-        ax.set_ylabel(plain(self._run.owners.many))
+        ax = self._axes(ax, 0.7)
+        for place, engine in enumerate([record, *record.beside]):
+            name = f"{EngineTraffic(engine).label}, " if record.beside else ""
+            states = {"on the road": ("-", engine.on_road), "waiting to enter": (":", engine.waiting)}
+            states["arrived"] = "--", engine.arrived
+            if engine.engine in RECORDINGS:
+                states = {"present": ("-", engine.on_road)}
+            for words, (dash, counts) in states.items():
+                minutes, paint = np.array(engine.times_s) / 60, numbered_style(place).colour
+                ax.plot(minutes, counts, color=paint, linestyle=dash, label=plain(name + words))
         ax.set_ylim(bottom=0)
-        ax.grid(color="0.9")
-        add_legend(ax)
-        return ax
+        return _finished(ax, "minutes from the start", self._run.owners.many)
+
+
+def _finished(ax: "Axes", x: str, y: str) -> "Axes":
+    """Add the labels of the axes, a grid and a legend."""
+    ax.set(xlabel=plain(x), ylabel=plain(y))
+    ax.grid(color="0.9")
+    add_legend(ax)
+    return ax
 
 
 def _queries(count: int) -> str:
@@ -341,50 +325,40 @@ def _claimed(claim: ViewClaim, *, by_delta: bool) -> tuple[float, bool]:
     return math.nan if value is None else value, claim.delta_kind == "bound"
 
 
-def _view_words(claim: ViewClaim, *, every_crowd: bool) -> str:
+def _view_words(claim: ViewClaim, *, with_crowd: bool) -> str:
     """Return the label of a claim's view: "shares, 2 of 3 servers"."""
-    words = [claim.view.replace("_", " ")]
-    if claim.servers:
-        words.append(f"{claim.colluding or 0} of {counted(claim.servers, 'server')}")
-    words += [f"below {claim.k} left out"] if claim.k is not None else []
-    words += [f"campaign {claim.campaign}"] if claim.campaign else []
-    words += [f"crowd {claim.crowd:,}"] if claim.crowd and not every_crowd else []
-    return ", ".join(words)
+    parts = {
+        f"{claim.colluding or 0} of {claim.servers} servers": claim.servers,
+        f"below {claim.k} left out": claim.k,
+        f"campaign {claim.campaign}": claim.campaign,
+        f"crowd {claim.crowd}": claim.crowd and with_crowd,
+    }
+    return ", ".join([claim.view.replace("_", " "), *(words for words, stated in parts.items() if stated)])
 
 
 _SMALLEST = 1e-12
 """Values below it are shown as 0."""
 
 
-class _ClaimAxis:
-    """Logarithmic axis on which 0, ∞ and what is not known have places of their own, where they occur."""
+def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict[float, str]]:
+    """Return the place of a value on a logarithmic axis, and the axis's ticks.
 
-    def __init__(self, values: list[float]) -> None:
-        powers = [math.log10(value) for value in values if _SMALLEST <= value < math.inf] or [0.0]
-        low, high = math.floor(min(powers)), max(math.ceil(max(powers)), math.floor(min(powers)) + 1)
-        gap = 0.15 * (high - low)
-        zero = "0" if all(value == 0 or not value < _SMALLEST for value in values) else "<$10^{-12}$"
-        self._special = {zero: low - 1.7 * gap, "∞": high + gap, "unknown": high + 2 * gap}
-        self._zero = zero
-        places = [self.at(value) for value in values]
-        kept = {words: place for words, place in self._special.items() if place in places}
-        step = -(-(high - low) // 4)
-        scale = {_power(power): float(power) for power in range(low, high + 1, step)}
-        if high - low <= 2:
-            between = [digit * 10.0**power for power in range(low, high) for digit in (2, 5)]
-            scale |= {f"{value:g}": math.log10(value) for value in between}
-        every = dict(sorted((scale | kept).items(), key=lambda item: item[1]))
-        self.ticks = list(every.values()), list(every)
-        self.ends = min(every.values()) - 0.4 * gap, max(high, *every.values()) + 0.4 * gap
+    0, ∞ and what is not known, NaN, have places beside the others, and ticks where they occur.
+    """
+    finite = [value for value in values if _SMALLEST <= value < math.inf] or [1.0]
+    low = math.floor(math.log10(min(finite)))
+    high = max(math.ceil(math.log10(max(finite))), low + 1)
+    gap = 0.15 * (high - low)
+    zero, infinite, unknown = (math.pow(10.0, at) for at in (low - 1.7 * gap, high + gap, high + 2.0 * gap))
 
-    def at(self, value: float) -> float:
-        """Return the place of a value."""
+    def place(value: float) -> float:
         if math.isnan(value):
-            return self._special["unknown"]
-        if value < _SMALLEST or math.isinf(value):
-            return self._special["∞" if value > 1 else self._zero]
-        return math.log10(value)
+            return unknown
+        return infinite if math.isinf(value) else value if value >= _SMALLEST else zero
 
-
-def _power(power: int) -> str:
-    return f"{10.0**power:g}" if -3 <= power <= 3 else f"$10^{{{power}}}$"
+    digits = (1, 2, 5) if high - low < 3 else (1,)
+    scale = [*(digit * 10.0**power for power in range(low, high) for digit in digits), 10.0**high]
+    names = {zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0", infinite: "∞"}
+    used = {place(value) for value in values}
+    special = {at: words for at, words in {**names, unknown: "unknown"}.items() if at in used}
+    return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 7)]}
