@@ -13,7 +13,7 @@ from simulator.experiment.result import RunData
 from simulator.roads.writers.geo_files import write_layers
 
 
-def write_run(data: RunData, file: Path, *, overwrite: bool) -> None:
+def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
     """Write a run as a GeoPackage.
 
     Parameters
@@ -37,7 +37,7 @@ def write_run(data: RunData, file: Path, *, overwrite: bool) -> None:
         layers["roads"] = roads
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
     credit = "; ".join(attributions(data.scenario, data.record.data))
-    write_layers(layers, file, metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
+    write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
 
 
 def mean_estimates(data: RunData) -> gpd.GeoDataFrame:

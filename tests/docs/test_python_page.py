@@ -1,7 +1,14 @@
-"""The examples of docs/python.md and docs/events.md run as written, in order."""
+"""The examples of docs/python.md, docs/figures.md and docs/events.md run as written, in order."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+import crowdveil as cv
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -17,10 +24,32 @@ def run_examples(page):
 
 def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
     assert run_examples("python.md") >= 5
     printed = capsys.readouterr().out
     assert "cells.size_m: must be above 0; got -1" in printed
     assert "the truth of the runs differs in" in printed
+
+
+def test_examples_of_figures_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    assert run_examples("figures.md") == 3
+    assert {"two.pdf", "collusion.gpkg"} <= {path.name for path in tmp_path.iterdir()}
+    assert "rmse_sampling_shared" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_commands_of_figures_run_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cv.run("collusion", overrides={"traffic.vehicles": 300}, out="runs/collusion")
+    text = (DOCS / "figures.md").read_text(encoding="utf-8")
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
+    assert len(commands) == 7
+    for line in commands:
+        words = shlex.split(line, comments=True)[1:]
+        subprocess.run([sys.executable, "-m", "simulator.cli", *words], check=True, timeout=200)
+    assert (tmp_path / "runs" / "moving" / "kepler.geojson").is_file()
 
 
 def test_examples_of_events_run(tmp_path, monkeypatch, capsys):
