@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import scenarios
-from scenarios import Scenario, ScenarioError, plug_ins
+from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.constructors import source_sha256
@@ -41,7 +41,6 @@ from simulator.experiment.run_record import (
     TrafficRecord,
 )
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
-from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork
@@ -251,24 +250,6 @@ class RunData:
         """
         joined = self.estimates.merge(self.cells, on="cell", validate="many_to_one")
         return gpd.GeoDataFrame(joined, geometry="geometry", crs=self.cells.crs)
-
-    def road_lines(self) -> gpd.GeoDataFrame | None:
-        """Make the roads again as the scenario states.
-
-        Returns
-        -------
-        geopandas.GeoDataFrame or None
-            One row per link, with the columns of `layers_of`, in the roads' coordinate system; None if the city has no
-            roads, or its files cannot be read any more.
-        """
-        from simulator.experiment.build.city import build_roads  # noqa: PLC0415 - for maps and exports only
-        from simulator.roads.writers.layers import LINKS, layers_of  # noqa: PLC0415 - for maps and exports only
-
-        try:
-            roads, _ = build_roads(self.scenario.roads)
-        except (InputError, ScenarioError, OSError):
-            return None
-        return None if roads is None else layers_of(roads)[LINKS]
 
     def save(
         self,

@@ -22,7 +22,7 @@ def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
         The run.
     file
         The file, whose name ends in ``.gpkg``. Its layers are ``cells`` (`mean_estimates`), ``estimates``
-        (`timed_estimates`) and, if the city has roads that can be made or read again, ``roads``.
+        (`timed_estimates`) and, if the run has any, ``roads``.
     overwrite
         Whether an existing file is replaced.
 
@@ -32,9 +32,8 @@ def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
         If the file has another name, exists and may not be replaced, or cannot be written.
     """
     layers = {"cells": mean_estimates(data), "estimates": timed_estimates(data)}
-    roads = data.road_lines()
-    if roads is not None:
-        layers["roads"] = roads
+    if data.roads is not None:
+        layers["roads"] = data.roads
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
     credit = "; ".join(attributions(data.scenario, data.record.data))
     write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)

@@ -111,8 +111,9 @@ def wrapped(words: str) -> str:
 
 def marked(style: Style, *, hollow: bool = False) -> dict[str, Any]:
     """Return a mechanism's marker and colour for `Axes.plot` and `Axes.errorbar`."""
-    face = "white" if hollow else style.colour
-    return {"color": style.colour, "marker": MARKERS[style.symbol], "markerfacecolor": face, "linestyle": "none"}
+    symbol = style.symbol.removesuffix("-open")
+    face = "white" if hollow or symbol != style.symbol else style.colour
+    return {"color": style.colour, "marker": MARKERS[symbol], "markerfacecolor": face, "linestyle": "none"}
 
 
 def add_legend(ax: "Axes") -> None:

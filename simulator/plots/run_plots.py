@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -22,7 +21,6 @@ from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
 
 if TYPE_CHECKING:
-    import geopandas as gpd
     from matplotlib.axes import Axes
 
 Quantity = Literal["truth", "estimate", "error"]
@@ -34,7 +32,7 @@ class NothingToDrawError(ValueError):
 
 def finished_run(data: RunData) -> FinishedRun:
     """Return a run in memory as the report reads it."""
-    tables = {name: getattr(data, name) for name in ("cells", *TABLES)}
+    tables = {name: getattr(data, name) for name in ("cells", "roads", *TABLES)}
     return FinishedRun(Path(), record=data.record, tables=tables)
 
 
@@ -58,10 +56,6 @@ class RunPlots:
 
     def __repr__(self) -> str:
         return f"<RunPlots of {self._run.record.scenario}: map, errors, growth, privacy, attacks, traffic>"
-
-    @cached_property
-    def _roads(self) -> "gpd.GeoDataFrame | None":
-        return self._data.road_lines()
 
     @property
     def maps(self) -> list[tuple[str, str, Quantity]]:
@@ -101,8 +95,7 @@ class RunPlots:
         quantity
             ``truth``, ``estimate`` or ``error``, the estimate minus the truth, where cells below 0 are hatched.
         roads
-            Whether roads are drawn beneath the cells; they are made or read again as the scenario states, and left out
-            if its files are gone.
+            Whether roads, if the run has any, are drawn beneath the cells.
         ax
             The axes.
 
@@ -118,9 +111,8 @@ class RunPlots:
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
-        lines = self._roads if roads else None
         credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        draw_map(ax, values._replace(cells=cells), lines, credit)
+        draw_map(ax, values._replace(cells=cells), self._data.roads if roads else None, credit)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":

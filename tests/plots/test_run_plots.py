@@ -104,27 +104,9 @@ def test_a_map_has_a_scale_bar_of_its_stated_length_and_roads_beneath(tiny):
     assert not any(type(c).__name__ == "LineCollection" for c in tiny.plot.map(roads=False).collections)
 
 
-def test_a_map_without_its_road_files_has_cells_only(tmp_path):
-    (tmp_path / "nodes.csv").write_text("node,x,y\n1,500000,0\n2,500400,0\n3,500400,400\n")
-    (tmp_path / "net.csv").write_text(
-        "from,to,length_m,speed_mps\n1,2,400,9\n2,3,400,9\n3,1,600,9\n2,1,400,9\n3,2,400,9\n1,3,600,9\n"
-    )
-    columns = {name: name for name in ("node", "x", "y", "from", "to", "length_m", "speed_mps")}
-    scenario = cv.Scenario(
-        scenario={"name": "gone", "duration_s": 300},
-        roads={
-            "source": "tables", "crs": "EPSG:32632", "columns": columns,
-            "nodes": str(tmp_path / "nodes.csv"), "edges": str(tmp_path / "net.csv"),
-        },
-        cells={"kind": "square", "size_m": 200},
-        traffic={"vehicles": 30},
-        campaigns=[{"start_s": 60, "every_s": 60, "queries": 2}],
-        mechanisms=[{"kind": "sampling_privacy", "sampling": 0.45}],
-    )  # fmt: skip
-    result = cv.run(scenario, out=tmp_path / "run")
-    assert len(result.plot.map().collections) == 2
-    (tmp_path / "net.csv").unlink()
-    assert len(cv.load(tmp_path / "run").plot.map().collections) == 1
+def test_a_run_that_kept_no_roads_has_a_map_of_cells_only(tiny):
+    assert len(tiny.plot.map().collections) == 2
+    assert len(RunPlots(replace(tiny, roads=None)).map().collections) == 1
 
 
 def test_errors_are_those_of_the_scores_beside_theory(attacked):
