@@ -109,10 +109,10 @@ def wrapped(words: str) -> str:
     return textwrap.fill(plain(words), LINE_LENGTH)
 
 
-def marked(style: Style, *, hollow: bool = False) -> dict[str, Any]:
+def marked(style: Style) -> dict[str, Any]:
     """Return a mechanism's marker and colour for `Axes.plot` and `Axes.errorbar`."""
     symbol = style.symbol.removesuffix("-open")
-    face = "white" if hollow or symbol != style.symbol else style.colour
+    face = style.colour if symbol == style.symbol else "white"
     return {"color": style.colour, "marker": MARKERS[symbol], "markerfacecolor": face, "linestyle": "none"}
 
 

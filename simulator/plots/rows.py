@@ -32,8 +32,8 @@ class Mark:
         Ends of its 95 % interval; NaN where there is none.
     theory
         What theory expects; NaN where that is not known.
-    hollow
-        Whether the value is an upper bound.
+    bound
+        Whether the value is an upper bound, which a "≤" before it states.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Mark:
     low: float = math.nan
     high: float = math.nan
     theory: float = math.nan
-    hollow: bool = False
+    bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,4 +114,8 @@ def _draw(ax: "Axes", row: Row, at: float, band: float) -> None:
         if math.isfinite(spread[0][0] + spread[1][0]):
             ax.errorbar([mark.value], [y], xerr=spread, elinewidth=1, capsize=1.5, **marked(mark.style), **look)
         else:
-            ax.plot([mark.value], [y], **marked(mark.style, hollow=mark.hollow), **look)
+            ax.plot([mark.value], [y], **marked(mark.style), **look)
+        if mark.bound:
+            ax.annotate(
+                "≤", (mark.value, y), (-3, 0), textcoords="offset points", ha="right", va="center", fontsize="small"
+            )

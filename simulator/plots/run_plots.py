@@ -184,7 +184,7 @@ class RunPlots:
             drawn[name] = [(n, error) for n, error in pairs if error], measured(self._run, name)
         if not any(curve or points for curve, points in drawn.values()):
             raise NothingToDrawError("no mechanism of this run has an error above 0")
-        ax = self._axes(ax, 0.8)
+        ax = self._axes(ax, 0.68 + 0.04 * len(drawn))
         for name, (curve, points) in drawn.items():
             look, label = style(self._run, name), plain(self._run.label(name))
             if curve:
@@ -216,7 +216,7 @@ class RunPlots:
 
         Notes
         -----
-        Open symbols are upper bounds. What is not known stands right of ∞.
+        An upper bound has a ≤ before it. What is not known stands right of ∞.
         """
         by_delta = chosen(quantity, ("epsilon", "delta"), "quantity") == "delta"
         claims = [claim for claim in view_claims(self._run.claims) if claim.queries == queries]
@@ -232,14 +232,14 @@ class RunPlots:
         rows = []
         for words, row in values.items():
             looks = {name: (self._run.label(name), style(self._run, name)) for name in row}
-            marks = [Mark(*looks[name], place(value), hollow=bound) for name, (value, bound) in row.items()]
+            marks = [Mark(*looks[name], place(value), bound=bound) for name, (value, bound) in row.items()]
             rows.append(Row("", words, marks))
         unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
         ax = self._rows(ax, rows, unit, f"this run has no claims about {_queries(queries)}")
         ax.set_xscale("log")
         ax.set_xticks(list(ticks), list(ticks.values()))
         ax.minorticks_off()
-        air = (max(ticks) / min(ticks)) ** 0.05
+        air = (max(ticks) / min(ticks)) ** 0.07
         ax.set_xlim(min(ticks) / air, max(ticks) * air)
         return ax
 
@@ -353,4 +353,4 @@ def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict
     names = {zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0", infinite: "∞"}
     used = {place(value) for value in values}
     special = {at: words for at, words in {**names, unknown: "unknown"}.items() if at in used}
-    return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 7)]}
+    return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 5)]}

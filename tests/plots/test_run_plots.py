@@ -165,6 +165,9 @@ def test_privacy_marks_zero_finite_and_infinite(attacked):
     assert at["report round 2", "sampling"] == pytest.approx(claims["epsilon"].min())
     assert at["report round 1", "k-ary"] == pytest.approx(4.0)
     assert at["shares, 3 of 3 servers", "sampling"] == ticks["∞"] > ticks["10"]
+    bounds = attacked.claims.query("view == 'shuffled_round_1' and delta == 0 and kind == 'bound'")["mechanism"]
+    beside = [text for text in ax.texts if text.get_text() == "≤" and abs(text.xy[1] - rows["shuffled round 1"]) < 1.0]
+    assert len(beside) == bounds.nunique() > 0
 
 
 def test_unknown_claims_stand_apart_and_hide_no_known_one(tiny):
