@@ -16,7 +16,8 @@ from scipy import stats
 import crowdveil as cv
 from simulator.files.errors import InputError
 from simulator.plots import NothingToDrawError, RunPlots
-from simulator.reporting.figures import measured, style
+from simulator.plots.looks import marked
+from simulator.reporting.figures import measured, numbered_style, style
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -245,6 +246,23 @@ def test_one_cell_is_drawn():
     assert len(one.cells) == 1
     for name in ("map", "errors", "growth", "privacy", "traffic"):
         getattr(one.plot, name)().figure.canvas.draw()
+
+
+def test_many_cells_become_a_picture_inside_the_figure(tmp_path):
+    many = cv.run("tiny", overrides={"cells.size_m": 8})
+    assert len(many.cells) > 5_000
+    figure = many.plot.map().figure
+    figure.savefig(tmp_path / "map.svg")
+    assert (tmp_path / "map.svg").stat().st_size < 300_000
+    assert "<image" in (tmp_path / "map.svg").read_text(encoding="utf-8")
+
+
+def test_mechanisms_after_the_seventh_have_open_symbols():
+    looks = [marked(numbered_style(place)) for place in range(14)]
+    faces = [look["markerfacecolor"] for look in looks]
+    assert faces[:7] == [look["color"] for look in looks[:7]]
+    assert faces[7:] == ["white"] * 7
+    assert len({(look["color"], look["marker"], look["markerfacecolor"]) for look in looks}) == 14
 
 
 def test_hostile_and_foreign_names_are_shown_as_they_are(tmp_path):
