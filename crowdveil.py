@@ -75,3 +75,9 @@ def __getattr__(name: str) -> Any:  # PEP 562
 def __dir__() -> list[str]:
     """Return the public names, for tab completion."""
     return __all__
+
+
+if __name__ == "__main__":  # python -m crowdveil
+    from simulator.cli import main
+
+    main()

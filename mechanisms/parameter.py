@@ -23,13 +23,16 @@ class ParameterError(ValueError):
         The rule, as the predicate of a sentence whose subject is the field: ``"must be at least 1"``.
     value : object
         The value received.
+    choices : sequence of str
+        The values allowed, if these are a list of names.
     """
 
-    def __init__(self, field: str, rule: str, value: object) -> None:
-        super().__init__(field, rule, value)
+    def __init__(self, field: str, rule: str, value: object, choices: Collection[str] = ()) -> None:
+        super().__init__(field, rule, value, tuple(choices))
         self.field = field
         self.rule = rule
         self.value = value
+        self.choices = tuple(choices)
 
     def __str__(self) -> str:
         """Return field, rule and value in one sentence."""
@@ -88,7 +91,7 @@ def check_budget(field: str, value: object) -> float:
 def check_choice(field: str, value: str, choices: Collection[str]) -> None:
     """Reject a value that is not among the choices."""
     if value not in choices:
-        raise ParameterError(field, f"must be one of {', '.join(choices)}", value)
+        raise ParameterError(field, f"must be one of {', '.join(choices)}", value, choices)
 
 
 def check_counts(

@@ -13,7 +13,7 @@ from scenarios.errors import Fault, ScenarioError
 from scenarios.overrides import Overrides
 from scenarios.references import WITH_FILES, Permissions, relative_to
 from scenarios.scenario import Scenario
-from scenarios.section import suggestion
+from scenarios.suggestions import suggestion
 
 _SHIPPED_FOLDER = Path(__file__).resolve().parent
 _TEMPLATE = _SHIPPED_FOLDER / "template.toml"

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from scenarios.errors import Fault, ScenarioError, item_names
 from scenarios.in_memory import is_table, store
 from scenarios.plug_ins import KEYS, name_object
-from scenarios.section import suggestion
+from scenarios.suggestions import suggestion
 
 Overrides = Iterable[str] | Mapping[str, Any]
 """Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""

@@ -4,7 +4,6 @@ Every fault is reported where it is found: a section turns the errors of its fie
 rules between fields for those that are valid, so that a fault in one field does not hide a broken rule about others.
 """
 
-import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -31,6 +30,7 @@ from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, without_defau
 from scenarios.kinds import find_kind, import_dotted, kinds_of, names_of
 from scenarios.plug_ins import is_own_kind
 from scenarios.references import trusted_only
+from scenarios.suggestions import suggestion
 
 
 class ValidFields(dict[str, Any]):
@@ -311,12 +311,6 @@ def _words(kind: str, error: ErrorDetails) -> str:
         choices = expected.split("'")[1::2]
         return f"must be {listed}{suggestion(error['input'], choices)}"
     return error["msg"][:1].lower() + error["msg"][1:]
-
-
-def suggestion(received: Any, known: Sequence[str]) -> str:
-    """Return a question that names the known text closest to the one received, or "" if none is close."""
-    near = difflib.get_close_matches(received, known, n=1) if isinstance(received, str) else []
-    return f" (did you mean {near[0]}?)" if near else ""
 
 
 def broken_names(section: ValidFields, key: str, what: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:

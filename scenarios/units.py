@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from scenarios.field_types import rule, text_or_number
+from scenarios.suggestions import suggestion
 
 METRES: Mapping[str, float] = {
     **dict.fromkeys(("m", "metre", "metres", "meter", "meters"), 1.0),
@@ -30,7 +31,8 @@ def _unit(units: Mapping[str, float], base: str) -> BeforeValidator:
     def check(value: Any) -> Any:
         text_or_number("must be the name of a unit, or how much one unit is")(value)
         if isinstance(value, str) and value not in units:
-            raise rule(f"must be one of {', '.join(units)}, or the number of {base} that one unit is")
+            words = f"must be one of {', '.join(units)}, or the number of {base} that one unit is"
+            raise rule(words + suggestion(value, units))
         if not isinstance(value, str) and value <= 0:
             raise rule(f"must be above 0: the number of {base} that one unit is")
         return value

@@ -301,6 +301,6 @@ def families_named(names: tuple[str, ...] = ()) -> tuple[Family, ...]:
     for name in names:
         of_kind = {family.name for family in FAMILIES if family.kind == name}
         if name not in family_names() and not of_kind:
-            raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name)
+            raise ParameterError("mechanism", f"must be one of {', '.join(family_names())}", name, family_names())
         chosen |= {name} if name in family_names() else of_kind
     return tuple(family for family in FAMILIES if family.name in chosen)

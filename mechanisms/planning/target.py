@@ -107,8 +107,7 @@ class Target:
         check_choice("adjacency", self.adjacency, get_args(Adjacency))
         if self.batch is not None:
             check_integer("batch", self.batch, at_least=1, at_most=self.population)
-        if self.view not in VIEWS:
-            raise ParameterError("view", f"must be one of {', '.join(VIEWS)}", self.view)
+        check_choice("view", self.view, VIEWS)
         self._check_goal()
         self._check_crowd()
 

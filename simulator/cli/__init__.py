@@ -7,6 +7,8 @@ import sys
 from simulator.cli.termination import one_line_exit
 
 with one_line_exit():  # Ctrl-C while these are imported
+    from typer import TyperException
+
     from simulator.cli.commands import app, print_version
 
 __all__ = ["app", "main"]
@@ -36,12 +38,20 @@ def main() -> None:
             if sys.argv[1:] == ["--version"]:
                 print_version()  # at once: to parse options, typer imports pydantic
             else:
-                app()
+                sys.exit(app(prog_name="crowdveil", standalone_mode=False))
+        except TyperException as error:
+            from simulator.cli.usage_errors import message_of  # noqa: PLC0415 - `--help` needs no messages
+
+            sys.stderr.write(f"crowdveil: {message_of(error)}\n")
+            sys.exit(error.exit_code)
         except ValueError as error:
             imported = [(sys.modules[module], name) for module, name in _USER_ERRORS if module in sys.modules]
             if not isinstance(error, tuple(getattr(module, name) for module, name in imported)):
                 raise
-            sys.stderr.write(f"crowdveil: {error}\n")
+            from scenarios.suggestions import suggestion  # noqa: PLC0415 - `--help` needs no messages
+
+            hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
+            sys.stderr.write(f"crowdveil: {error}{hint}\n")
             sys.exit(2)
         except MemoryError as error:  # what an estimate let pass, or the user with --yes
             sys.stderr.write(f"crowdveil: not enough memory: {error}\n".replace(": \n", "\n"))

@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 import typer
 
 from mechanisms.privacy.value_audit import Bias, PairBound, epsilon_from_below, estimate_bias, report_bias
+from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json
 from simulator.conformance.audit_adapters import ADAPTERS, Randomiser, of_function
@@ -29,7 +30,7 @@ def audit(
     ],
     *,
     values: Annotated[int, typer.Option(help="Number of values, 0…k − 1.", min=2, max=1000)] = 4,
-    trials: Annotated[int, typer.Option(help="Reports of each value.", min=100)] = 20_000,
+    trials: Annotated[int, typer.Option(metavar="REPORTS", help="Reports of each value.", min=100)] = 20_000,
     seed: Annotated[int, typer.Option(help="Seed of the global random numbers around the calls.", min=0)] = 0,
     epsilon: Annotated[
         float | None, typer.Option(help="The ε claimed; of another package also the ε it is asked for.", min=0)
@@ -101,8 +102,10 @@ def _subject(reference: str, values: int, epsilon: float | None, estimator: str 
         if estimator is not None:
             raise typer.BadParameter(f"{reference} has its own", param_hint="--estimator")
         return ADAPTERS[reference](values, epsilon)
-    if ":" not in reference:
-        raise OwnKindError(f"{reference} must be package.module:callable, or one of {', '.join(ADAPTERS)}")
+    package, colon, _ = reference.partition(":")
+    if not colon or package in {name.partition(":")[0] for name in ADAPTERS}:
+        adapters = f"{', '.join(ADAPTERS)}{suggestion(reference, list(ADAPTERS))}"
+        raise OwnKindError(f"{reference} must be package.module:callable, or one of {adapters}")
     subject = of_function(import_own(reference), seed)
     if estimator is None:
         return subject

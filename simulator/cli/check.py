@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scenarios.kinds import kinds_of
 from scenarios.overrides import apply_overrides
-from simulator.cli.common import find_own_modules, print_json
+from scenarios.suggestions import suggestion
+from simulator.cli.common import Role, find_own_modules, print_json
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 app = typer.Typer(add_completion=False)
 
 
-KITS: Mapping[str, str] = {
+KITS: Mapping[Role, str] = {
     "mechanism": "mechanisms.conformance:check_mechanism",
     "aggregator": "simulator.conformance.aggregators:check_aggregator",
     "attack": "simulator.conformance.attacks:check_attack",
@@ -45,7 +47,7 @@ def check(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter: sampling=0.3")
     ] = None,
-    role: Annotated[str | None, typer.Option(help=f"{', '.join(KITS)}. Default: by the methods of the class.")] = None,
+    role: Annotated[Role | None, typer.Option(help="Its role. Default: by the methods of the class.")] = None,
     cells: Annotated[
         int | None,
         typer.Option(
@@ -70,8 +72,6 @@ def check(
     """Check a class of your own against the contract of its role; exit code 1 if it fails."""
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
-    if role is not None and role not in KITS:
-        raise typer.BadParameter(f"must be one of {', '.join(KITS)}, got {role}", param_hint="--role")
     found, parameters = import_own(kind), _parameters(set_ or [])
     role = role or _role_of(kind, found)
     own = {"--cells": cells, "--quick": quick, "--thorough": thorough}
@@ -105,10 +105,14 @@ def import_own(reference: str) -> Any:
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
+    meant = {} if colon else {kind.name: kind.model.partition(":")[2] for kind in kinds_of("mechanism")}
     try:
-        found = getattr(importlib.import_module(module), name)
+        imported = importlib.import_module(module)
+        meant |= {known: known for known in dir(imported)}
+        found = getattr(imported, name)
     except Exception as error:  # a user's module may raise anything while it is imported
-        raise OwnKindError(f"{reference} cannot be imported ({type(error).__name__}: {error})") from error
+        words = f"{reference} cannot be imported ({type(error).__name__}: {error})"
+        raise OwnKindError(f"{words}{suggestion(name, meant)}") from error
     if not callable(found):
         raise OwnKindError(f"{reference} must be a class, and is of type {type(found).__name__}")
     return found
@@ -122,7 +126,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
     return parameters
 
 
-def _role_of(reference: str, found: Any) -> str:
+def _role_of(reference: str, found: Any) -> Role:
     """Return the one role whose methods a class has.
 
     Raises

@@ -52,30 +52,49 @@ def notice(what: str) -> Iterator[None]:
         sys.stderr.flush()
 
 
-class LazyGroup(TyperGroup):
-    """A group that imports the module of a command when the command is called."""
+class Group(TyperGroup):
+    """A group that prints its help where no command is given, and suggests one where there is none of a name."""
 
-    def format_help(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        """Write plain text: importing rich for the boxes of typer takes longer than all else."""
-        super(TyperGroup, self).format_help(ctx, formatter)
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        """Return the arguments; print the help if there are none."""
+        if not args and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), err=True)
+            ctx.exit(2)
+        return super().parse_args(ctx, args)
 
-    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:
-        """List the commands with their whole summaries."""
+    def format_commands(self, ctx: "Context", formatter: "HelpFormatter") -> None:  # noqa: ARG002 - as typer calls it
+        """List the commands with the first lines of their help, whole."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, (its.help or "").partition("\n")[0]) for name, its in self.commands.items()])
+
+    def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
+        """Return the name of the command called, the command itself, and its arguments."""
+        name = args[0]
+        if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
+            from scenarios.suggestions import suggestion  # noqa: PLC0415 - imported only when needed
+
+            hint = suggestion(name, list(self.commands))
+            ctx.fail(f"there is no command {ctx.command_path} {name}{hint}; there are {', '.join(self.commands)}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
+    """A group that imports the module of a command when the command is called."""
 
     def resolve_command(self, ctx: "Context", args: list[str]) -> "tuple[str | None, Command | None, list[str]]":
         """Return the name of the command called, the command itself, and its arguments."""
         name, listed, rest = super().resolve_command(ctx, args)
         if name is None:
             return None, listed, rest
-        with nullcontext() if "--quiet" in rest else notice(f"loading {name}"):
+        with nullcontext() if "--quiet" in rest or ctx.resilient_parsing else notice(f"loading {name}"):
             return name, load_command(name), rest
 
 
 def load_command(name: str) -> "Command":
-    """Import the module of a command and return the command."""
-    found = get_command(import_module(f"simulator.cli.{MODULES.get(name, name)}").app)
+    """Import the module of a command and return the command, whose help is plain text: rich breaks words in boxes."""
+    app = import_module(f"simulator.cli.{MODULES.get(name, name)}").app
+    app.rich_markup_mode = None
+    found = get_command(app)
     return found.commands.get(name, found) if isinstance(found, TyperGroup) else found
 
 
@@ -84,8 +103,8 @@ app = typer.Typer(
     cls=LazyGroup,
     help="Simulate vehicular crowdsourcing under a privacy protocol: how good is the traffic picture, and what does "
     "each party learn about a driver?",
-    no_args_is_help=True,
-    add_completion=False,
+    rich_markup_mode=None,  # importing rich for the boxes of typer takes longer than all else
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
 

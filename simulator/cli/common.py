@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -31,8 +31,8 @@ Untrusted = Annotated[
         "CROWDVEIL_UNTRUSTED=1 too.",
     ),
 ]
-
-
+Role = Literal["mechanism", "aggregator", "attack", "engine", "cells"]
+"""The roles of classes of a user's own."""
 MOST_NAMED = 5
 
 

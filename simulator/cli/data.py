@@ -10,13 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli.commands import Group
 from simulator.cli.common import print_json
 from simulator.datasets.check import FileCheck, check_data_set, check_file
 from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
 from simulator.files.errors import InputError
 
-app = typer.Typer(help="Data sets: list, check, fetch.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(cls=Group, help="Data sets: list, check, fetch.", add_completion=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 

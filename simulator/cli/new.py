@@ -6,9 +6,11 @@ import shlex
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
+
+from simulator.cli.common import Role
 
 app = typer.Typer(add_completion=False)
 
@@ -24,14 +26,11 @@ FILES = {
 
 @app.command()
 def new(
-    role: Annotated[str, typer.Argument(metavar="ROLE", help="mechanism, aggregator, attack, engine or cells.")],
+    role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the module, without .py.")],
 ) -> None:
     """Write a class of your own to start from, with a test and a scenario."""
     templates, class_ = TEMPLATES / role, _class_of(name)
-    roles = sorted(folder.name for folder in TEMPLATES.iterdir() if folder.is_dir())
-    if role not in roles:
-        raise typer.BadParameter(f"must be one of {', '.join(roles)}, got {role}", param_hint="ROLE")
     files = {Path(target.format(name)): templates / source for source, target in FILES.items()}
     for file in files:
         if file.exists():

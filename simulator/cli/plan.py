@@ -19,10 +19,11 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def plan(
     *,
-    cells: Annotated[int, typer.Option(help="Cells V.")],
-    population: Annotated[int, typer.Option(help="Devices asked, N.")],
+    cells: Annotated[int, typer.Option(metavar="CELLS", help="Cells V.")],
+    population: Annotated[int, typer.Option(metavar="DEVICES", help="Devices asked, N.")],
     occupancy: Annotated[
-        int | None, typer.Option(help="Devices expected in a cell; N/(V + 1), spread evenly, if not given.")
+        int | None,
+        typer.Option(metavar="DEVICES", help="Devices expected in a cell; N/(V + 1), spread evenly, if not given."),
     ] = None,
     view: Annotated[
         str,
@@ -33,8 +34,10 @@ def plan(
     ] = "linked_reports",
     epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
     delta: Annotated[float, typer.Option(help="δ of the target; with --error, the δ at which ε is compared.")] = 0.0,
-    error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
-    queries: Annotated[int, typer.Option(help="Queries that the observer sees together, T.")] = 1,
+    error: Annotated[
+        float | None, typer.Option(metavar="VEHICLES", help="Target instead of ε: the RMSE of a cell, in vehicles.")
+    ] = None,
+    queries: Annotated[int, typer.Option(metavar="QUERIES", help="Queries that the observer sees together, T.")] = 1,
     adjacency: Annotated[
         Literal["move", "enter_leave"],
         typer.Option(
@@ -44,21 +47,26 @@ def plan(
     batch: Annotated[
         int | None,
         typer.Option(
-            help="Least number of devices counted or shuffled together, for which claims must hold; N if not given."
+            metavar="DEVICES",
+            help="Least number of devices counted or shuffled together, for which claims must hold; N if not given.",
         ),
     ] = None,
     crowd: Annotated[
         int | None,
         typer.Option(
+            metavar="DEVICES",
             help="Devices certain to be in the cell, for released views. If not given, claims hold for any, but those "
-            "of published differences rely on the occupancy."
+            "of published differences rely on the occupancy.",
         ),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
-    servers: Annotated[int, typer.Option(help="Servers that hold shares and add noise to what they publish.")] = 2,
-    honest: Annotated[int, typer.Option(help="How many of these servers do not collude.")] = 1,
+    servers: Annotated[
+        int, typer.Option(metavar="SERVERS", help="Servers that hold shares and add noise to what they publish.")
+    ] = 2,
+    honest: Annotated[int, typer.Option(metavar="SERVERS", help="How many of these servers do not collude.")] = 1,
     simulated: Annotated[
-        int, typer.Option(help="Number of simulated cells that the interval of an error is computed from.")
+        int,
+        typer.Option(metavar="CELLS", help="Number of simulated cells that the interval of an error is computed from."),
     ] = 1000,
     mechanism: Annotated[list[str] | None, typer.Option(help="Only these mechanisms; all if not given.")] = None,
     trusts: Annotated[

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simulator.cli.commands import Group
 from simulator.cli.common import Reference, load_scenario
 
 if TYPE_CHECKING:
     from scenarios import Scenario
     from simulator.roads import RoadNetwork
 
-app = typer.Typer(help="Roads of a scenario: show, export.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(cls=Group, help="Roads of a scenario: show, export.", add_completion=False)
 
 
 Overrides = Annotated[

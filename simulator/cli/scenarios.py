@@ -8,9 +8,10 @@ import typer
 
 import scenarios
 from scenarios.references import PLUGIN_REFUSAL
+from simulator.cli.commands import Group
 from simulator.cli.common import AllowPlugins, Overrides, Reference, Seed, Untrusted, Yes, load_scenario, print_json
 
-app = typer.Typer(help="Scenario files: list, show, new, check, schema.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(cls=Group, help="Scenario files: list, show, new, check, schema.", add_completion=False)
 
 
 @app.command("list")

@@ -3,7 +3,6 @@
 import os
 import tomllib
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from scenarios.manifest import manifest_path, samples_path
+from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 
 Loader = Literal[
@@ -159,7 +159,7 @@ class DataSet(BaseModel):
             If there is none; the message names the closest match.
         """
         if name not in self.names:
-            raise InputError([f"{self.folder}: there is no file {name!r} in it; {_known(name, self.names)}"])
+            raise InputError([f"{self.folder}: there is no file {name!r} in it{_known(name, self.names)}"])
         return self.files[self.names.index(name)]
 
     @property
@@ -197,7 +197,7 @@ class Manifest(BaseModel):
         """
         folders = [known.folder for known in self.dataset]
         if folder not in folders:
-            raise InputError([f"there is no data set {folder!r}; {_known(folder, folders)}"])
+            raise InputError([f"there is no data set {folder!r}{_known(folder, folders)}"])
         return self.dataset[folders.index(folder)]
 
 
@@ -231,8 +231,7 @@ def read_manifest(path: Path | None = None) -> Manifest:
 
 
 def _known(name: str, names: list[str]) -> str:
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names) or 'none'}"
+    return suggestion(name, names) or f"; there are {', '.join(names) or 'none'}"
 
 
 VARIABLE = "CROWDVEIL_DATA"

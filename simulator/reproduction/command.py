@@ -4,13 +4,13 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.suggestions import suggestion
 from simulator.reporting.terminal_summary import wide_console
 from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.page import shown, write_page
@@ -70,9 +70,8 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
     if group := tuple(entry for entry in entries if entry.paper.lower() == name.lower()):
         return group
     names = [entry.name for entry in entries]
-    near = get_close_matches(name.lower(), [*names, ALL], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join([*names, ALL])}."
-    raise ReproductionError(f"NAME must be an entry or all, {hint} crowdveil reproduce --list shows them; got {name!r}")
+    hint = suggestion(name, [*names, ALL]) or f": {', '.join([*names, ALL])}"
+    raise ReproductionError(f"NAME must be an entry or all{hint}; crowdveil reproduce --list shows them; got {name!r}")
 
 
 def print_list(*, as_json: bool, entries: Sequence[Entry] = ENTRIES) -> None:

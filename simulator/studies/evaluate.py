@@ -14,6 +14,7 @@ import scenarios
 from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, Setting
 from simulator.studies.evaluation_report import write_evaluation
@@ -328,7 +329,7 @@ def _sections(name: str) -> list[dict[str, Any]]:
         return [{"name": str(one["kind"]).rpartition(":")[2], **one} for one in read]
     if ":" in name:
         return [{"name": name.rpartition(":")[2], "kind": name}]
-    rule = f"must be {', '.join(family_names())}, a file or package.module:Class"
+    rule = f"must be {', '.join(family_names())}, a file or package.module:Class{suggestion(name, family_names())}"
     raise InputError([f"mechanisms (--mechanisms): {rule}; got {name!r}"])
 
 

@@ -1,7 +1,6 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from scenarios.cells import (
     StationCells,
     ZoneCells,
 )
+from scenarios.suggestions import suggestion
 from simulator.arrays import IntArray, Mask
 from simulator.cells import (
     Coarsened,
@@ -114,11 +114,8 @@ def _chosen(section: StationCells | LocationCells, names: list[str]) -> IntArray
     if section.names is None:
         return np.arange(len(names))
     place = {name: i for i, name in enumerate(names)}
-    faults = []
-    for name in section.names:
-        if name not in place:
-            close = get_close_matches(name, names[:100_000], n=1)
-            faults.append(f"names: there is no place {name!r}" + (f"; do you mean {close[0]!r}?" if close else ""))
+    unknown = [name for name in section.names if name not in place]
+    faults = [f"names: there is no place {name!r}{suggestion(name, names[:100_000])}" for name in unknown]
     if faults:
         raise InputError(faults)
     return np.array([place[name] for name in section.names], dtype=np.int64)

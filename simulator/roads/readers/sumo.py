@@ -12,6 +12,7 @@ import numpy as np
 import pyproj
 import shapely
 
+from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError, positive_faults
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
@@ -241,7 +242,8 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
     known = vehicle_classes()
     faults = []
     if vehicle_class not in known:
-        faults.append(f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}; got {vehicle_class!r}")
+        words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
+        faults.append(f"{words}; got {vehicle_class!r}")
     faults += positive_faults(capacity_vph=capacity_vph)
     if keep not in {"all", "strong"}:
         faults.append(f'keep must be "all" or "strong", got {keep!r}')
