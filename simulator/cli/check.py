@@ -10,6 +10,7 @@ import typer
 from scenarios.kinds import kinds_of
 from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
+from simulator.cli import completions
 from simulator.cli.common import Role, find_own_modules, print_json
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ def check(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="PACKAGE.MODULE:CLASS", help="Any class; for one of mechanisms.local its name suffices."
+            metavar="PACKAGE.MODULE:CLASS",
+            help="Any class; for one of mechanisms.local its name suffices.",
+            autocompletion=completions.mechanism_classes,
         ),
     ],
     *,

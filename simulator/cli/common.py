@@ -1,8 +1,10 @@
 """Arguments, options and steps that several commands share."""
 
 import json
+import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,8 +12,13 @@ import typer
 
 import scenarios
 from scenarios import Scenario
+from simulator.cli import completions
 
-Reference = Annotated[str, typer.Argument(metavar="SCENARIO", help="A shipped name or a file.")]
+Reference = Annotated[
+    str,
+    typer.Argument(metavar="SCENARIO", help="A shipped name or a file.", autocompletion=completions.scenario_names),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
 Overrides = Annotated[
     list[str] | None,
     typer.Option(
@@ -34,6 +41,10 @@ Untrusted = Annotated[
 Role = Literal["mechanism", "aggregator", "attack", "engine", "cells"]
 """The roles of classes of a user's own."""
 MOST_NAMED = 5
+LEAST_TEXT = 20
+"""Columns that a text has beside its name, however narrow the terminal is."""
+UNLIMITED = 10**6
+"""Columns of a pipe, so that each text is one line there."""
 
 
 def load_scenario(
@@ -66,6 +77,18 @@ def find_own_modules() -> None:
     """Let modules in the working directory be imported: a user's own are there."""
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.insert(0, here)
+
+
+def print_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Print names and texts in two columns; texts are wrapped between words at the width of a terminal or `COLUMNS`."""
+    listed = list(rows)
+    indent = max((len(name) for name, _ in listed), default=0) + 2
+    width = max(shutil.get_terminal_size((UNLIMITED, 24)).columns - indent, LEAST_TEXT)
+    for name, text in listed:
+        lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+        typer.echo(
+            "\n".join([f"{name:<{indent}}{lines[0]}".rstrip(), *(f"{'':<{indent}}{line}" for line in lines[1:])])
+        )
 
 
 def print_json(value: object, *, allow_nan: bool = True) -> None:

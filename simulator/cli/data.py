@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
+from simulator.cli import completions
 from simulator.cli.commands import Group
-from simulator.cli.common import print_json
+from simulator.cli.common import Json, print_json, print_rows
 from simulator.datasets.check import FileCheck, check_data_set, check_file
 from simulator.datasets.fetch import UnreachableError, fetch_file, server_of
 from simulator.datasets.manifest import DataFile, DataSet, data_root, folder_of, read_manifest
@@ -19,21 +20,21 @@ from simulator.files.errors import InputError
 
 app = typer.Typer(cls=Group, help="Data sets: list, check, fetch.", add_completion=False)
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON alone.")]
-
 
 @app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
-    rows = [_row(known) for known in read_manifest()]
+    rows = [describe_data_set(known) for known in read_manifest()]
     if as_json:
         print_json(rows)
         return
+    lines: list[tuple[str, str]] = []
     for row in rows:
         present = f"{row['present']}/{row['files']} present" if row["files"] else "not listed"
         changed = f", {row['changed']} changed" if row["changed"] else ""
-        typer.echo(f"{row['folder']:<22}{row['title']}")
-        typer.echo(f"{'':<22}{present}{changed}; fetchable: {row['fetchable']}; licence: {row['licence']}")
+        lines.append((row["folder"], row["title"]))
+        lines.append(("", f"{present}{changed}; fetchable: {row['fetchable']}; licence: {row['licence']}"))
+    print_rows(lines)
     if rows and rows[0]["root"] is None:
         typer.echo("CROWDVEIL_DATA is not set or names no folder, so only the samples are present.", err=True)
 
@@ -41,7 +42,12 @@ def list_data(*, as_json: Json = False) -> None:
 @app.command("check")
 def check_data(
     folders: Annotated[
-        list[str] | None, typer.Argument(metavar="[FOLDER]…", help="Data sets; by default all that are present.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[FOLDER]…",
+            help="Data sets; by default all that are present.",
+            autocompletion=completions.data_set_names,
+        ),
     ] = None,
     *,
     as_json: Json = False,
@@ -77,7 +83,12 @@ def check_data(
 
 @app.command("fetch")
 def fetch_data(
-    folders: Annotated[list[str], typer.Argument(metavar="FOLDER…", help="Data sets, or one file: FOLDER/FILE.")],
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER…", help="Data sets, or one file: FOLDER/FILE.", autocompletion=completions.data_set_names
+        ),
+    ],
     *,
     to: Annotated[
         Path | None, typer.Option(help="The folder of data sets; the one that CROWDVEIL_DATA names if not given.")
@@ -144,8 +155,8 @@ def _meter(name: str, total: int) -> Iterator[Callable[[int], None]]:
         yield partial(progress.advance, progress.add_task(name, total=total))
 
 
-def _row(known: DataSet) -> dict[str, Any]:
-    """Describe a data set and what of it is there, as `data list` prints it."""
+def describe_data_set(known: DataSet) -> dict[str, Any]:
+    """Describe a data set and what of it is there, for `data list` and `doctor`."""
     try:
         root: Path | None = data_root()
     except InputError:

@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from simulator.cli import completions
 from simulator.cli.common import AllowPlugins, Seed, Untrusted, Yes, find_own_modules
 from simulator.cli.sweep import run_with_progress
 from simulator.reporting.formatting import listed, number, parameter
@@ -29,10 +30,14 @@ def evaluate(
         ),
     ] = None,
     data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Shipped scenarios, or files.")] = None,
-    view: Annotated[str, typer.Option(help="What the observer sees, as in crowdveil plan.")] = "linked_reports",
+    view: Annotated[
+        str, typer.Option(help="What the observer sees, as in crowdveil plan.", autocompletion=completions.view_names)
+    ] = "linked_reports",
     epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
     delta: Annotated[float, typer.Option(help="δ of the target.")] = 0.0,
-    error: Annotated[float | None, typer.Option(help="Target instead of ε: the RMSE of a cell, in vehicles.")] = None,
+    error: Annotated[
+        float | None, typer.Option(metavar="VEHICLES", help="Target instead of ε: the RMSE of a cell, in vehicles.")
+    ] = None,
     adjacency: Annotated[
         Literal["move", "enter_leave"], typer.Option(help="Change of one device to hide, as in crowdveil plan.")
     ] = "move",

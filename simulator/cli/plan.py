@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mechanisms.planning import LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
+from simulator.cli import completions
 from simulator.cli.common import print_json
 from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
 from simulator.reporting.terminal_summary import wide_console
@@ -28,8 +29,9 @@ def plan(
     view: Annotated[
         str,
         typer.Option(
+            autocompletion=completions.view_names,
             help="What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
-            "released_counts, shuffled, shuffled_round_1…3."
+            "released_counts, shuffled, shuffled_round_1…3.",
         ),
     ] = "linked_reports",
     epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
@@ -68,7 +70,12 @@ def plan(
         int,
         typer.Option(metavar="CELLS", help="Number of simulated cells that the interval of an error is computed from."),
     ] = 1000,
-    mechanism: Annotated[list[str] | None, typer.Option(help="Only these mechanisms; all if not given.")] = None,
+    mechanism: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Only these mechanisms; all if not given.", autocompletion=completions.family_names
+        ),
+    ] = None,
     trusts: Annotated[
         bool,
         typer.Option("--trusts", help="Print what the target costs under each trust, from a trusted server to none."),

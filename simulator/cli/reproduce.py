@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from simulator.cli import completions
+
 app = typer.Typer(add_completion=False)
 
 
@@ -12,7 +14,12 @@ app = typer.Typer(add_completion=False)
 def reproduce(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME|all]", help="An entry, or all; without it, the list.", show_default=False),
+        typer.Argument(
+            metavar="[NAME|all]",
+            help="An entry, or all; without it, the list.",
+            show_default=False,
+            autocompletion=completions.entry_names,
+        ),
     ] = None,
     *,
     list_: Annotated[bool, typer.Option("--list", help="List names, papers and titles; compute nothing.")] = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simulator.cli.commands import Group
-from simulator.cli.common import Reference, load_scenario
+from simulator.cli.common import Reference, load_scenario, print_rows
 
 if TYPE_CHECKING:
     from scenarios import Scenario
@@ -50,8 +50,7 @@ def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
         rows.append(("zones", f"{len(zones):,}"))
     if closed := int((~roads.through).sum()):
         rows.append(("closed", f"{closed:,} nodes that no route passes through"))
-    for name, value in rows:
-        typer.echo(f"{name:<8}{value}")
+    print_rows(rows)
     for note in notes:
         typer.echo(f"note: {note}")
 

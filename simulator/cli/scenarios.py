@@ -9,18 +9,30 @@ import typer
 import scenarios
 from scenarios.references import PLUGIN_REFUSAL
 from simulator.cli.commands import Group
-from simulator.cli.common import AllowPlugins, Overrides, Reference, Seed, Untrusted, Yes, load_scenario, print_json
+from simulator.cli.common import (
+    AllowPlugins,
+    Json,
+    Overrides,
+    Reference,
+    Seed,
+    Untrusted,
+    Yes,
+    load_scenario,
+    print_json,
+    print_rows,
+)
 
 app = typer.Typer(cls=Group, help="Scenario files: list, show, new, check, schema.", add_completion=False)
 
 
 @app.command("list")
-def list_scenarios() -> None:
+def list_scenarios(*, as_json: Json = False) -> None:
     """List the shipped scenarios."""
     shipped = scenarios.shipped()
-    width = max(len(item.name) for item in shipped)
-    for item in shipped:
-        typer.echo(f"{item.name:<{width}}  {item.description}")
+    if as_json:
+        print_json([{"name": one.name, "description": one.description, "file": str(one.path)} for one in shipped])
+    else:
+        print_rows((one.name, one.description) for one in shipped)
 
 
 @app.command("show")

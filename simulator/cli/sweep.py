@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from simulator.cli import completions
 from simulator.cli.common import AllowPlugins, Overrides, Seed, Untrusted, Yes, find_own_modules
 from simulator.files.errors import InputError
 
@@ -23,7 +24,9 @@ def sweep(
     references: Annotated[
         list[str],
         typer.Argument(
-            metavar="SCENARIO|DESIGN.toml", help="A scenario, or the file of a design; with --merge, directories."
+            metavar="SCENARIO|DESIGN.toml",
+            help="A scenario, or the file of a design; with --merge, directories.",
+            autocompletion=completions.scenario_names,
         ),
     ],
     *,

@@ -74,7 +74,7 @@ def processes(number: int | None = None) -> Start:
         raise InputError([f"workers (--workers): must be a whole number, at least 0; got {number}"])
     if number == 0:
         return lambda: nullcontext(Workers(_Here(), lambda: 1, "this process"))
-    count = number or max(1, min(_cores(), int(available_nbytes() / _WORKER_NBYTES)))
+    count = number or max(1, min(cores(), int(available_nbytes() / _WORKER_NBYTES)))
 
     @contextmanager
     def start() -> Iterator[Workers]:
@@ -186,7 +186,8 @@ def _check_workers(client: Any, address: str) -> None:
         raise InputError([f"scheduler (--scheduler): {why}; install the same version there"])
 
 
-def _cores() -> int:
+def cores() -> int:
+    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -86,7 +86,7 @@ def test_a_users_own_faulty_mechanism_exits_with_1(check):
         (["SamplingPrivacy", "--set", "sampling=0.4", "--quick", "--thorough"], ["--quick", "--thorough"]),
         (["SamplingPrivacy", "--cells", "0"], ["--cells"]),
         (["SamplingPrivacy", "--cells", "40"], ["--cells"]),
-        ([], ["Missing argument"]),
+        ([], ["is required"]),
     ],
 )
 def test_a_users_mistake_exits_with_2_and_one_message(check, arguments, words):

@@ -175,11 +175,11 @@ def test_check_of_data_set_without_checksums_says_so(data):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["check", "twon"], "there is no data set 'twon'; did you mean town?"),
+        (["check", "twon"], "there is no data set 'twon' (did you mean town?)"),
         (["fetch", "twon"], "did you mean town?"),
-        (["fetch", "town/plain.cvs"], "there is no file 'plain.cvs' in it; did you mean plain.csv?"),
+        (["fetch", "town/plain.cvs"], "there is no file 'plain.cvs' in it (did you mean plain.csv?)"),
         (["fetch", "village/x"], "there are none"),
-        (["fetch"], "Missing argument"),
+        (["fetch"], "is required"),
     ],
 )
 def test_unknown_data_set_or_file_name_suggests_the_nearest(data, arguments, words):
