@@ -1,11 +1,12 @@
 """`crowdveil plan`: its options and its output."""
 
 import math
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.planning import LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
@@ -15,6 +16,9 @@ from simulator.reporting.formatting import counted, listed, number, parameter, r
 from simulator.reporting.terminal_summary import wide_console
 
 app = typer.Typer(add_completion=False)
+
+WIDEST = 34
+"""Columns of a parameter in a table, so that the table fits into 80."""
 
 
 @app.command()
@@ -137,40 +141,57 @@ def plan(
 
 
 def print_planning(planning: Planning) -> None:
-    """Print the plans of one target on standard output."""
+    """Print the plans of one target on standard output, the best first."""
     console = wide_console()
+    console.print(Text(verdict(planning), "bold"))
+    if planning.best is not None and planning.best.scenario is not None:
+        console.print(Text(f"\n{planning.best.scenario}"), soft_wrap=True)
     console.print(describe_target(planning.target), highlight=False)
-    meeting = [plan for plan in planning.plans if plan.meets]
+    key = (lambda plan: plan.std_error) if planning.target.error is None else (lambda plan: plan.epsilon)
+    meeting = sorted((plan for plan in planning.plans if plan.meets), key=key)
     if meeting:
         console.print(_table(planning.target, meeting))
+        console.print(_claims_table(meeting))
     for plan in planning.plans:
         if plan.reason is not None:
             mark = "[yellow]note[/]" if plan.meets else "[red]none[/]"
-            console.print(mark, Text(f"{plan.name}: {plan.reason}"), highlight=False, soft_wrap=True)
+            console.print(mark, Text(f"{plan.name}: {plan.reason}"), highlight=False)
         if plan.cut_short is not None:
-            console.print("[yellow]note[/]", Text(f"{plan.name}: {plan.cut_short}"), highlight=False, soft_wrap=True)
-    console.print(Text(verdict(planning), "bold"), highlight=False, soft_wrap=True)
-    if planning.best is not None and planning.best.scenario is not None:
-        console.print(Text(planning.best.scenario.rstrip()), highlight=False, soft_wrap=True)
+            console.print("[yellow]note[/]", Text(f"{plan.name}: {plan.cut_short}"), highlight=False)
 
 
 def print_trusts(target: Target, costs: Sequence[TrustCost]) -> None:
-    """Print what a target costs under each trust, as one table."""
+    """Print what a target costs under each trust: a sentence about the most and the least, then one table."""
     console = wide_console()
-    console.print(describe_target(target, view="each trust's view"), highlight=False, soft_wrap=True)
-    table = Table("trusted", "best mechanism", "parameters", show_lines=True)
-    table.add_column("error, vehicles" if target.error is None else "ε", justify="right")
+    for cost in (costs[0], costs[-1]):
+        trusted = cost.trust.partition(",")[0].partition(":")[0]
+        console.print(Text(f"Trusted: {trusted}. Best: {_best_of(cost, target)}.", "bold"))
+    console.print(describe_target(target, view="each trust's view"), highlight=False)
+    table = Table("trusted", Column("best mechanism", no_wrap=True, overflow="fold"), show_lines=True)
+    table.add_column("error,\nvehicles" if target.error is None else "ε", justify="right")
     table.add_column("holds for")
-    table.add_column("best for any others")
     for cost in costs:
         best, alone = cost.best, cost.without_crowd
         if best is None:
-            table.add_row(cost.trust, "none", "", "", "", "")
+            table.add_row(cost.trust, "none")
             continue
-        other = "the same" if alone is best else "none" if alone is None else f"{alone.name}, {_cost(alone, target)}"
-        shown = Text(_parameters({**best.parameters, **_published(best)}))
-        table.add_row(cost.trust, best.name, shown, _cost(best, target), _crowd(best), other)
+        table.add_row(cost.trust, _mechanism(best), _cost(best, target), _crowd(best))
+        if alone is None:
+            table.add_row("", "none", "", "any others")
+        elif alone is not best:
+            table.add_row("", _mechanism(alone), _cost(alone, target), "any others")
     console.print(table)
+
+
+def _best_of(cost: TrustCost, target: Target) -> str:
+    if cost.best is None:
+        return "none"
+    figure = (
+        f"an error of {number(cost.best.std_error)} vehicles"
+        if target.error is None
+        else f"ε = {_cost(cost.best, target)}"
+    )
+    return f"{_with_parameters(cost.best)}, with {figure}"
 
 
 def _cost(plan: Plan, target: Target) -> str:
@@ -180,16 +201,20 @@ def _cost(plan: Plan, target: Target) -> str:
 def print_least(target: Target, find: str, error: float, found: Sequence[LeastNumber]) -> None:
     """Print the least batch or crowd with which each mechanism meets the target and the error."""
     console = wide_console()
-    console.print(
-        describe_target(target), f"And an error of {number(error)} vehicles.", highlight=False, soft_wrap=True
-    )
+    ranked = sorted(found, key=lambda one: math.inf if one.least is None else one.least)
+    least = ranked[0].least if ranked else None
+    words = "No mechanism meets both."
+    if least is not None:
+        words = f"Least {find}: {whole(least)} ({listed([one.mechanism for one in ranked if one.least == least])})."
+    console.print(Text(words, "bold"))
+    console.print(describe_target(target), f"And an error of {number(error)} vehicles.", highlight=False)
     table = Table("mechanism")
     table.add_column(f"least {find}", justify="right")
     table.add_column("error there, vehicles", justify="right")
     most = {"batch": target.population, "crowd": target.expected, "honest": target.servers}[find]
-    for one in sorted(found, key=lambda one: math.inf if one.least is None else one.least):
-        least = f"none up to {whole(most)}" if one.least is None else whole(one.least)
-        table.add_row(one.mechanism, least, number(one.std_error) if math.isfinite(one.std_error) else "no plan")
+    for one in ranked:
+        shown = f"none up to {whole(most)}" if one.least is None else whole(one.least)
+        table.add_row(one.mechanism, shown, number(one.std_error) if math.isfinite(one.std_error) else "no plan")
     console.print(table)
 
 
@@ -225,15 +250,15 @@ def verdict(planning: Planning) -> str:
     if best is None:
         return "No mechanism meets this target."
     equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
-    others = f" ({listed(equals)} no worse)" if equals else ""
+    others = f"; no worse: {listed(equals)}" if equals else ""
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
-        return f"Best: {best.name}{others}, with {loss}{_reliance(planning)}."
-    words = f"Best: {best.name}{others}, with an error of {number(best.std_error)} vehicles in a cell of "
+        return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{others}."
+    words = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
-    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}."
+    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{others}."
 
 
 def _reliance(planning: Planning) -> str:
@@ -255,24 +280,42 @@ def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
 
 
 def _table(target: Target, meeting: Sequence[Plan]) -> Table:
-    """Return the table of the plans that meet the target, best first."""
-    table = Table("mechanism", "parameters", title_justify="left", show_lines=True)
-    table.add_column("error, vehicles", justify="right")
-    table.add_column(f"in {whole(target.simulated)} simulated cells", justify="right")
+    """Return the table of the plans that meet the target."""
+    table = Table(Column("mechanism", no_wrap=True, overflow="fold"), show_lines=True)
+    table.add_column("error,\nvehicles", justify="right")
+    table.add_column(f"in {whole(target.simulated)}\nsimulated\ncells", justify="right")
     table.add_column("holds for")
-    table.add_column("claim of each view")
-    key = (lambda plan: plan.std_error) if target.error is None else (lambda plan: plan.epsilon)
-    for plan in sorted(meeting, key=key):
+    for plan in meeting:
         low, high = plan.error_interval
-        table.add_row(
-            plan.name,
-            Text(_parameters({**plan.parameters, **_published(plan)})),
-            number(plan.std_error),
-            f"{number(low)} … {number(high)}",
-            _crowd(plan),
-            Text(_claims(plan.claims)),
-        )
+        table.add_row(_mechanism(plan), number(plan.std_error), f"{number(low)} … {number(high)}", _crowd(plan))
     return table
+
+
+def _claims_table(meeting: Sequence[Plan]) -> Table:
+    """Return the table of what each of the plans claims about each view."""
+    table = Table(Column("view of each mechanism", no_wrap=True, overflow="fold"), "claim")
+    for plan in meeting:
+        table.add_section()
+        table.add_row(Text(plan.name, "bold"))
+        for view, words in _claims(plan.claims).items():
+            table.add_row(f"  {view}", words)
+    return table
+
+
+def _mechanism(plan: Plan) -> Text:
+    """Return the name of a mechanism and, on lines of their own, its parameters and those of its release."""
+    lines = [f"  {name} = {_value(value)}" for name, value in _all_parameters(plan).items()]
+    wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
+    return Text("\n".join([plan.name, *wrapped]))
+
+
+def _with_parameters(plan: Plan) -> str:
+    """Return the name of a mechanism with its parameters and those of its release in parentheses."""
+    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _all_parameters(plan).items())})"
+
+
+def _all_parameters(plan: Plan) -> dict[str, Any]:
+    return {**plan.parameters, **_published(plan)}
 
 
 def _crowd(plan: Plan) -> str:
@@ -288,18 +331,14 @@ def _published(plan: Plan) -> dict[str, Any]:
     return {} if given is None else {key: value for key, value in given.items() if key != "kind"}
 
 
-def _parameters(parameters: Mapping[str, Any]) -> str:
-    return "\n".join(f"{name} = {_value(value)}" for name, value in parameters.items())
-
-
 def _value(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return "[" + ", ".join(_value(part) for part in value) + "]" if isinstance(value, list) else str(value)
 
 
-def _claims(claims: Sequence[PlannedClaim]) -> str:
-    """Return one line per view: ε at δ = 0, and δ at the target's ε where that δ is above 0."""
+def _claims(claims: Sequence[PlannedClaim]) -> dict[str, str]:
+    """Return the words for each view: ε at δ = 0, and δ at the target's ε where that δ is above 0."""
     lines: dict[str, str] = {}
     for claim in claims:
         if claim.view not in lines:
@@ -310,4 +349,4 @@ def _claims(claims: Sequence[PlannedClaim]) -> str:
             lines[claim.view] += ", δ unknown"
         elif claim.delta > 0.0:
             lines[claim.view] += f", {related('δ', '=', claim.delta)} at {related('ε', '=', claim.epsilon)}"
-    return "\n".join(f"{view}: {words}" for view, words in lines.items())
+    return lines

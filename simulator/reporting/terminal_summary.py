@@ -9,6 +9,7 @@ from typing import Self
 
 import pandas as pd
 from rich.console import Console
+from rich.padding import Padding
 from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
@@ -25,9 +26,14 @@ LEAST_WIDTH = 160
 
 
 def wide_console() -> Console:
-    """Return the console of standard output: a pipe has no width, and tables wrapped at 80 columns are hard to read."""
+    """Return the console of standard output, as wide as the terminal or ``COLUMNS``.
+
+    A pipe without ``COLUMNS`` has no width: its tables are wide, since narrow ones are hard to read, and its texts are
+    not wrapped.
+    """
     console = Console()
-    return console if console.is_terminal else Console(width=LEAST_WIDTH)
+    wide = console.is_terminal or os.environ.get("COLUMNS", "").isdigit()
+    return console if wide else Console(width=LEAST_WIDTH, soft_wrap=True)
 
 
 def print_summary(result: str | os.PathLike[str], console: Console | None = None) -> None:
@@ -46,7 +52,7 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
     UnfinishedRunError
         If the directory holds no finished run.
     """
-    console = console or Console()
+    console = console or wide_console()
     directory = Path(result)
     console.print()
     print_run(FinishedRun(directory), console)
@@ -95,19 +101,25 @@ def _what_ran(run: FinishedRun) -> Text:
 
 
 def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
+    """Return the table of errors; mechanisms are listed below their campaign if there are several or releases."""
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
-    names = ["Mechanism", *(["Campaign"] if several else [])]
-    table = Table(*names, title=f"Error of a cell, {unit}", title_justify="left", title_style="bold")
+    last = ""
+    table = Table("Mechanism", title=f"Error of a cell, {unit}", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in records(scores):
         mechanism, campaign = row["mechanism"], row["campaign"]
         release = run.release_of(campaign, mechanism)
         named = campaign if release is None else f"{campaign} ({release.release['kind']})"
-        cells = [run.label(mechanism), *([named] if several else [])]
-        cells += [number(row.get(column)) for column in ("rmse", "theory_rmse", "bias", "max_error")]
+        if several and named != last:
+            table.add_section()
+            table.add_row(Text(named, style="bold"))
+            last = named
+        cells = [number(row.get(column)) for column in ("rmse", "theory_rmse", "bias", "max_error")]
         cells.append(percent(row.get("coverage")))
-        table.add_row(*map(Text, cells))
+        # Indented below the campaign, in each line that a long label takes.
+        label = Padding(Text(run.label(mechanism)), (0, 0, 0, 2 if several else 0))
+        table.add_row(label, *map(Text, cells))
     return table
 
 
