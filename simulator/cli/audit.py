@@ -9,7 +9,7 @@ import typer
 from mechanisms.privacy.value_audit import Bias, PairBound, epsilon_from_below, estimate_bias, report_bias
 from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
-from simulator.cli.common import print_json
+from simulator.cli.common import print_json, wrapped
 from simulator.conformance.audit_adapters import ADAPTERS, Randomiser, of_function
 
 app = typer.Typer(add_completion=False)
@@ -90,7 +90,7 @@ def audit(
         )
     else:
         _print(found, bias, epsilon=epsilon, delta=delta, confidence=confidence, trials=trials)
-        typer.echo(" ".join(filter(None, (subject.note, NO_PROOF))))
+        typer.echo(wrapped(" ".join(filter(None, (subject.note, NO_PROOF)))))
     raise typer.Exit(1 if contradicted else 0)
 
 
@@ -128,15 +128,13 @@ def _print(
     """Print the figures and the verdict in sentences."""
     at = f" at δ = {delta:g}" if delta else ""
     which = f", from values {found.value} and {found.other}" if found.epsilon else ": no pair of values was told apart"
-    typer.echo(
-        f"ε from below: {_floor(found.epsilon)}{at}{which} "
-        f"({found.outcomes:,} outcomes, {trials:,} reports of each value, confidence {confidence:g} over all pairs)"
-    )
+    sizes = f"{found.outcomes:,} outcomes, {trials:,} reports of each value, confidence {confidence:g} over all pairs"
+    typer.echo(wrapped(f"ε from below: {_floor(found.epsilon)}{at}{which} ({sizes})"))
     if epsilon is not None:
         verdict = "contradicts" if found.epsilon > epsilon else "does not contradict"
         typer.echo(f"The audit {verdict} the claimed ε = {epsilon:g}{at}.")
     if bias is not None:
-        typer.echo(f"Bias of each value ({bias.unit}), intervals of confidence {confidence:g} together:")
+        typer.echo(wrapped(f"Bias of each value ({bias.unit}), intervals of confidence {confidence:g} together:"))
         for value, row in enumerate(zip(bias.mean, bias.lower, bias.upper, strict=True)):
             typer.echo("  {}: {:+.5f} [{:+.5f}, {:+.5f}]".format(value, *row))
         typer.echo("The estimate is biased." if bias.found else "No bias was found.")

@@ -80,15 +80,20 @@ def find_own_modules() -> None:
 
 
 def print_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Print names and texts in two columns; texts are wrapped between words at the width of a terminal or `COLUMNS`."""
+    """Print names and texts in two columns, the texts wrapped as `wrapped` does."""
     listed = list(rows)
     indent = max((len(name) for name, _ in listed), default=0) + 2
-    width = max(shutil.get_terminal_size((UNLIMITED, 24)).columns - indent, LEAST_TEXT)
     for name, text in listed:
-        lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
-        typer.echo(
-            "\n".join([f"{name:<{indent}}{lines[0]}".rstrip(), *(f"{'':<{indent}}{line}" for line in lines[1:])])
-        )
+        typer.echo(f"{name:<{indent}}{wrapped(text, indent)}".rstrip())
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    """Wrap a text between words at the width of the terminal or `COLUMNS`; a pipe without has no width.
+
+    Each line but the first begins with `indent` spaces, the space that is left of the first.
+    """
+    width = max(shutil.get_terminal_size((UNLIMITED, 24)).columns - indent, LEAST_TEXT)
+    return f"\n{'':<{indent}}".join(textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False))
 
 
 def print_json(value: object, *, allow_nan: bool = True) -> None:

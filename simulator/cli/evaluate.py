@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from simulator.cli import completions
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation
 
 app = typer.Typer(add_completion=False)
+
+WIDE = 120
+"""Columns of a terminal from which on the table has every column."""
 
 
 @app.command()
@@ -88,39 +91,45 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     from simulator.studies.evaluation_tables import sentences  # noqa: PLC0415 - imported only when needed
 
     console = wide_console()
-    table = Table("data set", "mechanism", show_lines=False)
-    for name in ("RMSE, vehicles", "95 % interval", "relative", "hot cells", "ε", "δ", "bytes"):
+    wide = console.width >= WIDE
+    table = Table(Column("mechanism by data set", no_wrap=True, overflow="fold"))
+    names = ["RMSE, vehicles", "95 % interval"] if wide else ["RMSE, vehicles,\n95 % interval"]
+    for name in (*names, "ε", "δ", *(("relative", "hot cells", "bytes") if wide else ())):
         table.add_column(name, justify="right")
     rows, last = tables["evaluation"], ""
     row: dict[Any, Any]
     for row in rows[rows["runs"] > 0].to_dict("records"):
-        data = str(row["data"])
+        if row["data"] != last:
+            table.add_section()
+            table.add_row(Text(str(row["data"]), "bold"))
+            last = row["data"]
+        interval = "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}"
+        marks = f"{'' if row['meets'] else ' !'}{'' if pd.isna(row['crowd']) else ' *'}"
+        error = [number(row["rmse"]), interval]
+        more = [number(row[name]) for name in ("relative_rmse", "hot_cells_recall", "bytes_up")]
         table.add_row(
-            Text("" if data == last else data),
-            Text(f"{row['mechanism']}{'' if row['meets'] else ' !'}{'' if pd.isna(row['crowd']) else ' *'}"),
-            number(row["rmse"]),
-            "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}",
-            number(row["relative_rmse"]),
-            number(row["hot_cells_recall"]),
+            Text(f"  {row['mechanism']}{marks}"),
+            *(error if wide else ["\n".join(error)]),
             parameter(row["epsilon"]),
             parameter(row["delta"]),
-            number(row["bytes_up"]),
+            *(more if wide else ()),
         )
-        last = data
     console.print(table)
+    if not wide:
+        console.print(Text(f"More columns: {work.directory / 'tables' / 'evaluation.csv'}"), soft_wrap=True)
     if (tables["evaluation"]["meets"] == False).any():  # noqa: E712 - the column holds None too
         console.print("! misses the target", highlight=False)
     if rows["crowd"].notna().any():
         words = (
             "* its claim relies on a number of devices that are certain to be in the cell: column crowd of the table"
         )
-        console.print(words, highlight=False, soft_wrap=True)
+        console.print(words, highlight=False)
     without = rows[(rows["runs"] == 0) & ~rows["data"].isin(work.missing)]
     for mechanism, group in without.groupby("mechanism", sort=False):
         why = f"{mechanism}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"
-        console.print("[yellow]note[/]", Text(why), highlight=False, soft_wrap=True)
+        console.print("[yellow]note[/]", Text(why), highlight=False)
     for text in sentences(tables):
-        console.print(Text(text), highlight=False, soft_wrap=True)
+        console.print(Text(text), highlight=False)
     console.print(Text(str(work.directory / "report.html")), highlight=False, soft_wrap=True)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from simulator.cli import completions
+from simulator.cli.common import print_json, print_rows
 
 app = typer.Typer(add_completion=False)
 
@@ -29,11 +30,16 @@ def reproduce(
 ) -> None:
     """Compute the papers' tables and figures and compare them; exit code 0 even if published values differ."""
     from simulator.reproduction import command  # noqa: PLC0415  - slow to import, and not needed for help
+    from simulator.reproduction.published_results import ENTRIES  # noqa: PLC0415  - as above
 
     if name is not None and not list_:
         command.reproduce(name, seed=seed, as_json=json, out=out)
         return
-    command.print_list(as_json=json)
+    if json:
+        print_json([{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in ENTRIES])
+    else:
+        width = max(len(entry.name) for entry in ENTRIES)
+        print_rows((f"{entry.name:<{width}}  {entry.paper}", entry.title) for entry in ENTRIES)
     if not list_:
         typer.echo(
             "crowdveil reproduce NAME computes one entry, crowdveil reproduce all computes every entry.", err=True

@@ -74,17 +74,6 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
     raise ReproductionError(f"NAME must be an entry or all{hint}; crowdveil reproduce --list shows them; got {name!r}")
 
 
-def print_list(*, as_json: bool, entries: Sequence[Entry] = ENTRIES) -> None:
-    """Print the name, paper and title of every entry, without computing any."""
-    if as_json:
-        print_json([{"name": entry.name, "paper": entry.paper, "title": entry.title} for entry in entries])
-        return
-    name_width = max((len(entry.name) for entry in entries), default=0)
-    paper_width = max((len(entry.paper) for entry in entries), default=0)
-    for entry in entries:
-        sys.stdout.write(f"{entry.name:<{name_width}}  {entry.paper:<{paper_width}}  {entry.title}\n")
-
-
 def print_json(value: object) -> None:
     """Print a value as JSON on standard output."""
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
