@@ -110,4 +110,4 @@ def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
         keys = ("lower_mps", "upper_mps", "min_vehicles")
         yield from known.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
     elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
-        yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])}")
+        yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])} m/s")

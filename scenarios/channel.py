@@ -86,7 +86,7 @@ class Outage(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an outage that ends before it begins."""
         if known.has("from_s", "to_s") and known["to_s"] <= known["from_s"]:
-            yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])}")
+            yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])} s")
 
 
 class Channel(Section):

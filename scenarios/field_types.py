@@ -30,6 +30,23 @@ WholeNumber = Annotated[int, BeforeValidator(lambda value: int(value) if _is_who
 Whole = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]
 
+_UNITS = {
+    "s": "seconds",
+    "hours": "hours",
+    "m": "metres",
+    "miles": "miles",
+    "mps": "metres per second",
+    "vph": "vehicles per hour",
+    "lon": "degrees",
+    "lat": "degrees",
+}
+"""Units of numbers, by the last part of a key's name."""
+
+
+def unit_of(key: str) -> str:
+    """Return the unit of the numbers of a key, in the plural: "seconds" of ``deadline_s``; "" if it has none."""
+    return _UNITS.get(key.rpartition("_")[2], "")
+
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()

@@ -39,7 +39,7 @@ class Heading(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a warm-up as long as the run."""
         if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
-            words = f"must be below duration_s = {number(known['duration_s'])}"
+            words = f"must be below duration_s = {number(known['duration_s'])} s"
             yield known.violation("warmup_s", words)
 
 
@@ -120,7 +120,7 @@ class Fcd(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between moments and formats."""
         if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
-            yield known.violation("from_s", f"must be at most to_s = {number(known['to_s'])}")
+            yield known.violation("from_s", f"must be at most to_s = {number(known['to_s'])} s")
         formats = known.get("formats") or ()
         if len(set(formats)) < len(formats):
             yield RuleViolation(("formats",), "must differ", list(formats))

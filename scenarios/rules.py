@@ -55,13 +55,13 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
     windows = traffic.get("departures")
     for index, window in enumerate(windows if isinstance(windows, tuple) else ()):
         if window.to_s > duration:
-            words = f"must be at most scenario.duration_s = {number(duration)}"
+            words = f"must be at most scenario.duration_s = {number(duration)} s"
             yield RuleViolation(("traffic", "departures", index, "to_s"), words, window.to_s)
 
 
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
-        words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])}: warm-up is without queries"
+        words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])} s: warm-up is without queries"
         yield campaign.violation("start_s", words)
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
@@ -112,7 +112,7 @@ def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
     duration = heading["duration_s"]
     for key in ("from_s", "to_s"):
         if fcd.has(key) and exceeds(fcd[key], duration):
-            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)}", fcd[key])
+            yield RuleViolation(("fcd", key), f"must be at most scenario.duration_s = {number(duration)} s", fcd[key])
 
 
 def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[RuleViolation]:

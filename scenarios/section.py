@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, without_default
+from scenarios.field_types import PATTERNS, PLUG_IN_PATTERN, Name, unit_of, without_default
 from scenarios.kinds import find_kind, import_dotted, kinds_of, names_of
 from scenarios.plug_ins import is_own_kind
 from scenarios.references import trusted_only
@@ -277,32 +277,36 @@ def known_of(section: BaseModel) -> ValidFields:
 
 
 _RULES = {
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
+    "int_type": "must be a whole number{of}",
+    "int_from_float": "must be a whole number{of}",
     "int_parsing_size": "must be a smaller whole number",
-    "float_type": "must be a number",
-    "finite_number": "must be a finite number",
+    "float_type": "must be a number{of}",
+    "finite_number": "must be a finite number{of}",
     "string_type": "must be a text in quotes",
     "bool_type": "must be true or false",
     "tuple_type": "must be a list",
     "dict_type": "must be a table",
     "model_type": "must be a table",
     "model_attributes_type": "must be a table",
-    "greater_than": "must be above {gt:.12g}",
-    "greater_than_equal": "must be at least {ge:.12g}",
-    "less_than": "must be below {lt:.12g}",
-    "less_than_equal": "must be at most {le:.12g}",
+    "greater_than": "must be above {gt:.12g}{unit}",
+    "greater_than_equal": "must be at least {ge:.12g}{unit}",
+    "less_than": "must be below {lt:.12g}{unit}",
+    "less_than_equal": "must be at most {le:.12g}{unit}",
     "too_short": "must have at least {min_length} item",
     "rule": "{rule}",
 }
-"""The rule that is broken, by the type of pydantic's error, with the names of the error's context in braces."""
+"""The rule that is broken, by the type of pydantic's error, with the names of the error's context in braces.
+
+``unit`` is the unit of the field, ``of`` the same after "number": " of seconds"; both are empty if it has none.
+"""
 
 
 def _words(kind: str, error: ErrorDetails) -> str:
     """Return the rule that a field breaks, in plain words."""
     context = error.get("ctx", {})
     if kind in _RULES:
-        return _RULES[kind].format(**context)
+        unit = unit_of(next((step for step in reversed(error["loc"]) if isinstance(step, str)), ""))
+        return _RULES[kind].format(**context, unit=f" {unit}" if unit else "", of=f" of {unit}" if unit else "")
     if kind == "string_pattern_mismatch":
         return PATTERNS[context["pattern"]]
     if kind == "literal_error":

@@ -33,7 +33,7 @@ class Window(Section):
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an interval that ends before it starts."""
         if known.has("from_s", "to_s") and known["from_s"] >= known["to_s"]:
-            yield known.violation("from_s", f"must be before to_s = {known['to_s']:g}")
+            yield known.violation("from_s", f"must be before to_s = {known['to_s']:g} s")
 
 
 def _tag(value: Any) -> str | None:
@@ -209,7 +209,7 @@ def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
     if known.get("routing") == "free_flow":
         yield from known.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
     if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
-        words = f"must be at least step_s = {known['step_s']:g}, a tick of the engine"
+        words = f"must be at least step_s = {known['step_s']:g} s, a tick of the engine"
         yield known.violation("reroute_every_s", words)
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 
 
-def suggestion(received: object, known: Iterable[str] | Mapping[str, str]) -> str:
+def suggestion(received: object, known: Iterable[str], *, instead: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a question that names the known text closest to the one received, or "" if none is close.
 
-    Case is ignored. A mapping has the text to suggest for each name that may have been meant.
+    Case is ignored. `instead` has the text to suggest in place of a known one.
     """
-    meant = known if isinstance(known, Mapping) else {name: name for name in known}
-    folded = {name.casefold(): name for name in meant}
+    folded = {name.casefold(): name for name in known}
     near = get_close_matches(received.casefold(), folded, n=1) if isinstance(received, str) else []
-    return f" (did you mean {meant[folded[near[0]]]}?)" if near else ""
+    name = folded[near[0]] if near else ""
+    return f" (did you mean {instead.get(name, name)}?)" if near else ""

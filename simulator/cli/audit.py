@@ -104,7 +104,7 @@ def _subject(reference: str, values: int, epsilon: float | None, estimator: str 
         return ADAPTERS[reference](values, epsilon)
     package, colon, _ = reference.partition(":")
     if not colon or package in {name.partition(":")[0] for name in ADAPTERS}:
-        adapters = f"{', '.join(ADAPTERS)}{suggestion(reference, list(ADAPTERS))}"
+        adapters = f"{', '.join(ADAPTERS)}{suggestion(reference, ADAPTERS)}"
         raise OwnKindError(f"{reference} must be package.module:callable, or one of {adapters}")
     subject = of_function(import_own(reference), seed)
     if estimator is None:

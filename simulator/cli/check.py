@@ -11,7 +11,7 @@ from scenarios.kinds import kinds_of
 from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
 from simulator.cli import completions
-from simulator.cli.common import Role, find_own_modules, print_json
+from simulator.cli.common import Role, find_own_modules, print_json, wrapped
 
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
@@ -108,14 +108,15 @@ def import_own(reference: str) -> Any:
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
-    meant = {} if colon else {kind.name: kind.model.partition(":")[2] for kind in kinds_of("mechanism")}
+    classes = {} if colon else {kind.name: kind.model.partition(":")[2] for kind in kinds_of("mechanism")}
+    known = list(classes)
     try:
         imported = importlib.import_module(module)
-        meant |= {known: known for known in dir(imported)}
+        known += dir(imported)
         found = getattr(imported, name)
     except Exception as error:  # a user's module may raise anything while it is imported
         words = f"{reference} cannot be imported ({type(error).__name__}: {error})"
-        raise OwnKindError(f"{words}{suggestion(name, meant)}") from error
+        raise OwnKindError(f"{words}{suggestion(name, known, instead=classes)}") from error
     if not callable(found):
         raise OwnKindError(f"{reference} must be a class, and is of type {type(found).__name__}")
     return found
@@ -183,4 +184,5 @@ def _print_conformance(report: "ConformanceReport") -> None:
     verdict = "passes every check" if report.passed else f"fails {failed} of {len(report.results)} checks"
     sizes = " and ".join(map(str, report.cells)) or "no"
     compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
-    typer.echo(f"{verdict} with {sizes} cells; {compared}false alarms below {report.level:g}, seed {report.seed}")
+    alarms = f"{compared}false alarms below {report.level:g}, seed {report.seed}"
+    typer.echo(wrapped(f"{verdict} with {sizes} cells; {alarms}"))

@@ -76,7 +76,7 @@ class Group(TyperGroup):
         if name not in self.commands and not name.startswith("-") and not ctx.resilient_parsing:
             from scenarios.suggestions import suggestion  # noqa: PLC0415 - imported only when needed
 
-            hint = suggestion(name, list(self.commands))
+            hint = suggestion(name, self.commands)
             ctx.fail(f"there is no command {ctx.command_path} {name}{hint}; there are {', '.join(self.commands)}")
         return super().resolve_command(ctx, args)
 

@@ -156,7 +156,7 @@ def test_upper_must_exceed_lower(load):
     with pytest.raises(ScenarioError) as caught:
         load(RACE, overrides=["campaigns.mean.lower_mps=5", "campaigns.mean.upper_mps=5"])
     (fault,) = caught.value.faults
-    assert str(fault) == "campaigns.mean.upper_mps: must be above lower_mps = 5; got 5"
+    assert str(fault) == "campaigns.mean.upper_mps: must be above lower_mps = 5 m/s; got 5"
 
 
 def test_speed_campaigns_need_a_mechanism_without_privacy(load):

@@ -249,7 +249,7 @@ def test_the_message_counts_and_lists_the_faults(load):
     first, *others = str(caught.value).splitlines()
     assert first.endswith("small.toml: 2 faults")
     assert others == [
-        "  cells.size_m: must be above 0; got -5",
+        "  cells.size_m: must be above 0 metres; got -5",
         "  traffic.vehicles: must be at least 1; got 0",
     ]
 

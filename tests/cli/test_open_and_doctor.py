@@ -1,0 +1,169 @@
+"""`crowdveil open`, `crowdveil doctor`, `crowdveil scenarios list --json`, `python -m crowdveil` and `-h`."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from packaging.requirements import Requirement
+
+import scenarios
+from simulator.cli import doctor, main
+from simulator.cli.commands import COMMANDS, load_command
+
+DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+@pytest.fixture
+def call(monkeypatch, capfd, tmp_path):
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
+
+    return call
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """Two runs with pages, the newer one linked, and a folder without a page."""
+    for name in ("old", "new"):
+        (tmp_path / "runs" / name).mkdir(parents=True)
+        (tmp_path / "runs" / name / "report.html").write_text("page")
+    (tmp_path / "runs" / "latest").symlink_to("new")
+    (tmp_path / "empty").mkdir()
+    return tmp_path / "runs"
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="the browser is chosen by variables on Linux")
+def test_open_starts_the_browser_with_the_page(runs, tmp_path):
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/opened\n')
+    browser.chmod(0o755)
+    environment = {**os.environ, "BROWSER": f"{browser} %s"}
+    for arguments, page in (
+        ((), "runs/latest/report.html"),
+        (("runs/old",), "runs/old/report.html"),
+        (("runs/new/report.html",), "runs/new/report.html"),
+    ):
+        command = [sys.executable, "-m", "crowdveil", "open", *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+        assert done.stdout == f"{page}\n"
+    opened = (tmp_path / "opened").read_text().splitlines()
+    assert opened == [(runs / name / "report.html").as_uri() for name in ("new", "old", "new")]
+
+
+@pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="there is always a display")
+def test_open_prints_the_path_where_there_is_no_display(call, monkeypatch, runs):
+    for name in DISPLAYS:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("webbrowser.open", lambda _: pytest.fail("a text browser would take over the terminal"))
+    done = call("open", str(runs / "old"))
+    assert (done.code, done.out, done.err) == (0, f"{runs / 'old' / 'report.html'}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "there is none; crowdveil run SCENARIO makes it; got runs/latest"),
+        (("nowhere",), "there is no such folder; got nowhere"),
+        (("empty",), "there is no report.html in it; crowdveil report empty writes that of a finished run; got empty"),
+    ],
+)
+def test_open_without_a_page_gives_one_message(call, tmp_path, arguments, words):
+    (tmp_path / "empty").mkdir()
+    done = call("open", *arguments)
+    assert (done.code, done.out, done.err) == (2, "", f"crowdveil: DIR must be a run or a study: {words}\n")
+
+
+@pytest.fixture
+def without_imports(monkeypatch):
+    """Make `doctor` import nothing in processes of its own, which takes seconds."""
+    monkeypatch.setattr(doctor, "IMPORT", "")
+
+
+@pytest.mark.usefixtures("without_imports")
+def test_doctor_states_what_is_there(call, monkeypatch, tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "city-1").write_bytes(b"12345")
+    monkeypatch.setenv("CROWDVEIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path / "gone"))
+    done = call("doctor", "--json")
+    found = json.loads(done.out, parse_constant=pytest.fail)
+    assert (done.code, found["problems"]) == (0, [])
+    assert found["python"]["executable"] == sys.executable
+    assert {"numpy", "typer"} <= {each["name"] for each in found["packages"]}
+    assert {"osm", "sumo", "h3", "traces", "data", "dask"} <= found["extras"].keys()
+    assert not {"all", "dev"} & found["extras"].keys()
+    assert found["extras"]["osm"]["install"] == "pip install 'crowdveil[osm]'"
+    assert found["cache"] == {"folder": str(tmp_path / "cache"), "files": 1, "bytes": 5}
+    assert (found["data"]["CROWDVEIL_DATA"], found["data"]["exists"]) == (str(tmp_path / "gone"), False)
+    present = {each["folder"]: each["present"] for each in found["data"]["sets"]}
+    assert present["samples"] > 0
+    assert present["gowalla_nyc"] == 0
+    assert found["cores"] >= 1
+    assert os.access(found["compiled_code"]["folder"], os.W_OK)
+    text = call("doctor").out
+    for words in ("there is no such folder", "complete: samples", "5 bytes", "[sumo]", sys.executable):
+        assert words in " ".join(text.split())
+
+
+def test_doctor_really_imports_packages_and_names_faults(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "h3.py").write_text("raise OSError('no library')")
+    (tmp_path / "simpy.py").write_text("import os; os._exit(3)")
+    modules = {"h3": ["h3"], "simpy": ["simpy"], "numpy": ["numpy"]}
+    needed = [Requirement(text) for text in ("h3", "numpy<1", "no-such-package>=2")]
+    faults = [each["fault"] for each in doctor._check_packages(needed, modules)]
+    assert faults[0].endswith("cannot be imported: OSError: no library")
+    assert faults[1].startswith("numpy must be <1; got ")
+    assert faults[2] == "no-such-package is not installed"
+    [crashed] = doctor._check_packages([Requirement("simpy")], modules)
+    assert crashed["fault"].endswith("cannot be imported: Python ends with code 3")
+
+
+def test_doctor_exits_with_1_if_a_needed_package_fails(call, monkeypatch):
+    fault = "numpy 1.0 cannot be imported: ImportError: no library"
+    broken = {"": [{"name": "numpy", "version": "1.0", "fault": fault}], "h3": []}
+    monkeypatch.setattr(doctor, "_packages", broken.copy)
+    done = call("doctor")
+    assert done.code == 1
+    assert f"PROBLEM    {fault}" in done.out
+    assert json.loads(call("doctor", "--json").out)["problems"] == [fault]
+
+
+@pytest.mark.slow
+def test_doctor_finds_every_needed_package_working(call):
+    done = call("doctor", "--json")
+    assert done.code == 0
+    assert [each["fault"] for each in json.loads(done.out)["packages"] if each["fault"]] == []
+
+
+def test_scenarios_list_as_json(call):
+    done = call("scenarios", "list", "--json")
+    assert [row["name"] for row in json.loads(done.out)] == [one.name for one in scenarios.shipped()]
+    assert all(row["description"] and row["file"].endswith(f"{row['name']}.toml") for row in json.loads(done.out))
+
+
+def test_python_m_crowdveil(tmp_path):
+    command = [sys.executable, "-m", "crowdveil", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.startswith("crowdveil ")
+
+
+SUBCOMMANDS = [(name, sub) for name in ("scenarios", "data", "roads") for sub in load_command(name).commands]
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), *SUBCOMMANDS])
+def test_h_is_help(call, command):
+    done = call(*command, "-h")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"Usage: {' '.join(('crowdveil', *command))} ")
+    assert "-h, --help" in done.out
+    assert not re.search(r"[^\]}]\.\.\.", done.out), "summaries are whole"

@@ -1,0 +1,110 @@
+"""Output at 80 columns: no line is longer, no name is cut off, no word is broken."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+import crowdveil
+from simulator.reporting import print_summary
+
+NARROW, WIDE = 80, 119
+PLAN = ("plan", "--cells", "9", "--population", "4000", "--delta", "1e-4")
+COMMANDS = {
+    "plan": (*PLAN, "--epsilon", "1", "--view", "released"),
+    "plan for an error": (*PLAN, "--error", "50", "--mechanism", "sampling_privacy_binary", "--view", "released"),
+    "trusts": (*PLAN, "--epsilon", "1", "--trusts"),
+    "least": (*PLAN, "--epsilon", "1", "--error", "30", "--view", "released", "--find", "crowd"),
+    "check": ("check", "OptimisedUnary", "--set", "epsilon=1", "--quick"),
+    "audit": ("audit", "builtins:repr", "--trials", "100", "--epsilon", "9"),
+    "scenarios": ("scenarios", "list"),
+    "roads": ("roads", "show", "tiny"),
+    "data": ("data", "list"),
+    "entries": ("reproduce", "--list"),
+    "entry": ("reproduce", "lqs-table2", "--out", "page.html"),
+    "bars": ("reproduce", "sp-fig6", "--out", "page.html"),
+    "evaluate": ("evaluate", "--mechanisms", "sampling_privacy_suppressed,oue", "--data", "tiny", "--epsilon", "1",
+                 "--delta", "1e-3", "--view", "released", "--replicates", "2", "--workers", "0", "--out", "work"),
+    "doctor": ("doctor",),
+    "help": ("evaluate", "-h"),
+}  # fmt: skip
+FIRST = {
+    "plan": "Best: ",
+    "plan for an error": "Best: sampling_privacy_binary (form = binary, sampling = ",
+    "trusts": "Trusted: a trusted server. Best: laplace_counts (epsilon = ",
+    "least": "Least crowd: ",
+}
+SLOW = ("plan", "trusts", "least", "check", "bars", "evaluate")
+
+
+def printed(*arguments, columns, cwd):
+    environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+    environment |= {} if columns is None else {"COLUMNS": str(columns)}
+    command = [sys.executable, "-m", "crowdveil", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def words(text):
+    """The words of a text that have letters: without the borders of tables, and without memory that changes."""
+    found = re.findall(r"[^\s┃│┏┓┗┛┡┩└┘├┤┼╇━─┳┻┬┴]+", text)
+    return {word for word in found if re.search("[^\\W\\d]", word)}
+
+
+def check_narrow(narrow, wide):
+    for line in narrow.splitlines():
+        assert len(line.rstrip()) <= NARROW, line
+    assert not re.search(r"\w…", re.sub(r"[A-Z],…|\[FOLDER\]…|_1…|-2, …", "", narrow)), "a name is cut off"
+    assert words(narrow) <= words(wide), "a word is broken"
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow) if case in SLOW else case for case in COMMANDS]
+)
+def test_no_word_is_broken_or_cut_off_at_80_columns(case, tmp_path):
+    narrow, wide = (printed(*COMMANDS[case], columns=columns, cwd=tmp_path) for columns in (NARROW, WIDE))
+    check_narrow(narrow, wide)
+    assert wide.startswith(FIRST.get(case, ""))
+
+
+@pytest.fixture(scope="module", params=["releases", pytest.param("collusion", marks=pytest.mark.slow)])
+def directory(request, tmp_path_factory):
+    result = crowdveil.run(request.param, overrides={"traffic.vehicles": 1500})
+    return result.save(tmp_path_factory.mktemp("run") / "run")
+
+
+def summary(directory, columns):
+    stream = io.StringIO()
+    print_summary(directory, Console(file=stream, width=columns))
+    text, _, _ = stream.getvalue().partition("Results: ")  # a path is not wrapped
+    return text
+
+
+def test_summary_of_several_campaigns_at_80_columns(directory):
+    check_narrow(summary(directory, NARROW), summary(directory, WIDE))
+
+
+def test_columns_counts_in_a_pipe_which_is_wide_without(tmp_path):
+    command = (*PLAN, "--epsilon", "1", "--mechanism", "oue", "--mechanism", "sampling_privacy")
+    narrow, wide, pipe = (printed(*command, columns=columns, cwd=tmp_path) for columns in (60, WIDE, None))
+    longest = [max(map(len, text.splitlines())) for text in (narrow, wide, pipe)]
+    assert longest[0] <= 60 < longest[1] <= WIDE < longest[2]
+    assert words(pipe) == words(wide)
+    assert any(line.startswith("note sampling_privacy: ") and len(line) > WIDE for line in pipe.splitlines()), (
+        "a text is one line"
+    )
+
+
+def test_answer_of_a_plan_is_first(tmp_path):
+    lines = printed(*PLAN, "--epsilon", "1", "--mechanism", "oue", columns=WIDE, cwd=tmp_path).splitlines()
+    assert re.match(r"Best: oue \(epsilon = 1.0\d+\), with an error of \d+(\.\d+)? vehicles in a cell of 400", lines[0])
+    assert lines[2] == "[[mechanisms]]"
+    assert lines.index("[[mechanisms]]") < next(i for i, line in enumerate(lines) if line.startswith("┏"))
+    both = (*PLAN, "--epsilon", "1", "--error", "30", "--view", "released", "--mechanism", "oue")
+    least = printed(*both, "--find", "crowd", columns=WIDE, cwd=tmp_path)
+    assert least.startswith(("Least crowd: ", "No mechanism meets both."))

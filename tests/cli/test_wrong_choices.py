@@ -1,0 +1,166 @@
+"""Messages about wrong names and values: one line, with the rule, the value, its unit and the name that was meant."""
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from scenarios.field_types import unit_of
+from scenarios.suggestions import suggestion
+from simulator.cli import main
+
+PLAN = ("plan", "--cells", "10", "--population", "1000", "--epsilon", "1")
+
+
+@pytest.fixture
+def call(monkeypatch, capfd, tmp_path):
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "path", sys.path.copy())
+        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        printed = capfd.readouterr()
+        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
+
+    return call
+
+
+MEANT = {
+    "command": (["rnu", "tiny"], "rnu", "run"),
+    "command of a group": (["scenarios", "lst"], "lst", "list"),
+    "option": (["run", "tiny", "--sed", "3"], "--sed", "--seed"),
+    "scenario": (["run", "manhatan"], "manhatan", "manhattan"),
+    "scenario to sweep": (["sweep", "tinny"], "tinny", "tiny"),
+    "scenario to evaluate": (["evaluate", "--mechanisms", "oue", "--data", "tinny", "--epsilon", "1"], "tinny", "tiny"),
+    "key": (["run", "tiny", "--set", "traffic.vehicels=5"], "traffic.vehicels", "vehicles"),
+    "kind": (["run", "tiny", "--set", "cells.kind=sqare"], "sqare", "square"),
+    "mechanism of a scenario": (["run", "tiny", "--set", "mechanisms=[{kind='oeu'}]"], "oeu", "oue"),
+    "value": (["run", "tiny", "--set", "population.answers=report"], "report", "reports"),
+    "item": (["run", "tiny", "--set", "campaigns.ocupancy.start_s=5"], "ocupancy", "occupancy"),
+    "view": ([*PLAN, "--view", "relased"], "'relased'", "released"),
+    "view to evaluate": (["evaluate", "--view", "relased", "--epsilon", "1"], "'relased'", "released"),
+    "family": ([*PLAN, "--mechanism", "oeu"], "'oeu'", "oue"),
+    "family to evaluate": (["evaluate", "--mechanisms", "oeu", "--data", "tiny", "--epsilon", "1"], "'oeu'", "oue"),
+    "adjacency": ([*PLAN, "--adjacency", "moove"], "--adjacency", "move"),
+    "format": (["roads", "export", "tiny", "x", "--format", "geopakage"], "--format", "geopackage"),
+    "kind of a class": (["check", "oue"], "oue", "OptimisedUnary"),
+    "class": (["check", "OptimizedUnary"], "OptimizedUnary", "OptimisedUnary"),
+    "class of a module": (["check", "mechanisms.local:Oue"], "mechanisms.local:Oue", None),
+    "class of a module, nearly": (["check", "mechanisms.local:SamplingPrivcy"], "SamplingPrivcy", "SamplingPrivacy"),
+    "role": (["check", "OptimisedUnary", "--role", "mecanism"], "'mecanism'", "mechanism"),
+    "role of a new class": (["new", "atack", "mine"], "'atack'", "attack"),
+    "peer": (["audit", "pure-ldp:oeu", "--epsilon", "1"], "pure-ldp:oeu", "pure-ldp:oue"),
+    "data set": (["data", "check", "gowala_nyc"], "'gowala_nyc'", "gowalla_nyc"),
+    "entry": (["reproduce", "sp-fg6"], "'sp-fg6'", "sp-fig6"),
+}
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_wrong_name_suggests_the_one_that_was_meant(call, case, tmp_path):
+    arguments, named, meant = MEANT[case]
+    done = call(*arguments)
+    assert done.code == 2, done.err
+    assert done.out == ""
+    assert named in done.err
+    assert ("did you mean" in done.err) == (meant is not None)
+    assert meant is None or f"(did you mean {meant}?)" in done.err
+    assert done.err.count("crowdveil: ") == 1
+    assert len(done.err.splitlines()) == (2 if "1 fault\n" in done.err else 1), "a scenario's fault is on its own line"
+    assert list(tmp_path.iterdir()) == []
+
+
+VALUES = {
+    "no whole number": (["run", "tiny", "--seed", "abc"], "--seed: must be a whole number, at least 0; got 'abc'"),
+    "below the least": (["run", "tiny", "--seed=-1"], "--seed: must be a whole number, at least 0; got '-1'"),
+    "outside a range": (
+        ["check", "OptimisedUnary", "--cells", "40"],
+        "--cells: must be a whole number, at least 1 and at most 16; got '40'",
+    ),
+    "no number of vehicles": ([*PLAN, "--error", "few"], "--error: must be a number of vehicles; got 'few'"),
+    "no number of cells": (["plan", "--cells", "x"], "--cells: must be a whole number of cells; got 'x'"),
+    "no value": (["run", "tiny", "--seed"], "option '--seed' requires an argument"),
+    "no option": (["plan", "--cells", "3", "--epsilon", "1"], "--population: is required (Devices asked, N)"),
+    "no argument": (["run"], "SCENARIO: is required (A shipped name or a file)"),
+    "too many": (["run", "tiny", "more"], "got unexpected extra argument(s) (more)"),
+}
+
+
+@pytest.mark.parametrize("case", VALUES)
+def test_wrong_argument_gives_one_line_with_option_rule_and_value(call, case):
+    arguments, message = VALUES[case]
+    done = call(*arguments)
+    assert (done.code, done.out, done.err) == (2, "", f"crowdveil: {message}\n")
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("cells.size_m=abc", 'cells.size_m: must be a number of metres; got "abc"'),
+        ("cells.size_m=-5", "cells.size_m: must be above 0 metres; got -5"),
+        ("cells.size_m=inf", "cells.size_m: must be a finite number of metres; got inf"),
+        ("campaigns.0.deadline_s=soon", 'deadline_s: must be a number of seconds; got "soon"'),
+        ("channel.latency_s=-1", "channel.latency_s: must be at least 0 seconds; got -1"),
+        ("roads.speed_mps=fast", 'roads.speed_mps: must be a number of metres per second; got "fast"'),
+        ("roads.capacity_vph=0", "roads.capacity_vph: must be above 0 vehicles per hour; got 0"),
+        ("roads.anchor.lat=99", "roads.anchor.lat: must be at most 80 degrees; got 99"),
+        ("scenario.warmup_s=400", "scenario.warmup_s: must be below duration_s = 300 s; got 400"),
+        ("traffic.vehicles=many", 'traffic.vehicles: must be a whole number; got "many"'),
+    ],
+)
+def test_messages_of_fields_name_their_unit(call, override, message):
+    done = call("run", "tiny", "--set", override)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_unit_is_that_of_the_last_part_of_a_name():
+    assert unit_of("deadline_s") == "seconds"
+    assert unit_of("lat") == "degrees"
+    assert [unit_of(key) for key in ("vehicles", "classes", "k", "")] == [""] * 4
+
+
+def test_name_of_a_unit_is_suggested(call):
+    done = call("run", "tiny", "--set", "roads={source='tntp', length_unit='feeet'}")
+    assert done.code == 2
+    assert "(did you mean feet?)" in done.err
+
+
+def test_suggestion_ignores_case_and_may_name_another_text():
+    assert suggestion("TINY", ["tiny", "highway"]) == " (did you mean tiny?)"
+    assert suggestion("oeu", ["oue", "sue"], instead={"oue": "OptimisedUnary"}) == " (did you mean OptimisedUnary?)"
+    assert suggestion("zzz", ["tiny"]) == suggestion(3, ["tiny"]) == suggestion("tiny", []) == ""
+
+
+@pytest.mark.parametrize("line", ["", "scenarios", "data", "roads"])
+def test_no_command_prints_the_help(call, line):
+    done = call(*line.split())
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"Usage: crowdveil {line}".strip())
+
+
+COMPLETED = {
+    "ru": ["run"],
+    "run man": ["manhattan", "manhattan-osm"],
+    "scenarios show high": ["highway"],
+    "roads export tiny out --format geo": ["geopackage", "geoparquet"],
+    "plan --view released_d": ["released_differences"],
+    "plan --mechanism sampling_privacy_b": ["sampling_privacy_binary"],
+    "data check gow": ["gowalla_nyc"],
+    "check Opti": ["OptimisedUnary"],
+    "new m": ["mechanism"],
+    "reproduce sp-fig6": ["sp-fig6"],
+    "run tiny --over": ["--overwrite"],
+}
+
+
+@pytest.mark.parametrize("line", COMPLETED)
+def test_shell_completes_names(line, tmp_path):
+    words = {"COMP_WORDS": f"crowdveil {line}", "COMP_CWORD": str(len(line.split()))}
+    environment = {**os.environ, **words, "_CROWDVEIL_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-m", "crowdveil"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert done.stderr == ""
+    assert done.stdout.split() == COMPLETED[line]
