@@ -1,5 +1,6 @@
 """Settings for all tests."""
 
+import os
 from collections import Counter
 
 import pytest
@@ -9,6 +10,9 @@ from hypothesis import settings
 # example. Tests that hang are stopped by pytest's own timeout.
 settings.register_profile("crowdveil", deadline=None)
 settings.load_profile("crowdveil")
+
+# The readline that pytest imports sets it to 80 for the processes that it starts, and the commands wrap their output.
+os.environ.pop("COLUMNS", None)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects tests by their markers

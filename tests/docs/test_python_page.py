@@ -27,7 +27,7 @@ def test_examples_of_python_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("MPLBACKEND", "agg")
     assert run_examples("python.md") >= 5
     printed = capsys.readouterr().out
-    assert "cells.size_m: must be above 0; got -1" in printed
+    assert "cells.size_m: must be above 0 metres; got -1" in printed
     assert "the truth of the runs differs in" in printed
 
 
