@@ -3,6 +3,7 @@
 import importlib
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -154,6 +155,11 @@ def _role_of(reference: str, found: Any) -> Role:
 
 def _maker(reference: str, found: Any, parameters: dict[str, Any]) -> Callable[..., Any]:
     """Return what makes an instance with the parameters; it raises `OwnKindError` if they are refused."""
+    accepted = signature(found).parameters
+    if not any(one.kind is Parameter.VAR_KEYWORD for one in accepted.values()):
+        for name in parameters.keys() - accepted.keys():
+            hint = suggestion(name, accepted) or f"; it has {', '.join(accepted) or 'none'}"
+            raise OwnKindError(f"{reference} refuses its parameters: there is no {name}{hint}")
 
     @wraps(found, updated=())
     def make(*given: Any, **named: Any) -> Any:

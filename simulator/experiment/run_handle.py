@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import simpy
 
+from scenarios.suggestions import suggestion
 from simulator.experiment.tables import tabulate_estimates
 from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext
@@ -186,7 +187,8 @@ class RunHandle:
             If the query could not be closed before the end of the run.
         """
         if campaign not in self._campaigns:
-            raise KeyError(f"there is no campaign {campaign!r}; there are {', '.join(self._campaigns)}")
+            hint = suggestion(campaign, self._campaigns)
+            raise KeyError(f"there is no campaign {campaign!r}{hint}; there are {', '.join(self._campaigns)}")
         asked = self._campaigns[campaign]
         closed_s = self.time_s + asked.schedule.lasts_s(len(asked.moments))
         published_s = closed_s + asked.deployment.delay_s

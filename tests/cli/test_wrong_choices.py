@@ -50,6 +50,12 @@ MEANT = {
     "class": (["check", "OptimizedUnary"], "OptimizedUnary", "OptimisedUnary"),
     "class of a module": (["check", "mechanisms.local:Oue"], "mechanisms.local:Oue", None),
     "class of a module, nearly": (["check", "mechanisms.local:SamplingPrivcy"], "SamplingPrivcy", "SamplingPrivacy"),
+    "class of a scenario": (
+        ["run", "tiny", "--allow-plugins", "--set", "mechanisms=[{kind='mechanisms.local:OptimizedUnary'}]"],
+        "mechanisms.local:OptimizedUnary",
+        "OptimisedUnary",
+    ),
+    "parameter of a class": (["check", "SamplingPrivacy", "--set", "smapling=0.4"], "smapling", "sampling"),
     "role": (["check", "OptimisedUnary", "--role", "mecanism"], "'mecanism'", "mechanism"),
     "role of a new class": (["new", "atack", "mine"], "'atack'", "attack"),
     "peer": (["audit", "pure-ldp:oeu", "--epsilon", "1"], "pure-ldp:oeu", "pure-ldp:oue"),

@@ -201,7 +201,8 @@ def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
         known_classes = (
             f"there are {', '.join(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}" if known else "no road has one"
         )
-        raise InputError(f"classes: no road is of class {name!r}; {known_classes}" for name in absent)
+        unknown = [f"{name!r}{suggestion(name, known)}" for name in absent]
+        raise InputError(f"classes: no road is of class {name}; {known_classes}" for name in unknown)
     return np.isin(texts, wanted)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError, plug_ins
 from scenarios.kinds import find_kind, import_dotted
 from scenarios.references import PLUGIN_REFUSAL
+from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 
 MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
@@ -81,7 +82,9 @@ def check_own_kinds(scenario: Scenario) -> None:
         except WrongInterfaceError as error:
             faults.append(Fault(where, str(error), kind))
         except Exception as error:  # noqa: BLE001 - a user's module may raise anything while it is imported
-            faults.append(Fault(where, f"cannot be imported ({type(error).__name__}: {error})", kind))
+            names = dir(error.obj) if isinstance(error, AttributeError) else ()
+            hint = suggestion(getattr(error, "name", None), names)
+            faults.append(Fault(where, f"cannot be imported ({type(error).__name__}: {error}){hint}", kind))
     if faults:
         raise ScenarioError(scenario.name, faults)
 
