@@ -39,25 +39,40 @@ for name in sys.argv[1:]:
 def doctor(*, as_json: Json = False) -> None:
     """Show what is installed, which extras work, and where data and caches are; exit code 1 if what is needed fails."""
     packages = _packages()
-    faults = {extra: [each["fault"] for each in its if each["fault"]] for extra, its in packages.items()}
+    needed = packages.pop(NEEDED)
+    problems = [each["fault"] for each in needed if each["fault"]]
     found: dict[str, Any] = {
         "crowdveil": own_version(),
-        "python": {"version": platform.python_version(), "executable": sys.executable, "system": platform.platform()},
-        "packages": packages.pop(NEEDED),
+        "python": f"{platform.python_version()}, {sys.executable}",
+        "system": platform.platform(),
+        "packages": needed,
         "extras": {
-            extra: {"works": not faults[extra], "install": f"pip install 'crowdveil[{extra}]'", "packages": its}
+            extra: {
+                "works": not any(each["fault"] for each in its),
+                "install": f"pip install 'crowdveil[{extra}]'",
+                "packages": its,
+            }
             for extra, its in packages.items()
         },
-        "problems": faults[NEEDED],
     }
-    if not found["problems"]:  # else what follows cannot be imported
-        found |= _places()
-        found["problems"] += [found["compiled_code"]["fault"]] if found["compiled_code"]["fault"] else []
+    rows = [(key, found[key]) for key in ("crowdveil", "python", "system")] + [("packages", _words(needed))]
+    for extra, its in found["extras"].items():
+        words = _words(its["packages"])
+        rows.append((f"[{extra}]", f"works: {words}" if its["works"] else f"{words}; {its['install']}"))
+    if not problems:  # else what follows cannot be imported
+        for key, value, text in _places():
+            found[key] = value
+            rows.append((key, text))
+            problems += [text] if value is None and key == "compiled" else []
     if as_json:
-        print_json(found)
+        print_json({**found, "problems": problems})
     else:
-        print_rows(_rows(found))
-    raise typer.Exit(1 if found["problems"] else 0)
+        print_rows([*rows, *(("PROBLEM", problem) for problem in problems)])
+    raise typer.Exit(1 if problems else 0)
+
+
+def _words(packages: Sequence[Mapping[str, Any]]) -> str:
+    return ", ".join(each["fault"] or f"{each['name']} {each['version']}" for each in packages)
 
 
 def _packages() -> dict[str, list[dict[str, Any]]]:
@@ -103,64 +118,35 @@ def _check_packages(its: Sequence[Requirement], modules: Mapping[str, list[str]]
         yield {"name": one.name, "version": version, "fault": fault}
 
 
-def _places() -> dict[str, Any]:
-    """Return where compiled code, data sets and caches are, and what the machine has."""
+def _places() -> Iterator[tuple[str, Any, str]]:
+    """Yield name, value and text of where compiled code, data sets and caches are, and of what the machine has."""
     from mechanisms.compiled import cache_folder  # noqa: PLC0415 - may not be installed
     from simulator.cli.data import describe_data_set  # noqa: PLC0415 - as above
     from simulator.cli.open import browser_name  # noqa: PLC0415 - as above
     from simulator.datasets.manifest import VARIABLE, read_manifest  # noqa: PLC0415 - as above
-    from simulator.experiment.build_cache import default_folder  # noqa: PLC0415 - as above
-    from simulator.files.available_memory import available_nbytes  # noqa: PLC0415 - as above
+    from simulator.experiment import build_cache  # noqa: PLC0415 - as above
+    from simulator.files.available_memory import available_nbytes, in_words  # noqa: PLC0415 - as above
     from simulator.studies.workers import cores  # noqa: PLC0415 - as above
 
     try:
-        compiled: dict[str, str | None] = {"folder": str(cache_folder()), "fault": None}
-    except RuntimeError as error:  # numba found no folder that can be written
-        compiled = {"folder": None, "fault": f"compiled code cannot be kept: {error}"}
+        yield "compiled", str(folder := cache_folder()), f"code is kept in {folder}"
+    except RuntimeError as error:
+        yield "compiled", None, f"code cannot be kept, and is compiled in each process: {error}"
     named = os.environ.get(VARIABLE)
-    cache = default_folder()
-    sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()] if cache.is_dir() else []
-    keys = ("folder", "present", "files", "changed")
-    sets = [{key: row[key] for key in keys} for row in map(describe_data_set, read_manifest())]
-    return {
-        "compiled_code": compiled,
-        "data": {VARIABLE: named, "exists": bool(named) and Path(str(named)).is_dir(), "sets": sets},
-        "cache": {"folder": str(cache), "files": len(sizes), "bytes": sum(sizes)},
-        "cores": cores(),
-        "available_memory_bytes": available if math.isfinite(available := available_nbytes()) else None,
-        "browser": browser_name(),
+    exists = named is not None and Path(named).is_dir()
+    where = f"{named or 'not set'}{'' if exists or not named else ', and there is no such folder'}"
+    yield VARIABLE, {"folder": named, "exists": exists}, where
+    sets = {
+        row["folder"]: {"present": row["present"], "files": row["files"]}
+        for row in map(describe_data_set, read_manifest())
     }
-
-
-def _rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts that are printed."""
-    python = found["python"]
-    yield "crowdveil", f"{found['crowdveil']}, Python {python['version']} ({python['executable']}), {python['system']}"
-    yield "packages", ", ".join(each["fault"] or f"{each['name']} {each['version']}" for each in found["packages"])
-    for extra, its in found["extras"].items():
-        words = ", ".join(each["fault"] or f"{each['name']} {each['version']}" for each in its["packages"])
-        yield f"[{extra}]", f"works: {words}" if its["works"] else f"{words}; {its['install']}"
-    if "data" in found:
-        yield from _place_rows(found)
-    for problem in found["problems"]:
-        yield "PROBLEM", problem
-
-
-def _place_rows(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from simulator.datasets.manifest import VARIABLE  # noqa: PLC0415 - may not be installed
-    from simulator.experiment.build_cache import VARIABLE as CACHE  # noqa: PLC0415 - as above
-    from simulator.files.available_memory import in_words  # noqa: PLC0415 - as above
-
-    yield "compiled", f"code is kept in {found['compiled_code']['folder'] or 'no folder'}"
-    data, cache = found["data"], found["cache"]
-    where = f"{VARIABLE} = {data[VARIABLE]}" if data[VARIABLE] else f"{VARIABLE} is not set"
-    yield "data", where if data["exists"] or not data[VARIABLE] else f"{where}, and there is no such folder"
-    for title, states in (("complete", (True,)), ("in part", (False,))):
-        names = [one["folder"] for one in data["sets"] if one["present"] and (one["present"] == one["files"]) in states]
-        yield "", f"{title}: {', '.join(names) or 'none'}"
-    absent = [one["folder"] for one in data["sets"] if not one["present"]]
-    yield "", f"absent: {', '.join(absent) or 'none'}"
-    yield "cache", f"{cache['folder']} ({CACHE}), {cache['files']:,} files, {in_words(cache['bytes'])}"
-    memory = found["available_memory_bytes"]
-    yield "machine", f"{found['cores']} cores, {'unknown' if memory is None else in_words(memory)} memory available"
-    yield "browser", found["browser"] or "none with a display: crowdveil open prints the path alone"
+    texts = [f"{name} {one['present']}/{one['files']}" for name, one in sets.items() if one["files"]]
+    yield "data", sets, f"files present: {', '.join(texts)}"
+    cache = build_cache.default_folder()
+    sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()] if cache.is_dir() else []
+    value = {"folder": str(cache), "files": len(sizes), "bytes": sum(sizes)}
+    yield "cache", value, f"{cache} ({build_cache.VARIABLE}), {len(sizes):,} files, {in_words(sum(sizes))}"
+    yield "cores", cores(), f"{cores()}"
+    memory = available_nbytes()
+    yield "memory", memory if math.isfinite(memory) else None, f"{in_words(memory)} available"
+    yield "browser", browser_name(), browser_name() or "none with a display: crowdveil open prints the path alone"

@@ -304,18 +304,14 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
 
 def _mechanism(plan: Plan) -> Text:
     """Return the name of a mechanism and, on lines of their own, its parameters and those of its release."""
-    lines = [f"  {name} = {_value(value)}" for name, value in _all_parameters(plan).items()]
+    lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
     return Text("\n".join([plan.name, *wrapped]))
 
 
 def _with_parameters(plan: Plan) -> str:
     """Return the name of a mechanism with its parameters and those of its release in parentheses."""
-    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _all_parameters(plan).items())})"
-
-
-def _all_parameters(plan: Plan) -> dict[str, Any]:
-    return {**plan.parameters, **_published(plan)}
+    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())})"
 
 
 def _crowd(plan: Plan) -> str:
@@ -323,12 +319,12 @@ def _crowd(plan: Plan) -> str:
     return "any others" if plan.crowd is None else f"≥ {whole(plan.crowd)} in the cell"
 
 
-def _published(plan: Plan) -> dict[str, Any]:
-    """Return the parameters of the release, or of the servers' noise, if there are any."""
-    given = plan.release
+def _parameters(plan: Plan) -> dict[str, Any]:
+    """Return the parameters of a mechanism and those of its release, or of the servers' noise, if there are any."""
+    given = plan.release or {}
     if plan.aggregation is not None:
         given = {"servers": plan.aggregation["servers"], **plan.aggregation["noise"]}
-    return {} if given is None else {key: value for key, value in given.items() if key != "kind"}
+    return {**plan.parameters, **{key: value for key, value in given.items() if key != "kind"}}
 
 
 def _value(value: Any) -> str:
