@@ -102,7 +102,7 @@ def _check_packages(its: Sequence[Requirement], modules: Mapping[str, list[str]]
         except PackageNotFoundError:
             continue
     own = {name: name.replace("-", "_") for name in versions}  # a package may have several modules
-    of = {name: min(modules[canonicalize_name(name)], key=own[name].__ne__) for name in versions}
+    of = {name: min(modules.get(canonicalize_name(name), [own[name]]), key=own[name].__ne__) for name in versions}
     process = [sys.executable, "-P", "-W", "ignore", "-c", IMPORT, *of.values()]
     done = subprocess.run(process, capture_output=True, text=True, check=False)  # noqa: S603 - Python itself
     refused = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
