@@ -68,15 +68,15 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
         `sentences`, at most three; `rows`, the table; `sizes`, the numbers of colluding parties that it has columns
         for; `hidden`, the number of rows that are left out; `prior`, success of the baseline guess.
     """
-    guesses = _guesses(run)
-    rows = [_row(run, row, guesses) for row in records(run.scores) if row["mechanism"] not in run.refined]
+    guesses, claims = _guesses(run), view_claims(run.claims)
+    rows = [_row(run, row, guesses, claims) for row in records(run.scores) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
         first = next((run.label(name) for name in run.private), rows[0].label)
         of_first = [row for row in rows if row.label.startswith(first)]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
-        "sentences": sentences(run),
+        "sentences": _sentences(run, guesses, claims),
         "rows": shown,
         "sizes": sorted({size for row in shown for size in row.guesses}),
         "hidden": len(rows) - len(shown),
@@ -99,7 +99,11 @@ def sentences(run: FinishedRun) -> list[str]:
         The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
         published estimates; what the most revealing observer learns.
     """
-    found = [*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)]
+    return _sentences(run, _guesses(run), view_claims(run.claims))
+
+
+def _sentences(run: FinishedRun, guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> list[str]:
+    found = [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run, claims)]
     return found[:3]
 
 
@@ -113,8 +117,8 @@ def _guesses(run: FinishedRun) -> pd.DataFrame:
     return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
 
 
-def _coalitions(run: FinishedRun) -> list[str]:
-    guesses, first = _guesses(run), next(iter(run.private), None)
+def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
+    first = next(iter(run.private), None)
     own = guesses[guesses["mechanism"] == first]
     if own["colluding"].nunique() < 2:
         return []
@@ -221,9 +225,9 @@ def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
     return f"Published {what} err by {each}."
 
 
-def _cost(run: FinishedRun) -> list[str]:
+def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
     """State what the observer that learns most learns: of the first mechanism, and of the release of least error."""
-    claims = [claim for claim in view_claims(run.claims) if claim.queries == 1]
+    claims = [claim for claim in claims if claim.queries == 1]
     said = []
     for name in list(run.private)[:1]:
         worst = _strongest([claim for claim in claims if claim.mechanism == name], rounds=run.rounds_of(name))
@@ -271,12 +275,12 @@ def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
     return weakest_claim(reports) if reports else None
 
 
-def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame) -> Row:
+def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
     low, high = _interval(run, campaign, mechanism)
-    claims = [claim for claim in view_claims(run.claims) if claim.mechanism == mechanism]
+    claims = [claim for claim in claims if claim.mechanism == mechanism]
     reveals = one_line(claims, rounds=run.rounds_of(mechanism))
     published = _of_release(run, [claim for claim in claims if claim.queries == 1], campaign, mechanism)
     return Row(

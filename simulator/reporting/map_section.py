@@ -21,7 +21,7 @@ _CLASSES = (("major", 22.0, 3), ("middle", 13.0, 2), ("minor", 0.0, 1))
 """Classes of roads: the least free-flow speed in m/s and number of lanes, of which one suffices."""
 
 
-def city_outlines(cells: Any, roads: Any = None) -> dict[str, Any]:
+def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, Any]:
     """
     Draw the cells and the roads in local coordinates, north up.
 
@@ -30,8 +30,8 @@ def city_outlines(cells: Any, roads: Any = None) -> dict[str, Any]:
     cells
         A GeoDataFrame in WGS84 with `cell`, `name` and geometry: areas, lines or points.
     roads
-        A GeoDataFrame in WGS84 with `speed_mps`, `lanes` and lines; None where there are none. Cells that are areas are
-        drawn where they have roads only.
+        A frame with `speed_mps`, `lanes` and `geometry`, lines as WKB in WGS84; None where there are none. Cells that
+        are areas are drawn where they have roads only.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def city_outlines(cells: Any, roads: Any = None) -> dict[str, Any]:
     geometries = np.asarray(cells.geometry.array, dtype=object)
     names = cells["name"].astype("string").fillna("").tolist()
     outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
-    lines = np.empty(0, dtype=object) if roads is None else np.asarray(roads.geometry.array, dtype=object)
+    lines = np.empty(0, dtype=object) if roads is None else shapely.from_wkb(roads["geometry"].to_numpy())
     dimension = int(shapely.get_dimensions(geometries).max())
     outlines["kind"] = {0: "point", 1: "line"}.get(dimension, "area")
     geographic = cells.crs is not None and cells.crs.is_geographic
@@ -70,7 +70,7 @@ def city_outlines(cells: Any, roads: Any = None) -> dict[str, Any]:
         "width": round(float((east - west) * scale), 1),
         "height": round(float((north - south) * scale), 1),
         "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in geometries],
-        "roads": _roads_by_class(lines, roads) if len(lines) else [],
+        "roads": [] if roads is None else _roads_by_class(lines, roads),
         "metres": 1.0 / scale if geographic else None,
     }
 
@@ -89,7 +89,7 @@ def _near(areas: NDArray[np.object_], lines: NDArray[np.object_]) -> NDArray[np.
     return np.where(polygons, near, areas)
 
 
-def _roads_by_class(lines: NDArray[np.object_], roads: Any) -> list[tuple[str, str]]:
+def _roads_by_class(lines: NDArray[np.object_], roads: pd.DataFrame) -> list[tuple[str, str]]:
     """Return the SVG path of each class of roads; both directions of a road are drawn once."""
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
 

@@ -213,17 +213,12 @@ def scenario_section(run: FinishedRun, _page: Page) -> dict[str, object]:
 
 
 def _in_words(crs: str | None) -> str:
-    """Return the name of a coordinate system, and its number if it has one, for its PROJJSON."""
-    import pyproj  # noqa: PLC0415  slow to import
-
-    if not crs:
-        return formatting.MISSING
-    try:
-        known = pyproj.CRS.from_user_input(crs)
-    except pyproj.exceptions.CRSError:
-        return crs
-    number = known.to_epsg()
-    return f"{known.name} (EPSG:{number})" if number else known.name
+    """Return the name of a coordinate system for its PROJJSON, with its number if it has one."""
+    if not crs or not crs.startswith("{"):
+        return crs or formatting.MISSING
+    known = json.loads(crs)
+    number = f" ({known['id']['authority']}:{known['id']['code']})" if "id" in known else ""
+    return f"{known['name']}{number}"
 
 
 FILE_NAME = "report.html"

@@ -270,12 +270,10 @@ class FinishedRun:
         return cells.sort_values("cell").reset_index(drop=True)
 
     @cached_property
-    def roads(self) -> Any:
-        """The links as a GeoDataFrame in WGS84; None where the scenario has no roads, or an older run kept none."""
-        import geopandas as gpd  # noqa: PLC0415  slow to import
-
+    def roads(self) -> pd.DataFrame | None:
+        """The links, with `geometry` as WKB in WGS84; None where the run kept no roads."""
         path = self.directory / ROADS
-        return gpd.read_parquet(path) if path.is_file() else None
+        return pd.read_parquet(path) if path.is_file() else None  # geopandas takes ten times as long
 
     @cached_property
     def scenario_toml(self) -> str:

@@ -101,7 +101,7 @@ class TntpLinks:
             table.broken.append(f"{file}: {row_fault([line.number for line in uneven], rule)}")
         columns = {name: table.numbers(name) for name in _ENDS}
         for name, node in columns.items():
-            wrong = ~((node >= 1) & (node <= nodes) & (node % 1 == 0))
+            wrong = ~((node >= 1) & (node <= nodes) & (np.floor(node) == node))
             table.refuse(name, wrong, f"a node, 1 … {nodes:,} (<NUMBER OF NODES>)")
         table.refuse("term_node", columns["init_node"] == columns["term_node"], "another node than init_node")
         for name in FIELDS[2:-1]:
