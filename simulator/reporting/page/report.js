@@ -191,9 +191,12 @@
     if (city.paths.length) {
       look();
       const { many: MANY, error: RDBU, missing: MISSING } = ramps();
+      // A crowded cell would leave all others pale: colours of counts go by the square root.
+      const share = (value) => (now.campaign.counts ? Math.sqrt(Math.max(0, value) / now.campaign.top) : value / now.campaign.top);
+      const half = amount(now.campaign.top / (now.campaign.counts ? 4 : 2));
       const colours = {
-        truth: (i) => (now.truth[i] === null ? MISSING : colourOf(MANY, now.truth[i] / now.campaign.top)),
-        estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(MANY, now.estimate[i] / now.campaign.top)),
+        truth: (i) => (now.truth[i] === null ? MISSING : colourOf(MANY, share(now.truth[i]))),
+        estimate: (i) => (now.estimate[i] === null ? MISSING : colourOf(MANY, share(now.estimate[i]))),
         error: (i) => (error[i] === null ? MISSING : colourOf(RDBU, 0.5 + error[i] / (2 * now.reach))),
       };
       for (const panel of panels) {
@@ -203,8 +206,8 @@
       }
       const top = amount(now.campaign.top), counts = now.campaign.counts;
       document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
-      ramp("truth", MANY, ["0", amount(now.campaign.top / 2), top + " " + now.campaign.unit]);
-      ramp("estimate", MANY, ["0 or below", amount(now.campaign.top / 2), top + " or more"]);
+      ramp("truth", MANY, ["0", half, top + " " + now.campaign.unit]);
+      ramp("estimate", MANY, ["0 or below", half, top + " or more"]);
       ramp("error", RDBU, [tidy("-" + fine(now.reach)) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
