@@ -134,6 +134,7 @@ def test_controls_play_queries_and_change_the_map(reports, open_page):
     )
     assert again == first
     page.emulate_media(color_scheme="dark")
+    page.locator('g.roads[stroke="#d5dde5"]').first.wait_for(state="attached")
     dark = page.locator('[data-panel="truth"] path[data-i]').evaluate_all(
         "nodes => nodes.map(n => n.getAttribute('fill'))"
     )
