@@ -126,7 +126,9 @@ def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
     for campaign, rows in own.groupby("campaign", sort=False):
         better = rows[rows["better"]].groupby("colluding")["success"].max()
         size = int(better.index.min()) if len(better) else None
-        idle = int(rows["colluding"].max()) if size is None else size - 1
+        # Only of coalitions that attacked is it known that they learned nothing.
+        tried = rows["colluding"] if size is None else rows.loc[rows["colluding"] < size, "colluding"]
+        idle = int(tried.max()) if len(tried) else 0
         groups.setdefault((idle, size), []).append((str(campaign), 0.0 if size is None else float(better[size])))
     parts = []
     for (idle, size), campaigns in sorted(groups.items(), key=lambda group: -group[0][0]):
@@ -263,7 +265,8 @@ def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, me
 
 def _campaigns_of(claim: ViewClaim) -> list[str]:
     """Return the campaigns that a claim about a release names in its basis."""
-    return claim.basis.partition(", campaign")[2].lstrip("s ").partition(": ")[0].split(", ")
+    _, _, named = claim.basis.partition(", campaign")
+    return named.removeprefix("s").strip().partition(": ")[0].split(", ")
 
 
 def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:

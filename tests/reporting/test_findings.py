@@ -61,6 +61,29 @@ def test_the_verdict_is_by_the_size_of_the_coalition(tmp_path):
     assert {size: better for size, (_, better) in of_shared.guesses.items()} == {1: False, 2: False, 3: True}
 
 
+def test_a_coalition_that_did_not_attack_is_not_said_to_learn_nothing(tmp_path):
+    run = finished(tmp_path, [attack("shared", 1, 0.1), attack("shared", 4, 0.47)], campaigns=("shared",))
+    assert "one party learns nothing, and 4 together guess 47 % of the cells right" in sentences(run)[0]
+    (tmp_path / "other").mkdir()
+    run = finished(tmp_path / "other", [attack("shared", 2, 0.3), attack("shared", 3, 0.47)], campaigns=("shared",))
+    assert "2 together guess 30 % of the cells right" in sentences(run)[0]
+    assert "nothing" not in sentences(run)[0]
+
+
+def test_a_release_is_found_by_every_name_of_its_campaign(tmp_path):
+    """Also by one that begins with the last letter of "campaigns"."""
+    base = cv.scenarios.load("tiny").tables()
+    asked = base["campaigns"][0]
+    release = {"kind": "laplace", "epsilon": 1.0}
+    names = ("suppressed", "saved", "noisy")
+    campaigns = [{**asked, "name": name, "release": release} for name in names]
+    mechanisms = [{"name": "exact", "kind": "no_privacy"}]
+    cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
+    rows = first_screen(FinishedRun(tmp_path / "run"))["rows"]
+    assert [row.campaign for row in rows] == list(names)
+    assert {row.reveals for row in rows} == {"from what is published: ε = 2 (exact)"}
+
+
 def test_chance_among_many_coalitions_is_no_gain(tmp_path):
     """Of forty coalitions that learn nothing, one or two have a 95 % interval above 0."""
     rng = np.random.default_rng(3)
