@@ -117,7 +117,7 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     console.print(table)
     if not wide:
         console.print(Text(f"More columns: {work.directory / 'tables' / 'evaluation.csv'}"), soft_wrap=True)
-    if (tables["evaluation"]["meets"] == False).any():  # noqa: E712 - the column holds None too
+    if rows["meets"].isin([False]).any():
         console.print("! misses the target", highlight=False)
     if rows["crowd"].notna().any():
         words = (

@@ -14,7 +14,7 @@ from simulator.experiment.run_directory import TABLES
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
 from simulator.plots.rows import Mark, Row, draw_rows, height_of
-from simulator.reporting.attacks_section import findings
+from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
 from simulator.reporting.figures import measured, numbered_style, style
 from simulator.reporting.run_reader import FinishedRun
@@ -251,10 +251,8 @@ class RunPlots:
         NothingToDrawError
             If no attack of the run guesses.
         """
-        found = findings(self._run.attacks).dropna(subset=["success", "prior"])
+        found = findings_in_order(self._run).dropna(subset=["success", "prior"])
         found = found[found["metric"].isin(["", "queries"])]
-        order = {campaign: place for place, campaign in enumerate(self._run.deployments)}
-        found = found.sort_values("campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable")
         rows = []
         for _, own in found.groupby(["campaign", "name", "coalition", "value"], sort=False, dropna=False):
             first = own.iloc[0]

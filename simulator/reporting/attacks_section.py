@@ -54,6 +54,14 @@ def findings(attacks: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
+def findings_in_order(run: FinishedRun) -> pd.DataFrame:
+    """Return `findings` in the order of the campaigns; those of all campaigns together last."""
+    order = {campaign: place for place, campaign in enumerate(run.deployments)}
+    return findings(run.attacks).sort_values(
+        "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
+    )
+
+
 def attack_lines(attacks: pd.DataFrame) -> list[str]:
     """
     Summarize each kind of attack in one or two lines for a terminal.
@@ -121,10 +129,7 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     """
     if run.attacks.empty:
         return None
-    order = {campaign: place for place, campaign in enumerate(run.deployments)}
-    rows = findings(run.attacks).sort_values(
-        "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
-    )
+    rows = findings_in_order(run)
     own = sorted(set(rows["attack"]) - set(KINDS))
     guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
     return {

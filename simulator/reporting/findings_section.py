@@ -17,6 +17,8 @@ from simulator.reporting.run_reader import COUNT, RELEASED_BY, FinishedRun, Stat
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
+_NAMED = 4
+"""Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
 _ROWS = 12
 """Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
 
@@ -36,8 +38,8 @@ class Row:
     unit
         Unit of the errors.
     guesses
-        For each size of a coalition, the share of cells that its best attack guessed; None if no attack had so many
-        parties; and whether that is significantly more than the baseline guess.
+        For each size of the coalitions that attacked, the share of cells that the best attack guessed right, and
+        whether that is significantly more than the baseline guess.
     reveals
         What a device's reports, or what is published, reveal, in a few words.
     """
@@ -72,7 +74,7 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
     rows = [_row(run, row, guesses, claims) for row in records(run.scores) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
-        first = next((run.label(name) for name in run.private), rows[0].label)
+        first = run.label(run.first_private) if run.first_private else rows[0].label
         of_first = [row for row in rows if row.label.startswith(first)]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
@@ -118,8 +120,7 @@ def _guesses(run: FinishedRun) -> pd.DataFrame:
 
 
 def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
-    first = next(iter(run.private), None)
-    own = guesses[guesses["mechanism"] == first]
+    own = guesses[guesses["mechanism"] == run.first_private]
     if own["colluding"].nunique() < 2:
         return []
     groups: dict[tuple[int, int | None], list[tuple[str, float]]] = {}
@@ -141,7 +142,7 @@ def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
         parts.append(where + (guess if not idle else nothing if size is None else f"{nothing}, and {guess}"))
     prior = percent(float(own["prior"].mean()))
     text = f"{'; '.join(parts)}. The baseline guess is right for {prior}."
-    return [f"{run.label(str(first))}: {text}"]
+    return [f"{run.label(str(run.first_private))}: {text}"]
 
 
 def _named(noun: str, names: Sequence[str]) -> str:
@@ -154,8 +155,7 @@ def _span(values: Iterable[float], words: Any) -> str:
 
 
 def _lost(run: FinishedRun) -> list[str]:
-    """State what lost reports did to the error of each mechanism of several rounds."""
-    said = []
+    """State what lost reports did to the error of the first mechanism of several rounds."""
     for record in run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
         rows = run.scores[(run.scores["campaign"] == record.campaign) & (run.scores["mechanism"] == record.mechanism)]
@@ -172,8 +172,8 @@ def _lost(run: FinishedRun) -> list[str]:
             text += f", by {number(ideal)} without loss: {only}."
         else:
             text += f", by {number(ideal)} without loss, and by {number(paired)} if {only}."
-        said.append(text)
-    return said[:1]
+        return [text]
+    return []
 
 
 def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) -> float | None:
@@ -201,16 +201,16 @@ def _errors(run: FinishedRun) -> list[str]:
 
 
 def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
-    """Name the published counts of least error and of largest error, and the mean occupancy."""
+    """State the errors of what was published, the smallest first, and the mean occupancy."""
     labels: dict[str, list[float]] = {}
     for row in rows:
         labels.setdefault(run.published_label(row["campaign"], row["mechanism"]), []).append(row["rmse"])
     ranked = sorted(labels.items(), key=lambda item: sum(item[1]) / len(item[1]))
     counts = [name for name, statistic in run.statistics.items() if statistic is COUNT]
     truth = float(run.estimates.loc[run.estimates["campaign"].isin(counts), "truth"].mean())
-    first = next((run.label(name) for name in run.private), None)
-    if len(ranked) > 4:
-        named = [item for item in ranked if item[0] in {ranked[0][0], first}]
+    if len(ranked) > _NAMED:
+        chosen = {ranked[0][0], run.label(run.first_private) if run.first_private else None}
+        named = [item for item in ranked if item[0] in chosen]
         rest = [value for item in ranked if item not in named for value in item[1]]
         named.append((f"the {len(ranked) - len(named)} others", rest))
         ranked = named
@@ -231,12 +231,13 @@ def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
     """State what the observer that learns most learns: of the first mechanism, and of the release of least error."""
     claims = [claim for claim in claims if claim.queries == 1]
     said = []
-    for name in list(run.private)[:1]:
-        worst = _strongest([claim for claim in claims if claim.mechanism == name], rounds=run.rounds_of(name))
-        if worst is not None:
-            text = sentence(worst, rounds=run.rounds_of(name))
-            label = f"With {inner_case(run.label(name))}, " if len(run.private) > 1 else ""
-            said.append(f"{label}{text[0].lower()}{text[1:]}" if label else text)
+    first = run.first_private
+    own = [claim for claim in claims if claim.mechanism == first]
+    worst = _strongest(own, rounds=run.rounds_of(first)) if first else None
+    if first and worst:
+        text = sentence(worst, rounds=run.rounds_of(first))
+        alone = len(run.private) == 1
+        said.append(text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}")
     scores = [row for row in records(run.scores) if row["rmse"] is not None]
     released = [
         (row["rmse"], row["campaign"], claim)

@@ -262,8 +262,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     run = FinishedRun(Path(directory))
     page = Page(
         mechanisms=[{"name": name, "label": run.label(name)} for name in (*run.mechanisms, *run.refined)],
-        # The map first shows the mechanism of most interest: the first other than no privacy.
-        first=next(iter(run.private), None),
+        first=run.first_private,
     )
     sections = {name: prepare(run, page) for name, (_, prepare) in SECTIONS.items()}
     values: dict[str, object] = {

@@ -132,6 +132,11 @@ class FinishedRun:
         """The mechanisms other than no privacy, by name."""
         return {name: mechanism for name, mechanism in self.mechanisms.items() if mechanism.kind != NO_PRIVACY}
 
+    @property
+    def first_private(self) -> str | None:
+        """The mechanism of most interest: the first other than no privacy; None if there is none."""
+        return next(iter(self.private), None)
+
     def rounds_of(self, mechanism: str) -> int:
         """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
         return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2

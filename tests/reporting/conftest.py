@@ -35,11 +35,17 @@ def highway(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def browse(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], str]:
-    """Open a page in a headless browser without any network; return the DOM once its scripts have run."""
-    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if executable is None:
+def executable() -> str:
+    """The path of an installed browser."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
         pytest.skip(f"no browser to read the report in: none of {', '.join(BROWSERS)} is installed")
+    return path
+
+
+@pytest.fixture(scope="session")
+def browse(executable: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, str], str]:
+    """Open a page in a headless browser without any network; return the DOM once its scripts have run."""
 
     def open_page(page: Path, fragment: str = "") -> str:
         profile = tmp_path_factory.mktemp("profile")

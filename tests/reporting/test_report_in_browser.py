@@ -1,7 +1,6 @@
 """Reports of the shipped scenarios in a real browser: they load nothing, are accessible, and their controls work."""
 
 import re
-import shutil
 import xml.etree.ElementTree as ET
 from math import cos, radians
 from pathlib import Path
@@ -23,17 +22,13 @@ from simulator.reporting.run_reader import FinishedRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 FOLDER = Path(scenarios.__file__).parent
 FIRST_SCREEN = ("collusion", "releases", "speeds", "lossy", "rivals")
 """Scenarios whose comments state the first sentence of their report."""
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    executable = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if executable is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+def chromium(executable):
     with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         yield browser

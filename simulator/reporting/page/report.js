@@ -83,13 +83,7 @@
   const shapes = {};
   let current = null;
 
-  const SVG = "http://www.w3.org/2000/svg";
-  const shape = (tag, attributes, ...children) => {
-    const node = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-    node.append(...children);
-    return node;
-  };
+  const shape = Charts.node;
   const WIDTHS = { major: 2.2, middle: 1.3, minor: 0.7 };
   // A scale bar of a round length, at most a third as wide as the map, and where north is.
   const legend = () => {
