@@ -13,29 +13,12 @@ import pytest
 
 import scenarios
 from scenarios import Scenario
-from simulator.cli import main
 
 CROWDVEIL = [sys.executable, "-m", "simulator.cli"]
 
 
 def crowdveil(*arguments, cwd=None, env=None):
     return subprocess.run([*CROWDVEIL, *arguments], capture_output=True, text=True, cwd=cwd, env=env, check=False)
-
-
-@pytest.fixture
-def call_in_process(monkeypatch, capfd):
-    """The same command line in this process, ten times faster, for the many error cases."""
-
-    def call(*arguments, cwd):
-        monkeypatch.chdir(cwd)
-        monkeypatch.setattr(sys, "path", sys.path.copy())
-        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return subprocess.CompletedProcess(arguments, leaving.value.code or 0, printed.out, printed.err)
-
-    return call
 
 
 NODES = "id,x,y\n0,500000,4500000\n1,500100,4500000\n2,500100,4500100\n"

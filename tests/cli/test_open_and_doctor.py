@@ -5,29 +5,15 @@ import os
 import re
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from packaging.requirements import Requirement
 
 import scenarios
-from simulator.cli import doctor, main
+from simulator.cli import doctor
 from simulator.cli.commands import COMMANDS, load_command
 
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
-
-
-@pytest.fixture
-def call(monkeypatch, capfd, tmp_path):
-    def call(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
-
-    return call
 
 
 @pytest.fixture
@@ -65,7 +51,7 @@ def test_open_prints_the_path_where_there_is_no_display(call, monkeypatch, runs)
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("webbrowser.open", lambda _: pytest.fail("a text browser would take over the terminal"))
     done = call("open", str(runs / "old"))
-    assert (done.code, done.out, done.err) == (0, f"{runs / 'old' / 'report.html'}\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{runs / 'old' / 'report.html'}\n", "")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +65,7 @@ def test_open_prints_the_path_where_there_is_no_display(call, monkeypatch, runs)
 def test_open_without_a_page_gives_one_message(call, tmp_path, arguments, words):
     (tmp_path / "empty").mkdir()
     done = call("open", *arguments)
-    assert (done.code, done.out, done.err) == (2, "", f"crowdveil: DIR must be a run or a study: {words}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"crowdveil: DIR must be a run or a study: {words}\n")
 
 
 @pytest.fixture
@@ -95,8 +81,8 @@ def test_doctor_states_what_is_there(call, monkeypatch, tmp_path):
     monkeypatch.setenv("CROWDVEIL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("CROWDVEIL_DATA", str(tmp_path / "gone"))
     done = call("doctor", "--json")
-    found = json.loads(done.out, parse_constant=pytest.fail)
-    assert (done.code, found["problems"]) == (0, [])
+    found = json.loads(done.stdout, parse_constant=pytest.fail)
+    assert (done.returncode, found["problems"]) == (0, [])
     assert found["python"].endswith(f", {sys.executable}")
     assert {"numpy", "typer"} <= {each["name"] for each in found["packages"]}
     assert {"osm", "sumo", "h3", "traces", "data", "dask"} <= found["extras"].keys()
@@ -108,7 +94,7 @@ def test_doctor_states_what_is_there(call, monkeypatch, tmp_path):
     assert found["data"]["gowalla_nyc"]["present"] == 0
     assert found["cores"] >= 1
     assert os.access(found["compiled"], os.W_OK)
-    text = call("doctor").out
+    text = call("doctor").stdout
     for words in ("there is no such folder", "gowalla_nyc 0/4", "5 bytes", "[sumo]", sys.executable):
         assert words in " ".join(text.split())
 
@@ -132,22 +118,22 @@ def test_doctor_exits_with_1_if_a_needed_package_fails(call, monkeypatch):
     broken = {"": [{"name": "numpy", "version": "1.0", "fault": fault}], "h3": []}
     monkeypatch.setattr(doctor, "_packages", broken.copy)
     done = call("doctor")
-    assert done.code == 1
-    assert f"PROBLEM    {fault}" in done.out
-    assert json.loads(call("doctor", "--json").out)["problems"] == [fault]
+    assert done.returncode == 1
+    assert f"PROBLEM    {fault}" in done.stdout
+    assert json.loads(call("doctor", "--json").stdout)["problems"] == [fault]
 
 
 @pytest.mark.slow
 def test_doctor_finds_every_needed_package_working(call):
     done = call("doctor", "--json")
-    assert done.code == 0
-    assert [each["fault"] for each in json.loads(done.out)["packages"] if each["fault"]] == []
+    assert done.returncode == 0
+    assert [each["fault"] for each in json.loads(done.stdout)["packages"] if each["fault"]] == []
 
 
 def test_scenarios_list_as_json(call):
     done = call("scenarios", "list", "--json")
-    assert [row["name"] for row in json.loads(done.out)] == [one.name for one in scenarios.shipped()]
-    assert all(row["description"] and row["file"].endswith(f"{row['name']}.toml") for row in json.loads(done.out))
+    assert [row["name"] for row in json.loads(done.stdout)] == [one.name for one in scenarios.shipped()]
+    assert all(row["description"] and row["file"].endswith(f"{row['name']}.toml") for row in json.loads(done.stdout))
 
 
 def test_python_m_crowdveil(tmp_path):
@@ -162,7 +148,7 @@ SUBCOMMANDS = [(name, sub) for name in ("scenarios", "data", "roads") for sub in
 @pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS), *SUBCOMMANDS])
 def test_h_is_help(call, command):
     done = call(*command, "-h")
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"Usage: {' '.join(('crowdveil', *command))} ")
-    assert "-h, --help" in done.out
-    assert not re.search(r"[^\]}]\.\.\.", done.out), "summaries are whole"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: {' '.join(('crowdveil', *command))} ")
+    assert "-h, --help" in done.stdout
+    assert not re.search(r"[^\]}]\.\.\.", done.stdout), "summaries are whole"

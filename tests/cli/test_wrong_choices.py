@@ -3,29 +3,13 @@
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 from scenarios.field_types import unit_of
 from scenarios.suggestions import suggestion
-from simulator.cli import main
 
 PLAN = ("plan", "--cells", "10", "--population", "1000", "--epsilon", "1")
-
-
-@pytest.fixture
-def call(monkeypatch, capfd, tmp_path):
-    def call(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "path", sys.path.copy())
-        monkeypatch.setattr(sys, "argv", ["crowdveil", *arguments])
-        with pytest.raises(SystemExit) as leaving:
-            main()
-        printed = capfd.readouterr()
-        return SimpleNamespace(code=leaving.value.code or 0, out=printed.out, err=printed.err)
-
-    return call
 
 
 MEANT = {
@@ -68,13 +52,15 @@ MEANT = {
 def test_wrong_name_suggests_the_one_that_was_meant(call, case, tmp_path):
     arguments, named, meant = MEANT[case]
     done = call(*arguments)
-    assert done.code == 2, done.err
-    assert done.out == ""
-    assert named in done.err
-    assert ("did you mean" in done.err) == (meant is not None)
-    assert meant is None or f"(did you mean {meant}?)" in done.err
-    assert done.err.count("crowdveil: ") == 1
-    assert len(done.err.splitlines()) == (2 if "1 fault\n" in done.err else 1), "a scenario's fault is on its own line"
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert named in done.stderr
+    assert ("did you mean" in done.stderr) == (meant is not None)
+    assert meant is None or f"(did you mean {meant}?)" in done.stderr
+    assert done.stderr.count("crowdveil: ") == 1
+    assert len(done.stderr.splitlines()) == (2 if "1 fault\n" in done.stderr else 1), (
+        "a scenario's fault is on its own line"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -98,7 +84,7 @@ VALUES = {
 def test_wrong_argument_gives_one_line_with_option_rule_and_value(call, case):
     arguments, message = VALUES[case]
     done = call(*arguments)
-    assert (done.code, done.out, done.err) == (2, "", f"crowdveil: {message}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"crowdveil: {message}\n")
 
 
 @pytest.mark.parametrize(
@@ -118,8 +104,8 @@ def test_wrong_argument_gives_one_line_with_option_rule_and_value(call, case):
 )
 def test_messages_of_fields_name_their_unit(call, override, message):
     done = call("run", "tiny", "--set", override)
-    assert done.code == 2
-    assert message in done.err
+    assert done.returncode == 2
+    assert message in done.stderr
 
 
 def test_unit_is_that_of_the_last_part_of_a_name():
@@ -130,8 +116,8 @@ def test_unit_is_that_of_the_last_part_of_a_name():
 
 def test_name_of_a_unit_is_suggested(call):
     done = call("run", "tiny", "--set", "roads={source='tntp', length_unit='feeet'}")
-    assert done.code == 2
-    assert "(did you mean feet?)" in done.err
+    assert done.returncode == 2
+    assert "(did you mean feet?)" in done.stderr
 
 
 def test_suggestion_ignores_case_and_may_name_another_text():
@@ -143,8 +129,8 @@ def test_suggestion_ignores_case_and_may_name_another_text():
 @pytest.mark.parametrize("line", ["", "scenarios", "data", "roads"])
 def test_no_command_prints_the_help(call, line):
     done = call(*line.split())
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"Usage: crowdveil {line}".strip())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Usage: crowdveil {line}".strip())
 
 
 COMPLETED = {
