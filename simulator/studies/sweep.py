@@ -19,7 +19,7 @@ from simulator.files.extras import own_version
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, run_point
 from simulator.studies.store import DESIGN, FAILURES, StudyDirectory
-from simulator.studies.workers import Start, Workers, processes
+from simulator.studies.workers import CLUSTER_LOST, Start, Workers, processes
 
 STUDY_FORMAT = 1
 _FLUSH_S = 5.0
@@ -260,7 +260,7 @@ def _outcome(future: Future[PointResult]) -> PointResult | str:
     except DifferentVersionError as error:
         raise StudyError([f"{error}; finished points are kept"]) from error
     except CancelledError as error:
-        raise StudyError(["the connection to the cluster was lost; finished points are kept"]) from error
+        raise StudyError([CLUSTER_LOST]) from error
     except ScenarioError as error:
         return "; ".join(map(str, error.faults))
     except Exception as error:  # noqa: BLE001 - whatever one point raises must not end the others

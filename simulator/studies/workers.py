@@ -18,6 +18,7 @@ from simulator.files.extras import import_extra
 _WORKER_NBYTES = 6e8
 """Memory of a worker's libraries and a small run, bytes; larger runs compare their own estimate with what is left."""
 _CONNECT_S = 15
+CLUSTER_LOST = "the connection to the cluster was lost; finished points are kept"
 _DASK = "dask://"
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -120,7 +121,7 @@ def dask(address: str) -> Start:
     Raises
     ------
     InputError
-        If distributed is not installed.
+        If distributed is not installed, or the cluster no longer answers.
     """
     distributed = import_extra("distributed", needed="a Dask cluster needs distributed", extra="dask")
 
@@ -135,14 +136,17 @@ def dask(address: str) -> Start:
         except (OSError, ValueError) as error:
             words = f"no Dask scheduler answers at {at} within {_CONNECT_S} s"
             raise InputError([f"scheduler (--scheduler): {words} ({error})"]) from None
-        with client:
-            _check_workers(client, at)
 
-            def slots() -> int:
-                return max(1, int(sum(client.ncores().values())))
+        def slots() -> int:
+            return max(1, int(sum(client.ncores().values())))
 
-            workers = len(client.ncores())
-            yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
+        try:
+            with client:
+                _check_workers(client, at)
+                workers = len(client.ncores())
+                yield Workers(client.get_executor(), slots, f"{workers} worker{'' if workers == 1 else 's'} of {at}")
+        except OSError as error:  # a call of the scheduler; what a point raises is kept in its future
+            raise InputError([CLUSTER_LOST]) from error
 
     return start
 

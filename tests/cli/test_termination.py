@@ -184,11 +184,18 @@ def test_template_that_does_not_fit_on_the_disk(tmp_path, full_disk):
 @pytest.mark.slow
 def test_two_concurrent_runs_are_both_kept(tmp_path):
     """The one that finishes last replaces nothing: it is kept under another name and reports this with exit code 2."""
-    together = [started("run", "tiny", "--out", "mine", cwd=tmp_path) for _ in range(2)]
-    errors = [process.communicate(timeout=200)[1] for process in together]
-    assert sorted(process.returncode for process in together) == [0, 2], errors
+    with started("run", "tiny", "--out", "mine", cwd=tmp_path) as slow:
+        end = time.monotonic() + 60
+        while not list((tmp_path / "here").glob(".mine.partial-*")) and time.monotonic() < end:
+            time.sleep(0.001)
+        slow.send_signal(signal.SIGSTOP)  # while it writes
+        with started("run", "tiny", "--out", "mine", cwd=tmp_path) as fast:
+            assert fast.wait(60) == 0
+        slow.send_signal(signal.SIGCONT)
+        _, error = slow.communicate(timeout=60)
+    assert slow.returncode == 2
+    assert "kept in mine-2" in error
     assert {path.parent.name for path in (tmp_path / "here").glob("*/run.json")} == {"mine", "mine-2"}
-    assert any("kept in mine-2" in error for error in errors)
     assert len(list((tmp_path / "here").iterdir())) == 2
 
 
