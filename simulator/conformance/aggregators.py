@@ -94,7 +94,7 @@ def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float,
             channel={"loss": loss},
             aggregation={"kind": make() if not isinstance(make, type) else make},
         )
-        return run_scenario(scenario)
+        return run_scenario(scenario, motion=False)
     except ScenarioError as error:
         findings.fault("; ".join(f"{fault.rule}" for fault in error.faults))
     except Exception as error:  # noqa: BLE001 - a user's class may raise anything

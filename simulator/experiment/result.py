@@ -30,7 +30,7 @@ from simulator.experiment.provenance import (
 )
 from simulator.experiment.refine import describe_refinements, refinement_warnings
 from simulator.experiment.releases import describe_releases
-from simulator.experiment.run_directory import COMPLETE, ROADS, TABLES, UnfinishedRunError, fill_directory, read_record
+from simulator.experiment.run_directory import COMPLETE, MOTION, ROADS, TABLES, UnfinishedRunError, fill_directory, read_record
 from simulator.experiment.run_record import (
     RUN_FORMAT,
     VEHICLE_STATES,
@@ -74,6 +74,8 @@ class RunOutcome:
         The comparison of link volumes with published ones, if the scenario names any.
     fcd
         Floating-car data, if the scenario requests it.
+    motion
+        The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
     """
 
     engine: Engine
@@ -84,6 +86,7 @@ class RunOutcome:
     extras: Iterable[str] = ()
     flow_check: FlowCheckRecord | None = None
     fcd: Samples | None = None
+    motion: pd.DataFrame | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,8 @@ class RunData:
         Floating-car data, if the scenario requests it; not loaded from a directory.
     roads
         The links with their `geometry` in WGS84; None for a scenario without roads.
+    motion
+        The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
     """
 
     scenario: Scenario
@@ -120,6 +125,7 @@ class RunData:
     stopwatch: Stopwatch | None = None
     fcd: Samples | None = None
     roads: gpd.GeoDataFrame | None = None
+    motion: pd.DataFrame | None = None
 
     @classmethod
     def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
@@ -211,6 +217,7 @@ class RunData:
             stopwatch=outcome.stopwatch,
             fcd=outcome.fcd,
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
+            motion=outcome.motion,
         )
 
     @classmethod
@@ -238,7 +245,9 @@ class RunData:
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
         tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
         roads = gpd.read_parquet(folder / ROADS) if (folder / ROADS).is_file() else None
-        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record, roads=roads)
+        motion = pd.read_parquet(folder / MOTION) if (folder / MOTION).is_file() else None
+        cells = gpd.read_parquet(paths["cells"])
+        return cls(scenario=scenario, cells=cells, **tables, record=record, roads=roads, motion=motion)
 
     def to_geodataframe(self) -> gpd.GeoDataFrame:
         """Return the estimates with the names and shapes of their cells.
@@ -294,6 +303,8 @@ class RunData:
             self.cells.to_parquet(directory / "cells.parquet", index=False)
             if self.roads is not None:
                 self.roads.to_parquet(directory / ROADS, index=False)
+            if self.motion is not None:
+                self.motion.to_parquet(directory / MOTION, index=False)
             for name in TABLES:
                 table: pd.DataFrame = getattr(self, name)
                 table.to_parquet(directory / f"{name}.parquet", index=False)
@@ -334,6 +345,8 @@ def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
     links = roads.links
     columns = {
         "link": np.arange(len(links), dtype=np.int32),
+        "from_node": links.from_node,
+        "to_node": links.to_node,
         "length_m": links.length_m,
         "speed_mps": links.speed_mps,
         "lanes": links.lanes,

@@ -1,7 +1,7 @@
 """Runs a scenario: builds it, simulates it, attacks it and returns the result."""
 
 import math
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -10,11 +10,12 @@ import numpy as np
 import simpy
 
 import scenarios
+from scenarios.kinds import is_capable
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
 from simulator.experiment.build.constructors import faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
-from simulator.experiment.build.engine import build_engine, build_sampler, traffic_faults
+from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, build_schedules
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
@@ -27,7 +28,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
 from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
 from simulator.sensing.messages import Behaviour, MessageSurvey
-from simulator.sensing.query import Memories, Query
+from simulator.sensing.query import Memories, QueriedPopulation, Query
 from simulator.sensing.survey import Survey
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.agents import Agents
@@ -35,6 +36,12 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.motion import tabulate_entries, tabulate_places
+from simulator.traffic.queue_engine import QueueEngine
+
+
+def shows_vehicles(scenario):
+    return not is_capable("engine", scenario.traffic.engine, "recorded")
 
 
 class Progress(Protocol):
@@ -70,6 +77,7 @@ def run_scenario(
     untrusted: bool = False,
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
+    motion: bool = True,
 ) -> RunData:
     """Simulate a scenario.
 
@@ -89,6 +97,8 @@ def run_scenario(
         Functions that take a `RunHandle` and return a generator: SimPy processes that run beside the campaigns.
     behaviour
         Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
+    motion
+        Keep where single vehicles are, unless the scenario forbids it; studies, which keep tables only, do not.
 
     Returns
     -------
@@ -111,7 +121,7 @@ def run_scenario(
             rule = "must be messages for devices or parties with a behaviour of their own"
             raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
     with faults_of_own_kinds(scenario):
-        return _run(scenario, stopwatch, progress or Silent(), processes, behaviour or Behaviour())
+        return _run(scenario, stopwatch, progress or Silent(), processes, behaviour or Behaviour(), motion=motion)
 
 
 def _run(
@@ -120,9 +130,11 @@ def _run(
     progress: Progress,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
+    *,
+    motion: bool,
 ) -> RunData:
     """Simulate a checked scenario."""
-    extras = record_extras()
+    extras, motion = record_extras(), motion and shows_vehicles(scenario)
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
@@ -132,12 +144,15 @@ def _run(
         city, streams, end_s = parts.city, parts.streams, _end_s(parts)
         beside = build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
-        engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
+        engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
     log = TrafficLog(scenario.traffic.engine)
     try:
         sampler = build_sampler(scenario, city, engine)
+        places = build_places(scenario, city, engine) if motion else None
+        population = build_population(scenario, vehicles=engine.vehicles, streams=streams)
         check_corrupted(scenario, vehicles=engine.vehicles)
-        queries = _simulate(parts, engine, log, sampler, stopwatch, progress, processes, behaviour)
+        samplers = {"fcd": sampler, "motion": places}
+        queries = _simulate(parts, engine, log, samplers, population, stopwatch, progress, processes, behaviour)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:
@@ -163,6 +178,12 @@ def _run(
         if parts.flow_check is not None and isinstance(engine, Fleet | Agents):
             with stopwatch.phase("flow check"):
                 flow_check = parts.flow_check.record(engine)
+        moved = None
+        with stopwatch.phase("motion"):
+            if isinstance(engine, QueueEngine) and engine.record_entries:
+                moved = tabulate_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
+            elif places is not None:
+                moved = tabulate_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
             refine_queries(parts.refinements, parts.mechanisms, queries),
@@ -172,6 +193,7 @@ def _run(
             extras=extras,
             flow_check=flow_check,
             fcd=None if sampler is None else sampler.samples(),
+            motion=moved,
         )
         return RunData.build(parts, outcome)
 
@@ -180,7 +202,8 @@ def _simulate(
     parts: RunComponents,
     engine: Engine,
     log: TrafficLog,
-    sampler: Sampler | None,
+    samplers: Mapping[str, Sampler | None],
+    population: QueriedPopulation,
     stopwatch: Stopwatch,
     progress: Progress,
     processes: Iterable[UserProcess],
@@ -190,10 +213,10 @@ def _simulate(
     scenario, streams, mechanisms = parts.scenario, parts.streams, parts.mechanisms
     clock, env = Clock(scenario.traffic.step_s), simpy.Environment()
     engine.start(env)
-    if sampler is not None:
-        sampler.start(env, stopwatch)
+    for phase, sampler in samplers.items():
+        if sampler is not None:
+            sampler.start(env, stopwatch, phase=phase)
     queries: list[Query] = []
-    population = build_population(scenario, vehicles=engine.vehicles, streams=streams)
     reporting_outside = population.outside if population.answers == "reports" else 0
     context = SensingContext(
         engine=engine,

@@ -17,6 +17,9 @@ COMPLETE = "run.json"
 ROADS = "roads.parquet"
 """File with the links of the roads, if the scenario has any."""
 
+MOTION = "motion.parquet"
+"""File with the link entries or places of single vehicles, if they are kept."""
+
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""
 

@@ -151,7 +151,7 @@ def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) ->
     began = time.perf_counter()
     scenario = scenarios.load(point.scenario, seed=point.seed)
     with using(_cache), permitting(assume_yes):
-        result = run_scenario(scenario)
+        result = run_scenario(scenario, motion=False)
     return PointResult(
         point.key,
         {name: relative_errors(result.estimates) if name == "deciles" else getattr(result, name) for name in kept},

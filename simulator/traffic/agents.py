@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import simpy
 
-from simulator.arrays import Int32Array, StateArray
+from simulator.arrays import Int32Array, IntArray, StateArray
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
 from simulator.traffic.physics import FRACTION_BITS
-from simulator.traffic.queue_engine import QueueEngine
+from simulator.traffic.queue_engine import LOG_BITS, QueueEngine
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 _BEFORE_ALL, _FIRST_LINK = 0, 16
@@ -84,13 +84,13 @@ class Agents(QueueEngine):
     against. The priority of the events sets the order within a tick (links ascending, then origin queues).
     """
 
-    def _prepare(self, *, record_entries: bool) -> None:
+    def _prepare(self) -> None:
         physics = self._physics
         numbers = (values.tolist() for values in (physics.free_ticks, physics.storage, physics.headway))
         self._links = [_Link(*values) for values in zip(range(len(physics)), *numbers, strict=True)]
         self._vehicles: list[_Vehicle] = []
         self._stuck = self._trip_ticks = 0
-        self._log: list[tuple[int, int, int]] | None = [] if record_entries else None
+        self._log: list[int] = []
         self._env = simpy.Environment()
 
     def start(self, env: simpy.Environment) -> None:
@@ -125,6 +125,7 @@ class Agents(QueueEngine):
             driving = yield from self._cross(env, vehicle, self._links[vehicle.link])
         self._trip_ticks += int(env.now) - vehicle.departure
         vehicle.state = State.ARRIVED
+        self._keep(vehicle)
 
     def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
@@ -196,8 +197,11 @@ class Agents(QueueEngine):
         if link.queue[0] is vehicle:
             delay = link.ready_tick(vehicle) - tick
             vehicle.turn.schedule(delay=delay, priority=_FIRST_LINK + link.number)
-        if self._log is not None:
-            self._log.append((vehicle.number, link.number, tick))
+        self._keep(vehicle)
+
+    def _keep(self, vehicle: _Vehicle) -> None:
+        if self.record_entries and vehicle.number % self.record_entries == 0:
+            self._log.append((vehicle.number << LOG_BITS) + int(self._env.now))
 
     @property
     def _now(self) -> float:
@@ -226,9 +230,8 @@ class Agents(QueueEngine):
         )
 
     @property
-    def entries(self) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
-        """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
-        return np.array(self._log or [], dtype=np.int32).reshape(-1, 3)
+    def _logged(self) -> IntArray:
+        return np.array(self._log, dtype=np.int64)
 
     @property
     def nbytes(self) -> tuple[int, int]:

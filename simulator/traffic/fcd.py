@@ -123,6 +123,8 @@ class Sampler:
         The network, or None if there is none.
     parked
         Whether arrived vehicles are sampled.
+    every
+        Only vehicles whose number is a multiple of this are sampled.
     """
 
     def __init__(
@@ -136,25 +138,27 @@ class Sampler:
         crs: pyproj.CRS,
         roads: RoadNetwork | None = None,
         parked: bool = False,
+        every: int = 1,
     ) -> None:
         self._engine, self._clock, self._crs, self._roads, self._parked = engine, clock, crs, roads, parked
+        self._every = every
         count = int(np.floor((to_s - from_s) / every_s * (1 + _NEARLY_WHOLE) + _NEARLY_WHOLE)) + 1
         self._moments_s = [from_s + number * every_s for number in range(max(count, 0))]
         self._looks: list[pd.DataFrame] = []
 
-    def start(self, env: simpy.Environment, stopwatch: Stopwatch) -> None:
-        """Add the sampler to `env`; its computing time counts towards the phase "fcd"."""
-        env.process(self._run(env, stopwatch))
+    def start(self, env: simpy.Environment, stopwatch: Stopwatch, *, phase: str = "fcd") -> None:
+        """Add the sampler to `env`; its computing time counts towards a phase of this name."""
+        env.process(self._run(env, stopwatch, phase))
 
     def samples(self) -> Samples:
         """Return the samples, once the run is over."""
         return Samples.gather(self._moments_s[: len(self._looks)], self._looks, self._crs)
 
-    def _run(self, env: simpy.Environment, stopwatch: Stopwatch) -> Generator[simpy.Event, None, None]:
+    def _run(self, env: simpy.Environment, stopwatch: Stopwatch, phase: str) -> Generator[simpy.Event, None, None]:
         for moment_s in self._moments_s:
             yield after_traffic(env, self._clock.ticks(moment_s))
             self._engine.advance()
-            with stopwatch.phase("fcd"):
+            with stopwatch.phase(phase):
                 self._looks.append(self._look(self._engine.places(), self._engine.speeds()))
 
     def _look(self, places: VehicleStates, speeds: FloatArray) -> pd.DataFrame:
@@ -162,6 +166,7 @@ class Sampler:
         seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
         if self._parked:
             seen |= places.state == State.ARRIVED
+        seen &= np.arange(len(places)) % self._every == 0
         fraction = places.fraction
         if places.xy is not None:
             xy, link = places.xy, places.link

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import simpy
 
-from simulator.arrays import Int32Array, StateArray
+from simulator.arrays import Int32Array, IntArray, StateArray
 from simulator.roads.network import Links
 from simulator.traffic import spatial_queue
 from simulator.traffic.clock import after_traffic
@@ -21,14 +21,14 @@ BEAT_TICKS = 256
 class Fleet(QueueEngine):
     """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`, in arrays of the whole fleet."""
 
-    def _prepare(self, *, record_entries: bool) -> None:
+    def _prepare(self) -> None:
         vehicles = len(self.trips)
         self._links = _link_records(self._road_links, self._physics)
         self._vehicles = np.zeros(vehicles, dtype=spatial_queue.VEHICLE)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
         self._ring, self._origins = spatial_queue.empty_calendar(len(self._physics))
         self._counts = np.zeros(1, dtype=spatial_queue.COUNTS)
-        self._log = np.zeros((self._book.live if record_entries else 0, 3), dtype=np.int32)
+        self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
         self._bits = spatial_queue.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._next_tick = 0
         self._env: simpy.Environment | None = None
@@ -90,8 +90,15 @@ class Fleet(QueueEngine):
         turned = reactive.reroute(self._next_tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
         self._vehicles["turns"][turned] = 0
-        if len(self._log) and self._book.live > len(self._log):
-            self._log = np.concatenate([self._log, np.zeros((self._book.live - len(self._log), 3), dtype=np.int32)])
+        if (rows := self._log_rows()) > len(self._log):
+            self._log = np.concatenate([self._log, np.full(rows - len(self._log), -1, dtype=np.int64)])
+
+    def _log_rows(self) -> int:
+        """Return how many entries and arrivals the vehicles that are logged can have on their present routes."""
+        if not self.record_entries:
+            return 0
+        logged = slice(None, None, self.record_entries)
+        return int((self._book.end[logged] - self._book.start[logged] + 1).sum())
 
     def _work(self, start: int, stop: int) -> None:
         spatial_queue.advance(
@@ -106,6 +113,7 @@ class Fleet(QueueEngine):
             self._origins,
             self._counts,
             self._log,
+            max(1, self.record_entries),
             self._bits,
             self._physics.stuck_ticks,
             start,
@@ -140,8 +148,7 @@ class Fleet(QueueEngine):
         )
 
     @property
-    def entries(self) -> Int32Array:
-        """(entries, 3) int32: vehicle, link and tick of every link entry so far, if entries are recorded."""
+    def _logged(self) -> IntArray:
         return self._log[: int(self._counts["logged"][0])]
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -14,6 +14,11 @@ from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
+
+ARRIVED_AT = -1
+"""Link, in a log, of the row that says when a vehicle arrived."""
+LOG_BITS = 32
+"""Bits of the tick in the word of a log's row, above which is the vehicle."""
 
 
 class QueueEngine(ABC):
@@ -35,7 +40,8 @@ class QueueEngine(ABC):
     notes
         Notes on what the demand left out, one sentence each.
     record_entries
-        Keep every (vehicle, link, tick) entry, for tests and for drawing trajectories: 12 bytes per link driven.
+        Keep the link entries and arrivals of every n-th vehicle, in order of departure: 8 bytes per link driven; 0
+        keeps none, and other numbers are powers of 2.
 
     Attributes
     ----------
@@ -43,11 +49,13 @@ class QueueEngine(ABC):
         The trips being driven.
     vehicles
         Number of vehicles in the whole run: one per trip.
+    record_entries
+        The entries of every n-th vehicle are kept; 0 if none are.
 
     Raises
     ------
     ValueError
-        If trips and routes differ in length or a route cannot be driven.
+        If trips and routes differ in length, a route cannot be driven, or `record_entries` is no power of 2.
     """
 
     def __init__(
@@ -60,7 +68,7 @@ class QueueEngine(ABC):
         clock: Clock,
         reactive: ReactiveRouting | None = None,
         notes: Sequence[str] = (),
-        record_entries: bool = False,
+        record_entries: int = 0,
     ) -> None:
         if len(trips) != len(routes):
             raise ValueError(f"trips and routes must be as many, received {len(trips)} and {len(routes)}")
@@ -72,10 +80,13 @@ class QueueEngine(ABC):
         self._closed_s: list[tuple[int, float, float]] = []  # the same as given, in seconds
         trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
         self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
-        self._prepare(record_entries=record_entries)
+        if record_entries & (record_entries - 1):
+            raise ValueError(f"record_entries must be 0 or a power of 2, received {record_entries}")
+        self.record_entries = int(record_entries)
+        self._prepare()
 
     @abstractmethod
-    def _prepare(self, *, record_entries: bool) -> None:
+    def _prepare(self) -> None:
         """Create the links and vehicles of the engine, with empty roads."""
 
     @property
@@ -166,6 +177,44 @@ class QueueEngine(ABC):
         speed[queued] = np.minimum(average, speed[queued])
         speed[state != State.ON_ROAD] = 0.0
         return speed
+
+    def first_links(self, vehicles: Int32Array) -> Int32Array:
+        """Return the first link of the routes of some vehicles, (vehicles,) int32."""
+        return self._book.links[self._book.start[vehicles]].astype(np.int32)
+
+    @property
+    @abstractmethod
+    def _logged(self) -> IntArray:
+        """(rows,) int64: vehicle · 2³² + tick of every entry and arrival that is kept, in chronological order."""
+
+    def log_by_vehicle(self) -> Int32Array:
+        """Return vehicle, link and tick of the link entries kept so far, and with link −1 of the arrivals.
+
+        Returns
+        -------
+        ndarray
+            (rows, 3) int32, by vehicle, then by time.
+        """
+        rows = np.sort(self._logged)  # a vehicle enters at most one link in a tick
+        vehicle, tick = rows >> LOG_BITS, rows & ((1 << LOG_BITS) - 1)
+        # The links are those of the route, which is kept as it was driven.
+        place = np.arange(len(rows)) - np.searchsorted(vehicle, vehicle) + self._book.start[vehicle]
+        arrived = place == self._book.end[vehicle]
+        link = np.where(arrived, ARRIVED_AT, self._book.links[place - arrived].astype(np.int64))
+        return np.column_stack([vehicle, link, tick]).astype(np.int32)
+
+    @property
+    def log(self) -> Int32Array:
+        """(rows, 3) int32: as `log_by_vehicle`, in chronological order."""
+        rows = np.empty((len(self._logged), 3), dtype=np.int32)
+        rows[np.argsort(self._logged)] = self.log_by_vehicle()
+        return rows
+
+    @property
+    def entries(self) -> Int32Array:
+        """(entries, 3) int32: vehicle, link and tick of the link entries kept so far, in chronological order."""
+        log = self.log
+        return log[log[:, 1] != ARRIVED_AT]
 
     @abstractmethod
     def totals(self) -> Totals:

@@ -81,7 +81,7 @@ def test_engines_agree_with_random_closures(seed, routing):
             env.run(until=tick + 0.5)
             engine.advance()
         fleet, agents = (engine for engine, _ in engines)
-        np.testing.assert_array_equal(fleet.entries, agents.entries)
+        np.testing.assert_array_equal(fleet.log, agents.log)
         totals = fleet.totals()
         assert totals == agents.totals()
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived

@@ -49,7 +49,7 @@ def assert_equal_at(engines, tick, roads):
         env.run(until=tick + 0.5)
         engine.advance()
     fleet, agents = (engine for engine, _ in engines)
-    np.testing.assert_array_equal(fleet.entries, agents.entries)
+    np.testing.assert_array_equal(fleet.log, agents.log)
     totals = fleet.totals()
     assert totals == agents.totals()
     assert totals.departed == totals.waiting + totals.on_road + totals.arrived
@@ -159,4 +159,4 @@ def test_intermediate_queries_change_no_result():
         fleet.places()
     fleet.advance_to(602)
     other.advance_to(602)
-    np.testing.assert_array_equal(fleet.entries, other.entries)
+    np.testing.assert_array_equal(fleet.log, other.log)

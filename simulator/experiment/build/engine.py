@@ -23,9 +23,11 @@ from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine, RecordedTraffic
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
 Simulated = TypeVar("Simulated", Fleet, Agents)
 
 
-def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
+def build_fleet(
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool = False, **_: object
+) -> Engine:
     """Build the engine that moves all vehicles in arrays, with trips and routes, and compile it.
 
     Raises
@@ -48,19 +52,21 @@ def build_fleet(scenario: Scenario, city: City, *, streams: Streams, stopwatch: 
     InputError
         If the file of trips cannot be used.
     """
-    fleet = _simulated(Fleet, scenario, city.roads, streams=streams, stopwatch=stopwatch)
+    fleet = _simulated(Fleet, scenario, city.roads, streams=streams, stopwatch=stopwatch, motion=motion)
     with stopwatch.phase("compile"):
         fleet.compile()
     return fleet
 
 
-def build_agents(scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, **_: object) -> Engine:
+def build_agents(
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool = False, **_: object
+) -> Engine:
     """Build the engine that runs one process a vehicle; errors as for `build_fleet`."""
-    return _simulated(Agents, scenario, city.roads, streams=streams, stopwatch=stopwatch)
+    return _simulated(Agents, scenario, city.roads, streams=streams, stopwatch=stopwatch, motion=motion)
 
 
 def _simulated(
-    class_: type[Simulated], scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch
+    class_: type[Simulated], scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch, motion: bool
 ) -> Simulated:
     """Return an engine that simulates vehicles, with its trips and routes."""
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
@@ -90,7 +96,17 @@ def _simulated(
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    return class_(links, physics, trips, routes, clock=clock, reactive=reactive, notes=planned.notes)
+    record_entries = logged_every(routes) if motion else 0
+    return class_(
+        links,
+        physics,
+        trips,
+        routes,
+        clock=clock,
+        reactive=reactive,
+        notes=planned.notes,
+        record_entries=record_entries,
+    )
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:
@@ -114,9 +130,24 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
 
 
 def build_engine(
-    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
+    scenario: Scenario,
+    city: City,
+    *,
+    streams: Streams,
+    stopwatch: Stopwatch,
+    end_s: float | None = None,
+    motion: bool = False,
 ) -> Engine:
-    """Build the traffic engine; `end_s` is the end of the run, used for SUMO, whose departures are counted in files.
+    """Build the traffic engine.
+
+    Parameters
+    ----------
+    scenario, city, streams, stopwatch
+        As for every part of a run.
+    end_s
+        The end of the run, used for SUMO, whose departures are counted in files.
+    motion
+        Whether the engine logs link entries, if it can; see `tabulate_entries`.
 
     Raises
     ------
@@ -126,7 +157,7 @@ def build_engine(
     own = isinstance(scenario.traffic, OwnTraffic)
     build = build_own_engine if own else constructor_of("engine", scenario.traffic.engine)
     try:
-        engine: Engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s)
+        engine: Engine = build(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
     except InputError as error:
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     return engine
@@ -275,4 +306,24 @@ def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | N
         crs=city.ground.crs,
         roads=city.ground.roads,
         parked=scenario.traffic.parked == "answer",
+    )
+
+
+def build_places(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
+    """Build the recorder of single vehicles' places for moving maps; None if the engine logs link entries, or stays."""
+    section = scenario.traffic
+    if isinstance(engine, QueueEngine) or section.engine == "static":
+        return None
+    duration_s, step_s = scenario.scenario.duration_s, section.step_s
+    every_s = moments_every_s(duration_s, step_s=step_s)
+    return Sampler(
+        engine,
+        clock=Clock(step_s),
+        every_s=every_s,
+        from_s=0.0,
+        to_s=duration_s,
+        crs=city.ground.crs,
+        roads=city.ground.roads,
+        parked=section.parked == "answer",
+        every=sampled_every(engine.vehicles, int(duration_s / every_s) + 1),
     )

@@ -1,0 +1,105 @@
+"""Motion: where single vehicles were during a run, kept for maps that move.
+
+Of the queue engines the link entries are kept: between two of them a place follows from the link. Of other engines,
+which state places only, the places at regular moments are kept.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from simulator.arrays import FloatArray, Int32Array
+from simulator.traffic.clock import Clock
+from simulator.traffic.fcd import Sampler
+from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
+from simulator.traffic.routes import Routes
+
+EVENTS = ("departure", "entry", "arrival")
+"""Values of the column `event`: a trip begins, its vehicle enters a link, its vehicle arrives."""
+MOST_ENTRIES = 3_000_000
+"""Most link entries that are kept: about 5 MB in a page."""
+MOST_PLACES = 4_000_000
+"""Most places at regular moments that are kept if every vehicle is there all the time, which few are."""
+_MOMENTS = 720
+
+
+def logged_every(routes: Routes) -> int:
+    """Return n, a power of 2, such that the links of every n-th route are at most `MOST_ENTRIES`, more or less."""
+    return 1 << max(0, math.ceil(math.log2(len(routes.links) / MOST_ENTRIES)))
+
+
+def moments_every_s(duration_s: float, *, step_s: float) -> float:
+    """Return the seconds between two moments at which places are kept: whole steps, some 720 moments in a run."""
+    return step_s * max(1, round(duration_s / _MOMENTS / step_s))
+
+
+def sampled_every(vehicles: int, moments: int) -> int:
+    """Return n, such that the places of every n-th vehicle are at most `MOST_PLACES`."""
+    return max(1, math.ceil(vehicles * moments / MOST_PLACES))
+
+
+def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Sequence[bool]) -> pd.DataFrame:
+    """Return the departures, link entries and arrivals that a queue engine has logged.
+
+    Parameters
+    ----------
+    engine
+        The engine, at the end of the run.
+    clock
+        Its clock.
+    takes_part
+        (vehicles,) bool: whether each vehicle answers queries.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of `EVENTS`), `link`
+        (int32: the link of the origin, the link entered, the link of the destination), `takes_part` (bool); by vehicle,
+        then by time.
+    """
+    departed = np.arange(0, engine.totals().departed, engine.record_entries, dtype=np.int32)
+    log = engine.log_by_vehicle()
+    before = np.searchsorted(log[:, 0], departed)
+    tick: Int32Array = np.insert(log[:, 2], before, engine.trips.departure_tick[departed])
+    vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
+    begins = before + np.arange(len(departed))
+    link[begins] = engine.first_links(departed)
+    event = np.ones(len(link), dtype=np.int8)
+    event[begins] = 0
+    arrived = np.flatnonzero(link == ARRIVED_AT)
+    link[arrived], event[arrived] = link[arrived - 1], 2
+    return pd.DataFrame(
+        {
+            "vehicle": vehicle,
+            "time_s": tick * clock.step_s,
+            "event": pd.Categorical.from_codes(event, categories=list(EVENTS)),
+            "link": link,
+            "takes_part": np.asarray(takes_part, dtype=bool)[vehicle],
+        }
+    )
+
+
+def tabulate_places(sampler: Sampler, takes_part: Sequence[bool]) -> pd.DataFrame:
+    """Return the places that a sampler has seen.
+
+    Parameters
+    ----------
+    sampler
+        The sampler, at the end of the run.
+    takes_part
+        (vehicles,) bool: whether each vehicle answers queries.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `vehicle` (int32, in order of departure), `time_s` (float64), `lon`, `lat` (float64, WGS84 degrees),
+        `takes_part` (bool); by vehicle, then by time.
+    """
+    samples = sampler.samples()
+    time_s: FloatArray = samples.time_s
+    table = samples.table[["vehicle", "lon", "lat"]]
+    table.insert(1, "time_s", time_s)
+    table = table.sort_values(["vehicle", "time_s"], kind="stable", ignore_index=True)
+    return table.assign(takes_part=np.asarray(takes_part, dtype=bool)[table["vehicle"]])
