@@ -1,4 +1,4 @@
-"""``[scenario]``, ``[population]``, ``[sensing]``, ``[claims]``, ``[fcd]``: the run, its devices, what is reported."""
+"""``[scenario]``, ``[population]``, ``[sensing]``, ``[claims]``, ``[fcd]``, ``[report]``: the run and what it keeps."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -127,3 +127,12 @@ class Fcd(Section):
         for key in ("every_s", "from_s"):
             if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
                 yield known.violation(key, "must be whole seconds: kepler.gl's times are")
+
+
+class Report(Section):
+    """Whether single vehicles of recorded traffic may be shown."""
+
+    vehicles: bool = False
+    """Whether the run directory and its report hold single vehicles if the traffic is recorded (engines ``trace`` and
+    ``static``) or that of an engine of your own, which may replay a recording: they may be traces of real people.
+    Simulated vehicles are always shown."""

@@ -16,8 +16,8 @@ from scenarios.cells import Cells
 from scenarios.channel import Aggregation, Channel, Servers
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
-from scenarios.general import Claims, Fcd, Heading, Population, Sensing
-from scenarios.kinds import find_kind
+from scenarios.general import Claims, Fcd, Heading, Population, Report, Sensing
+from scenarios.kinds import find_kind, is_capable
 from scenarios.mechanisms import Mechanism, SamplingPrivacy
 from scenarios.overrides import Overrides, apply_overrides, plain
 from scenarios.plug_ins import is_given
@@ -76,6 +76,8 @@ class Scenario(Section):
     """Attacks by coalitions; none changes an estimate."""
     fcd: Fcd | None = None
     """Export of all vehicles' positions for other tools. Default: no export."""
+    report: Report = Report()
+    """Single vehicles in the run directory and its report."""
 
     _given: dict[str, Any] | None = PrivateAttr(default=None)
     _folder: Path = PrivateAttr(default_factory=Path)
@@ -199,6 +201,16 @@ class Scenario(Section):
     def permissions(self) -> Permissions:
         """The permissions of the scenario."""
         return self._permissions
+
+    @property
+    def shows_vehicles(self) -> bool:
+        """Whether the run directory and its report may hold single vehicles: simulated ones, or if it is requested.
+
+        Recorded vehicles may be traces of real people, and a user's own engine may replay a recording.
+        """
+        engine = self.traffic.engine
+        replayed = find_kind("engine", engine) is None or is_capable("engine", engine, "recorded")
+        return self.report.vehicles or not replayed
 
     def files_outside(self) -> list[Path]:
         """Return the files it names that are outside its folder and ``CROWDVEIL_DATA``, with links resolved."""

@@ -1,4 +1,4 @@
-"""Keys of ``[traffic] engine = "trace"`` and ``[fcd]``, and the errors they refuse."""
+"""Keys of ``[traffic] engine = "trace"``, ``[fcd]`` and ``[report]``, and the errors they refuse."""
 
 from __future__ import annotations
 
@@ -146,3 +146,13 @@ def test_time_format_excludes_time_unit(load_trace):
         "must be left out"
         in _faults(load_trace, 'time_format = "%m-%d-%y %H:%M"', 'time_unit = "min"')["traffic.time_unit"]
     )
+
+
+def test_single_vehicles_of_recordings_are_shown_only_on_request(load_trace):
+    assert scenarios.load("tiny").shows_vehicles
+    assert not load_trace().shows_vehicles
+    assert load_trace(after="\n[report]\nvehicles = true\n").shows_vehicles
+    assert not scenarios.load("breast-cancer").shows_vehicles  # engine static
+    own = ["traffic={engine = 'package.module:Class'}"]
+    assert not scenarios.load("tiny", overrides=own, allow_plugins=True).shows_vehicles
+    assert list(_faults(load_trace, after="\n[report]\nvehicles = 1\n")) == ["report.vehicles"]
