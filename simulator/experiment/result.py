@@ -30,7 +30,15 @@ from simulator.experiment.provenance import (
 )
 from simulator.experiment.refine import describe_refinements, refinement_warnings
 from simulator.experiment.releases import describe_releases
-from simulator.experiment.run_directory import COMPLETE, MOTION, ROADS, TABLES, UnfinishedRunError, fill_directory, read_record
+from simulator.experiment.run_directory import (
+    COMPLETE,
+    MOTION,
+    ROADS,
+    TABLES,
+    UnfinishedRunError,
+    fill_directory,
+    read_record,
+)
 from simulator.experiment.run_record import (
     RUN_FORMAT,
     VEHICLE_STATES,

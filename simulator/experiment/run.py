@@ -10,7 +10,6 @@ import numpy as np
 import simpy
 
 import scenarios
-from scenarios.kinds import is_capable
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
 from simulator.experiment.build.constructors import faults_of_own_kinds
@@ -38,10 +37,6 @@ from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.motion import tabulate_entries, tabulate_places
 from simulator.traffic.queue_engine import QueueEngine
-
-
-def shows_vehicles(scenario):
-    return not is_capable("engine", scenario.traffic.engine, "recorded")
 
 
 class Progress(Protocol):
@@ -134,7 +129,7 @@ def _run(
     motion: bool,
 ) -> RunData:
     """Simulate a checked scenario."""
-    extras, motion = record_extras(), motion and shows_vehicles(scenario)
+    extras, motion = record_extras(), motion and scenario.shows_vehicles
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)

@@ -5,12 +5,11 @@ which state places only, the places at regular moments are kept.
 """
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array
+from simulator.arrays import FloatArray, Int32Array, Mask
 from simulator.traffic.clock import Clock
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
@@ -40,7 +39,7 @@ def sampled_every(vehicles: int, moments: int) -> int:
     return max(1, math.ceil(vehicles * moments / MOST_PLACES))
 
 
-def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Sequence[bool]) -> pd.DataFrame:
+def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.DataFrame:
     """Return the departures, link entries and arrivals that a queue engine has logged.
 
     Parameters
@@ -66,7 +65,7 @@ def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Sequence[boo
     vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
     begins = before + np.arange(len(departed))
     link[begins] = engine.first_links(departed)
-    event = np.ones(len(link), dtype=np.int8)
+    event = np.ones(len(link), dtype=np.int64)
     event[begins] = 0
     arrived = np.flatnonzero(link == ARRIVED_AT)
     link[arrived], event[arrived] = link[arrived - 1], 2
@@ -74,14 +73,14 @@ def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Sequence[boo
         {
             "vehicle": vehicle,
             "time_s": tick * clock.step_s,
-            "event": pd.Categorical.from_codes(event, categories=list(EVENTS)),
+            "event": pd.Categorical.from_codes(event, categories=pd.Index(EVENTS)),
             "link": link,
-            "takes_part": np.asarray(takes_part, dtype=bool)[vehicle],
+            "takes_part": takes_part[vehicle],
         }
     )
 
 
-def tabulate_places(sampler: Sampler, takes_part: Sequence[bool]) -> pd.DataFrame:
+def tabulate_places(sampler: Sampler, takes_part: Mask) -> pd.DataFrame:
     """Return the places that a sampler has seen.
 
     Parameters
@@ -102,4 +101,4 @@ def tabulate_places(sampler: Sampler, takes_part: Sequence[bool]) -> pd.DataFram
     table = samples.table[["vehicle", "lon", "lat"]]
     table.insert(1, "time_s", time_s)
     table = table.sort_values(["vehicle", "time_s"], kind="stable", ignore_index=True)
-    return table.assign(takes_part=np.asarray(takes_part, dtype=bool)[table["vehicle"]])
+    return table.assign(takes_part=takes_part[table["vehicle"]])

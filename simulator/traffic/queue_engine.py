@@ -213,8 +213,9 @@ class QueueEngine(ABC):
     @property
     def entries(self) -> Int32Array:
         """(entries, 3) int32: vehicle, link and tick of the link entries kept so far, in chronological order."""
-        log = self.log
-        return log[log[:, 1] != ARRIVED_AT]
+        log: Int32Array = self.log
+        entered: Int32Array = log[log[:, 1] != ARRIVED_AT]
+        return entered
 
     @abstractmethod
     def totals(self) -> Totals:

@@ -39,7 +39,7 @@ _MOST_GAPS = 4
 
 
 def build_sumo(
-    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None, **_: object
 ) -> "Sumo":
     """Build the engine from SUMO's input files, and count their vehicles; SUMO itself starts with the run.
 
