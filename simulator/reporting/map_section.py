@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
+from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_reader import COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
@@ -36,7 +37,8 @@ def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, An
     Returns
     -------
     outlines
-        `width` and `height` of the drawing, `kind`, the SVG `paths` in the frame's order (empty where a
+        `width` and `height` of the drawing, `frame`, the coordinates of its left upper corner and the units of the
+        drawing in a unit of each, `kind`, the SVG `paths` in the frame's order (empty where a
         cell has no geometry), `cells` and `names`; `roads`, pairs of a class and its SVG path; and `metres`, the length
         that one unit of the drawing stands for, None where the coordinates are not geographic.
     """
@@ -72,6 +74,7 @@ def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, An
         "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in geometries],
         "roads": [] if roads is None else _roads_by_class(lines, roads),
         "metres": 1.0 / scale if geographic else None,
+        "frame": [west / metres[0], north / metres[1], *(metres * scale)],
     }
 
 
@@ -130,13 +133,14 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     Returns
     -------
     campaigns
-        Each with its `queries`, `times`, `truths` (lists by query, then cell), `mechanisms`, and the ends of
+        Each with its `queries`, `times`, `asked` (of round one), `truths` (lists by query, then cell), `mechanisms`, and the ends of
         its colour scales, its `unit`, a description of its truth in `words`, and `labels` of the published
         estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its queries;
         `all_queries` is the number of all of them.
     """
     estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])
+    asked_s = {(query.campaign, query.query): query.time_s for query in run.record.traffic_at_queries}
     gathered = []
     for campaign, frame in estimates.groupby("campaign", sort=False, observed=True):
         queries = np.sort(np.array(frame["query"].unique()))
@@ -154,6 +158,7 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
             "queries": [int(query) for query in kept],
             "all_queries": len(queries),
             "times": [round(float(time), 3) for time in times],
+            "asked": [asked_s[str(campaign), int(query)] for query in kept],
             "truths": [],
             "mechanisms": {},
         }
@@ -224,9 +229,11 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if len(run.cells) == 1:
         return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
-    page.data |= {"city": city_outlines(run.cells, run.roads), "campaigns": campaigns}
+    city = city_outlines(run.cells, run.roads)
+    motion = motion_section(run, city)
+    page.data |= {"city": city, "campaigns": campaigns, "motion": None if motion is None else motion["page"]}
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
-    return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned}
+    return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
 
 
 def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:

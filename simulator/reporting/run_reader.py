@@ -12,7 +12,7 @@ import pandas as pd
 
 from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_directory import COMPLETE, ROADS, UnfinishedRunError, read_record
+from simulator.experiment.run_directory import COMPLETE, MOTION, ROADS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
 
@@ -279,6 +279,12 @@ class FinishedRun:
         """The links, with `geometry` as WKB in WGS84; None where the run kept no roads."""
         path = self.directory / ROADS
         return pd.read_parquet(path) if path.is_file() else None  # geopandas takes ten times as long
+
+    @cached_property
+    def motion(self) -> pd.DataFrame | None:
+        """The link entries or places of single vehicles; None where the run keeps none."""
+        path = self.directory / MOTION
+        return pd.read_parquet(path) if path.is_file() else None
 
     @cached_property
     def scenario_toml(self) -> str:

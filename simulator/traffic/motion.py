@@ -17,11 +17,11 @@ from simulator.traffic.routes import Routes
 
 EVENTS = ("departure", "entry", "arrival")
 """Values of the column `event`: a trip begins, its vehicle enters a link, its vehicle arrives."""
-MOST_ENTRIES = 3_000_000
-"""Most link entries that are kept: about 5 MB in a page."""
+MOST_ENTRIES = 4_000_000
+"""Most link entries that are kept, more or less: 2.5 MB in a page."""
 MOST_PLACES = 4_000_000
 """Most places at regular moments that are kept if every vehicle is there all the time, which few are."""
-_MOMENTS = 720
+_MOMENTS = 360
 
 
 def logged_every(routes: Routes) -> int:
@@ -30,7 +30,7 @@ def logged_every(routes: Routes) -> int:
 
 
 def moments_every_s(duration_s: float, *, step_s: float) -> float:
-    """Return the seconds between two moments at which places are kept: whole steps, some 720 moments in a run."""
+    """Return the seconds between two moments at which places are kept: whole steps, some 360 moments in a run."""
     return step_s * max(1, round(duration_s / _MOMENTS / step_s))
 
 

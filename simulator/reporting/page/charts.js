@@ -360,5 +360,5 @@ const Charts = (() => {
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");
-  return { add, draw, dark, node, saveSvg, savePng, tools, onLooks: (listener) => listeners.push(listener), figures: places };
+  return { add, draw, dark, node, save, saveSvg, savePng, tools, onLooks: (listener) => listeners.push(listener), figures: places };
 })();

@@ -79,7 +79,7 @@
   };
   const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
-  const state = { campaign: 0, query: 0, mechanism: "", same: false };
+  const state = { campaign: 0, query: 0, mechanism: "", same: false, time: 0 };
   const shapes = {};
   let current = null;
 
@@ -221,6 +221,7 @@
       truth: sumTruth,
       estimate: sumEstimate.toFixed(2),
     });
+    drawVehicles();
     if (byId("values-box").open) fillTable(now, error);
   };
 
@@ -238,13 +239,13 @@
   // ---- pointing at a cell ------------------------------------------------------------------------------------
   let pointed = null;
   const point = (i, event) => {
-    if (pointed !== null) panels.forEach((panel) => shapes[panel][pointed].classList.remove("on"));
+    if (pointed !== null) Object.values(shapes).forEach((nodes) => nodes[pointed].classList.remove("on"));
     pointed = i;
     const box = byId("hover");
     box.hidden = i === null;
     if (i === null) return;
-    for (const panel of panels) {
-      const node = shapes[panel][i];
+    for (const nodes of Object.values(shapes)) {
+      const node = nodes[i];
       node.classList.add("on");
       if (node !== event.target) node.parentNode.append(node); // above its neighbours, so that its whole edge shows
     }
@@ -262,6 +263,118 @@
     point(i === undefined ? null : Number(i), event);
   };
 
+  // ---- the vehicles ------------------------------------------------------------------------------------------
+  const STATES = [["waiting to enter", 1], ["driving", 2], ["standing in a queue", 3], ["parked", 4], ["asked now", 5]];
+  const LOOKS = {
+    light: { states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
+    dark: { states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
+  };
+  const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], none: ["the roads alone", ""] };
+  let motion = null, lit = null, pulse = 0;
+  const stage = {};
+  const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1" }), timeWords = make("output", { id: "time-words" });
+  const speedBox = make("select", { id: "choose-speed" }), roadsBox = make("select", { id: "choose-roads" }), guessBox = make("select", { id: "choose-guess" });
+
+  const prepare = async () => {
+    if (!page.motion) return;
+    stage.canvas = make("canvas", { id: "vehicles", role: "img" });
+    byId("stage").append(stage.canvas);
+    byId("stage").style.aspectRatio = city.width + 16 + " / " + (city.height + 16);
+    byId("stage").style.maxHeight = "min(85vh, 760px)";
+    motion = await Motion.open(stage.canvas, page.motion, city);
+    Motion.shown = motion;
+    stage.svg = shape("svg", { viewBox: [-8, -8, city.width + 16, city.height + 16].join(" "), "font-family": "sans-serif", "aria-hidden": "true" });
+    if (city.kind === "area" && city.paths.length <= 4000) {
+      shapes.vehicles = city.paths.map((path, i) => {
+        const node = shape("path", { d: path, class: "cell", "vector-effect": "non-scaling-stroke" });
+        node.dataset.i = i;
+        return node;
+      });
+      stage.svg.append(...shapes.vehicles);
+    }
+    stage.marks = shape("g", { "pointer-events": "none" });
+    stage.svg.append(stage.marks);
+    byId("stage").append(stage.svg);
+    const whole = () => {
+      const copy = stage.svg.cloneNode(true);
+      drawVehicles();
+      copy.querySelectorAll(".cell").forEach((cell) => cell.remove());
+      copy.prepend(shape("image", { href: stage.canvas.toDataURL("image/png"), x: -8, y: -8, width: city.width + 16, height: city.height + 16 }));
+      return copy;
+    };
+    const places = () => "vehicle,x,y,state\r\n" + motion.places(state.time).map(([vehicle, x, y, kind]) => [vehicle, x.toFixed(2), y.toFixed(2), STATES[kind - 1][0]].join(",")).join("\r\n") + "\r\n";
+    byId("motion-status").after(Charts.tools("vehicles at this time", {
+      SVG: () => Charts.saveSvg(whole(), "vehicles"),
+      PNG: () => Charts.savePng(whole(), "vehicles"),
+      CSV: () => Charts.save("vehicles.csv", new Blob([places()], { type: "text/csv" })),
+    }));
+    timeBox.max = Math.ceil(motion.end);
+    for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "as in reality" : factor + " times as fast" }));
+    speedBox.value = motion.end > 1800 ? 60 : 15;
+    for (const [name, [words]] of Object.entries(MEASURES)) roadsBox.append(make("option", { value: name, textContent: words }));
+    guessBox.append(make("option", { value: "", textContent: "none" }));
+    page.motion.guesses.forEach((one, i) => guessBox.append(make("option", { value: i, textContent: [one.attack, one.coalition].join(": ") })));
+    byId("stage").before(make("div", { className: "controls" },
+      ...(motion.hasLinks ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
+      ...(page.motion.guesses.length ? [field("A coalition\u2019s guess about one vehicle", "choose-guess", guessBox)] : [])));
+    roadsBox.addEventListener("change", drawVehicles);
+    guessBox.addEventListener("change", drawVehicles);
+    timeBox.addEventListener("input", () => choose({ time: Number(timeBox.value) }));
+    new ResizeObserver(() => drawVehicles()).observe(stage.canvas);
+  };
+
+  // Of the chosen vehicle: its true place, and the cell that the coalition takes for its own at this query.
+  const mark = () => {
+    stage.marks.replaceChildren();
+    const guesses = page.motion.guesses, chosen = guesses[guessBox.value];
+    if (!chosen) return "";
+    const campaign = page.campaigns[state.campaign], query = campaign.queries[state.query];
+    const one = guesses.find((other) => other.attack === chosen.attack && other.coalition === chosen.coalition && other.campaign === campaign.name && other.mechanism === state.mechanism) || chosen;
+    const at = one.queries.indexOf(query), place = motion.where(one.vehicle, state.time);
+    const middle = (cell) => {
+      const box = stage.svg.querySelector("path.guess").getBBox();
+      return [box.x + box.width / 2, box.y + box.height / 2];
+    };
+    const mine = "Vehicle " + one.vehicle + (place ? "" : ", which is not on the road now") + ": ";
+    if (at < 0 || one.campaign !== campaign.name || one.mechanism !== state.mechanism) return mine + "no guess about this query with this mechanism.";
+    const guess = city.cells.indexOf(one.cells[at]), right = one.cells[at] === one.truths[at];
+    if (guess >= 0) {
+      stage.marks.append(shape("path", { d: city.paths[guess], class: right ? "guess right" : "guess", "vector-effect": "non-scaling-stroke" }));
+      if (place && !right) {
+        const [x, y] = middle(guess);
+        stage.marks.append(shape("path", { d: `M${place.x} ${place.y}L${x} ${y}`, class: "apart", "vector-effect": "non-scaling-stroke" }));
+      }
+    }
+    if (place) stage.marks.append(shape("circle", { cx: place.x, cy: place.y, r: 11, class: "chosen", "vector-effect": "non-scaling-stroke" }));
+    const named = (cell) => (cell === 0 ? "outside every cell" : "in " + cellName(city.cells.indexOf(cell)).replace("Cell", "cell"));
+    return mine + "at this query it was " + named(one.truths[at]) + "; " + chosen.coalition + (right ? " guesses right" : " guesses it " + named(one.cells[at])) + ".";
+  };
+
+  const drawVehicles = () => {
+    if (!motion) return;
+    const campaign = page.campaigns[state.campaign], at = campaign.asked[state.query], looks = LOOKS[Charts.dark() ? "dark" : "light"];
+    const shines = pulse > 0 || (state.time >= at && state.time <= campaign.times[state.query]);
+    if (shines && lit !== at) stage.asked = motion.ask((lit = at));
+    motion.draw(state.time, { lit: shines, pulse, measure: motion.hasLinks ? roadsBox.value : "none", looks });
+    const words = mark(), [, waiting, driving, queued, parked] = [...motion.totals].map((number) => number * motion.every);
+    const said = [whole(driving) + (motion.hasLinks ? " vehicles drive" : " vehicles are on the road")];
+    if (motion.hasLinks) said.push(whole(queued) + " stand in queues", whole(waiting) + " wait to enter");
+    if (parked) said.push(whole(parked) + " are parked");
+    byId("motion-status").textContent = clock(state.time) + ": " + said.join(", ") + (shines ? "; query " + campaign.queries[state.query] + " asks " + whole(stage.asked * motion.every) + " of them" : "") + ". " + words + (motion.drawn ? "" : " This browser has no WebGL 2, so they are not drawn.");
+    stage.canvas.setAttribute("aria-label", "Map of the vehicles. " + byId("motion-status").textContent);
+    timeBox.value = state.time;
+    timeWords.textContent = clock(state.time);
+    timeBox.setAttribute("aria-valuetext", timeWords.textContent);
+    const key = STATES.filter(([, kind]) => (kind === 5 ? shines : motion.totals[kind] > 0)).map(([name, kind]) => {
+      const sign = make("span", { className: "sign", textContent: motion.hasLinks || kind === 5 ? name : "on the road" });
+      sign.style.setProperty("--dot", looks.states[kind]);
+      return sign;
+    });
+    const bar = make("div", { className: "ramp" }), measure = motion.hasLinks ? roadsBox.value : "none";
+    bar.style.background = "linear-gradient(90deg," + looks.ramp.join(",") + ")";
+    byId("motion-scale").replaceChildren(make("div", {}, ...key), ...(motion.tops[measure] ? [bar, make("div", { className: "ends" }, make("span", { textContent: "0" }), make("span", { textContent: motion.tops[measure] + " or more " + MEASURES[measure][1] }))] : []));
+  };
+
   // ---- the controls, and the same choice in the address: #query=3&mechanism=randomized -------------------------
   const campaignBox = make("select", { id: "choose-campaign" }), mechanismBox = make("select", { id: "choose-mechanism" });
   const queryBox = make("input", { type: "range", id: "choose-query", min: "0", step: "1" });
@@ -272,14 +385,37 @@
   let playing = null;
   const stop = () => {
     clearInterval(playing);
+    cancelAnimationFrame(playing);
     playing = null;
     play.textContent = "\u25b6";
     play.ariaLabel = "Play the queries";
   };
   const start = () => {
+    if (motion) return drive();
     const last = () => page.campaigns[state.campaign].queries.length - 1;
     if (state.query === last()) choose({ query: 0 });
     playing = setInterval(() => (state.query < last() ? choose({ query: state.query + 1 }) : stop()), 800);
+    play.textContent = "\u2016";
+    play.ariaLabel = "Stop";
+  };
+  // Time passes; each query shows itself when it asks.
+  const drive = () => {
+    let before = performance.now();
+    if (state.time >= motion.end) choose({ query: 0, time: 0 });
+    const frame = (now) => {
+      const passed = Math.min(0.1, (now - before) / 1000), asked = page.campaigns[state.campaign].asked;
+      before = now;
+      state.time = Math.min(motion.end, state.time + passed * Number(speedBox.value));
+      pulse = Math.max(0, pulse - passed / 1.5);
+      const due = asked.findLastIndex((time) => time <= state.time);
+      if (due >= 0 && due !== state.query) {
+        pulse = 1;
+        choose({ query: due, time: state.time });
+      } else drawVehicles();
+      if (state.time < motion.end) playing = requestAnimationFrame(frame);
+      else stop();
+    };
+    playing = requestAnimationFrame(frame);
     play.textContent = "\u2016";
     play.ariaLabel = "Stop";
   };
@@ -292,6 +428,7 @@
     if (page.campaigns.length > 1) nodes.push(field("Campaign", "choose-campaign", campaignBox));
     nodes.push(field("Mechanism", "choose-mechanism", mechanismBox));
     nodes.push(field("Query", "choose-query", before, queryBox, after, play, queryWords));
+    if (motion) nodes.push(field("Time", "choose-time", timeBox, timeWords, make("label", { htmlFor: "choose-speed", textContent: "shown" }), speedBox));
     if (city.paths.length) nodes.push(make("label", {}, sameBox, " one error scale for all mechanisms"));
     byId("controls").append(...nodes);
   };
@@ -310,7 +447,7 @@
     queryBox.value = state.query;
     before.disabled = state.query === 0;
     after.disabled = state.query === campaign.queries.length - 1;
-    play.hidden = campaign.queries.length === 1;
+    play.hidden = campaign.queries.length === 1 && !motion;
     queryWords.textContent = state.query + 1 + " of " + campaign.queries.length + ", " + clock(campaign.times[state.query]);
     queryBox.setAttribute("aria-valuetext", queryWords.textContent);
     show();
@@ -338,15 +475,22 @@
   };
 
   const choose = (change) => {
+    const before = state.query;
     Object.assign(state, change);
-    refresh();
+    const campaign = page.campaigns[state.campaign];
+    if (!("time" in change)) state.time = campaign.times[Math.min(state.query, campaign.times.length - 1)];
+    else if (!("query" in change)) state.query = Math.max(0, campaign.asked.findLastIndex((time) => time <= state.time));
+    if ("time" in change && !("query" in change) && state.query === before) drawVehicles();
+    else refresh();
     remember();
   };
 
   state.mechanism = page.first || "";
   draw();
+  await prepare();
   controls();
   obey();
+  state.time = page.campaigns[state.campaign].times[state.query];
   refresh();
   campaignBox.addEventListener("change", () => choose({ campaign: Number(campaignBox.value) }));
   mechanismBox.addEventListener("change", () => choose({ mechanism: mechanismBox.value }));
@@ -359,9 +503,12 @@
   Charts.onLooks(show);
   window.addEventListener("hashchange", () => { obey(); refresh(); });
   if (city.paths.length) {
-    byId("panels").addEventListener("pointermove", pointing);
-    byId("panels").addEventListener("pointerdown", pointing);
-    byId("panels").addEventListener("pointerleave", (event) => point(null, event));
+    for (const maps of [byId("panels"), byId("stage")]) {
+      if (maps === null) continue;
+      maps.addEventListener("pointermove", pointing);
+      maps.addEventListener("pointerdown", pointing);
+      maps.addEventListener("pointerleave", (event) => point(null, event));
+    }
     window.addEventListener("scroll", () => point(null, null), { passive: true });
   }
   root.dataset.report = "ready";
