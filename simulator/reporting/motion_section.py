@@ -121,7 +121,9 @@ def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], ste
 
 def _soonest(roads: pd.DataFrame, step_s: float) -> Any:
     """Return ticks that no vehicle is faster than on a link; times are stored as what they exceed it by."""
-    return np.maximum(0, np.floor(roads["length_m"].to_numpy() / roads["speed_mps"].to_numpy() / step_s) - 1).astype(int)
+    return np.maximum(0, np.floor(roads["length_m"].to_numpy() / roads["speed_mps"].to_numpy() / step_s) - 1).astype(
+        int
+    )
 
 
 def _onward(roads: pd.DataFrame) -> Any:
@@ -138,7 +140,7 @@ def _add_entries(columns: _Columns, motion: pd.DataFrame, roads: pd.DataFrame, s
     columns.add("departs", np.diff(tick[begins], prepend=0))
     columns.add("first", link[begins])
     columns.add("entries", np.add.reduceat(entered, begins))
-    columns.add("arrived", event[ends - 1] == 2)  # noqa: PLR2004  of EVENTS
+    columns.add("arrived", event[ends - 1] == 2)
     columns.add("willing", motion["takes_part"].to_numpy()[begins])
     onto = np.flatnonzero(entered[1:] & entered[:-1]) + 1
     columns.add("turns", link[onto] - _onward(roads)[link[onto - 1]])
