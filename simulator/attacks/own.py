@@ -88,6 +88,7 @@ class CheckedAttack:
                 None if one.handles is None else np.asarray(one.handles, dtype=np.int64),
                 np.asarray(one.cells, dtype=np.int32),
                 float(one.theory),
+                None if one.probability is None else np.asarray(one.probability, dtype=np.float64),
             )
             for one in found
         ]
@@ -125,6 +126,8 @@ def broken_answers(found: Any, observation: Observation) -> Iterator[tuple[str, 
             continue
         if not isinstance(one.theory, int | float) or not (math.isnan(one.theory) or 0 <= one.theory <= 1):
             yield "theory", f"guess must return a theory in 0…1, or NaN if it is not known, received {one.theory!r}"
+        if one.probability is not None and not _are_probabilities(np.asarray(one.probability), len(one.cells)):
+            yield "theory", "guess must return a probability in 0…1 for each guess, or None for all"
         cells, most = np.asarray(one.cells), observation.mechanism.cells
         if len(outside := cells[(cells < 0) | (cells > most)]):
             yield "cells", f"guess must return cells in 0…{most}, 0 for outside, received {outside[0]}"
@@ -138,6 +141,11 @@ def broken_answers(found: Any, observation: Observation) -> Iterator[tuple[str, 
         if len(keys) < len(handles) or keys & named:
             yield "handles", f"guess must name each device at most once in query {one.query}"
         named |= keys
+
+
+def _are_probabilities(given: np.ndarray, guesses: int) -> bool:
+    """Return whether these are as many probabilities as guesses."""
+    return given.shape == (guesses,) and given.dtype.kind in "fiu" and bool(((given >= 0) & (given <= 1)).all())
 
 
 def _wrong_form(one: Guesses) -> str | None:

@@ -114,6 +114,8 @@ class Guesses:
         (n,) int32, 0 (outside) … V; (1,) if it is one guess for any device.
     theory
         The expected success before the reports are seen; NaN if it is not known.
+    probability
+        As `cells`, float64: the posterior probability of each guess; None if the attack computes none.
 
     Raises
     ------
@@ -126,6 +128,7 @@ class Guesses:
     handles: IntArray | None
     cells: Cells
     theory: float = math.nan
+    probability: FloatArray | None = None
 
     @classmethod
     def about(cls, group: Linked, query: int, cells: Cells, theory: float = math.nan) -> "Guesses":
@@ -198,14 +201,16 @@ class RoundAttack:
         """
         mechanism, q = observation.mechanism, prior.of(query)
         cells, rows, whole = np.empty(len(group), dtype=np.int32), np.arange(len(group)), True
+        sure = np.empty(len(group))
         if self.partial:
             cells, rows = prior.guess(query, len(group), rng=rng), np.flatnonzero(_possible(group))
+            sure[:] = prior.success(query)
             held = [entry for entry in observation.seen if entry.sharing is not None]
             whole = group.handles is None or not held or holds_enough(held)
         reports = [report[rows] for report in group.reports.values()]
-        cells[rows], _ = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
+        cells[rows], sure[rows] = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
         theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)
-        return Guesses(query, group.handle_kind, group.handles, cells, theory)
+        return Guesses(query, group.handle_kind, group.handles, cells, theory, sure)
 
 
 ROUND_ATTACKS: Mapping[str, RoundAttack] = {
@@ -248,8 +253,9 @@ def _guess_any_device(
         for start in range(0, len(times), step):
             logs = log_likelihood(observation.mechanism, [reports[start : start + step]], (round_,))
             after = after + times[start : start + step] @ posterior(logs, q)
-        cell = best_guess((after / after.sum())[np.newaxis], rng=prior.tie_rng(rng))
-        return [Guesses(query, "none", None, cell, math.nan)]
+        after = (after / after.sum())[np.newaxis]
+        cell = best_guess(after, rng=prior.tie_rng(rng))
+        return [Guesses(query, "none", None, cell, math.nan, after.max(axis=1))]
     return []
 
 
@@ -328,8 +334,9 @@ class LongitudinalAttack:
         q, theory = prior.of(self.last), math.nan
         if len(alike) == 1:
             theory = prior.trusted(guess_success(mechanism, rounds, q, len(queries)), self.last)
-        cells = best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
-        return Guesses(self.last, group.handle_kind, group.handles, cells, theory)
+        after = posterior(logs, q)
+        cells = best_guess(after, rng=prior.tie_rng(rng))
+        return Guesses(self.last, group.handle_kind, group.handles, cells, theory, after.max(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

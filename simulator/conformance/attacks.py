@@ -6,7 +6,7 @@ The table lists the checks, in order, and the fault that each finds:
 answers            an error, or an answer that is not a list of `Guesses` about an observed query, in whole numbers
 cells              a cell outside 0…V
 handles            a handle that is not in the observation, or a device that is named twice
-theory             an expected success that is neither in 0…1 nor NaN
+theory             an expected success that is neither in 0…1 nor NaN; a probability of a guess that is not in 0…1
 repeatable         another answer to the same observation and the same random numbers
 global_random      a draw from the global random numbers of NumPy or Python
 nothing_written_on an observation or a prior that the attack modifies

@@ -21,8 +21,9 @@ from simulator.aggregation.transcript import MIXER
 from simulator.arrays import IntArray
 from simulator.attacks.own import CellAttack, WrongGuessesError
 from simulator.experiment.build.constructors import constructor_of
-from simulator.experiment.guess_games import AttackContext, Columns, Member, NotPlayableError, play_rounds
+from simulator.experiment.guess_games import AttackContext, Columns, Guessed, Member, NotPlayableError, play_rounds
 from simulator.experiment.query_records import CampaignRecord, StoredTranscripts
+from simulator.experiment.vehicle_guesses import CoalitionGuesses, tabulate_guesses
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
@@ -106,10 +107,13 @@ class AttackResults:
         Rows of `attacks.parquet`.
     notes
         Reasons why expected rows are missing, one sentence each.
+    guesses
+        Table of `guesses.parquet`; None if no attack guessed the cells of vehicles.
     """
 
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
+    guesses: pd.DataFrame | None
 
 
 def run_attacks(
@@ -143,6 +147,7 @@ def run_attacks(
     """
     findings: list[Finding] = []
     notes: list[str] = []
+    guesses: list[CoalitionGuesses] = []
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
         mine = (own or {}).get(attack.name)
@@ -161,15 +166,16 @@ def run_attacks(
             if key not in stored:
                 stored[key] = StoredTranscripts(covered, name=name, streams=streams)
             try:
-                rows, lacking = _rows(attack, play, stored[key], source)
+                rows, about, lacking = _rows(attack, play, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 notes.append(f"{where}: {reason}")
                 continue
             except (ParameterError, WrongGuessesError) as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error
             findings += rows
+            guesses += about
             notes += [f"{where}: {reason}" for reason in lacking]
-    return AttackResults(tuple(findings), tuple(notes))
+    return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
 
 
 def spans_campaigns(attack: Any) -> bool:
@@ -250,33 +256,37 @@ def _lacking(attack: Any, contexts: Sequence[AttackContext], rows: Sequence[Find
 
 def _rows(
     attack: Any, play: Callable[..., Iterator[Columns]], stored: StoredTranscripts, source: str
-) -> tuple[list[Finding], list[str]]:
-    """Return the findings of an attack by the whole coalition, or by its first members too, and missing rows' reasons.
+) -> tuple[list[Finding], list[CoalitionGuesses], list[str]]:
+    """Return the findings of an attack, its guesses, and the reasons of missing rows.
 
-    Coalitions of the first members are added if the attack is `growing`.
+    The attack is by the whole coalition and, if it is `growing`, by its first members too.
     """
     members = members_of(attack)
     findings: list[Finding] = []
+    guesses: list[CoalitionGuesses] = []
     contexts: list[AttackContext] = []
     for size in range(1 if attack.growing else len(members), len(members) + 1):
         coalition = members[:size]
         contexts = _contexts(attack, stored, coalition)
         if not any(len(query.truth) for context in contexts for query in context.record.queries):
-            return findings, ["there are no targets: no honest vehicle answered individually"]
+            return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
+        words = ", ".join(map(str, coalition)) or NO_MEMBER
+        guessed: list[Guessed] = []
         findings += [
             Finding(
                 name=attack.name,
                 attack=attack.kind,
-                coalition=", ".join(map(str, coalition)) or NO_MEMBER,
+                coalition=words,
                 colluding=sum(member.vehicles or 1 for member in coalition),
                 servers=max(record.servers for record in stored.campaigns.values()),
                 mechanism=stored.name,
                 campaign=", ".join(stored.campaigns),
                 **columns,
             )
-            for columns in _play(attack, play, stored, contexts, coalition, source)
+            for columns in _play(attack, play, stored, contexts, coalition, guessed, source)
         ]
-    return findings, list(_lacking(attack, contexts, findings))
+        guesses.append(CoalitionGuesses(attack.name, attack.kind, words, stored.name, tuple(stored.campaigns), guessed))
+    return findings, guesses, list(_lacking(attack, contexts, findings))
 
 
 def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member]) -> list[AttackContext]:
@@ -330,6 +340,7 @@ def _play(
     stored: StoredTranscripts,
     contexts: Sequence[AttackContext],
     coalition: Sequence[Member],
+    guessed: list[Guessed],
     source: str,
 ) -> Iterator[Columns]:
     parties = (member.party for member in coalition)
@@ -343,7 +354,8 @@ def _play(
                 words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
                 fault = Fault(f"attacks.{attack.name}.coalition", words, list(map(str, attack.coalition)))
                 raise ScenarioError(source, [fault])
-    available = {**vars(attack), "contexts": contexts, "record": record, "corrupted": corrupted, "rng": rng}
+    given = {"contexts": contexts, "record": record, "corrupted": corrupted, "guessed": guessed, "rng": rng}
+    available = {**vars(attack), **given}
     yield from play(**{name: available[name] for name in signature(play).parameters if name in available})
 
 

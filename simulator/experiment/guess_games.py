@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,12 @@ class Guessed:
         Expected success; NaN if it is not known.
     usual
         The best guess without the observation; None if several are equally good.
+    devices
+        (n,) int64, the numbers of the targets.
+    probability
+        (n,) float64, the coalition's posterior probability of each guess; NaN where the attack states none.
+    campaign, query, time_s
+        The campaign, the query's number in it, and its moment of truth, seconds.
     """
 
     guesses: Cells
@@ -52,18 +58,41 @@ class Guessed:
     prior: float
     theory: float
     usual: int | None = None
+    devices: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    probability: FloatArray = field(default_factory=lambda: np.empty(0))
+    campaign: str = ""
+    query: int = 0
+    time_s: float = 0.0
 
     @classmethod
     def of(
-        cls, query: QueryRecord, guesses: Cells, expected: FloatArray, prior: Prior, places: IntArray | None = None
+        cls,
+        query: QueryRecord,
+        guesses: Cells,
+        expected: FloatArray,
+        prior: Prior,
+        places: IntArray | None = None,
+        probability: FloatArray | None = None,
     ) -> "Guessed":
         """Return the guesses about the targets of a query at some places, by default all, with their mean theory.
 
-        `expected` is the expected success of each target's guess, (n,) float64, NaN where it is not known.
+        `expected` is the expected success of each target's guess, and `probability` the posterior probability of the
+        guess, (n,) float64, NaN where they are not known.
         """
         rows = slice(None) if places is None else places
         number, theory = query.number, float(expected[rows].mean())
-        return cls(guesses[rows], query.truth[rows], prior.success(number), theory, prior.usual(number))
+        return cls(
+            guesses[rows],
+            query.truth[rows],
+            prior.success(number),
+            theory,
+            prior.usual(number),
+            query.recorded.devices[rows],
+            np.full(len(guesses), math.nan)[rows] if probability is None else probability[rows],
+            query.campaign,
+            query.number_in_campaign,
+            query.time_s,
+        )
 
 
 def score_hits(hits: int, trials: int, *, prior: float, theory: float, epsilon_lower: float | None = None) -> Columns:
@@ -277,7 +306,7 @@ class AttackContext:
 
 
 def play_rounds(
-    kind: str | CellAttack, contexts: Sequence[AttackContext], *, rng: np.random.Generator
+    kind: str | CellAttack, contexts: Sequence[AttackContext], guessed: list[Guessed], *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate an attack on single queries; yield the columns of its rows.
 
@@ -290,6 +319,8 @@ def play_rounds(
         A key of `ROUND_ATTACKS`, or the object of a user's own attack.
     contexts
         Attack contexts, one for each choice of corrupted vehicles.
+    guessed
+        List to which the guesses of each query are added.
     rng
         Breaks ties, and pairs devices for the ε lower bound.
 
@@ -314,6 +345,7 @@ def play_rounds(
             parts.append(fill_guesses(query, attack.guess(observation, prior, rng=rng), prior, context, rng=rng))
             if kind == "round_one":
                 sampled += [(context, found) for found in sampling_guesses(observation, prior)]
+    guessed += parts
     score = score_guesses(parts, rng=rng, kept=keeps_randomness(contexts[0].record.mechanism))
     if score is not None:
         yield score
@@ -350,18 +382,21 @@ def fill_guesses(
     # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
     unread = math.nan if context.stored.record.deployment.locates else prior.success(query.number)
     expected = np.full(len(cells), unread)
+    probability = np.full(len(cells), prior.success(query.number))
     for guesses in found:
+        sure = np.full(len(guesses.cells), math.nan) if guesses.probability is None else guesses.probability
         if guesses.handles is None:
-            cells[:], expected[:] = guesses.cells[0], guesses.theory
+            cells[:], expected[:], probability[:] = guesses.cells[0], guesses.theory, sure[0]
             break
         targets = context.places(query.number, guesses.handle_kind, guesses.handles)
         asked = targets >= 0
         cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], guesses.theory
-    return Guessed.of(query, cells, expected, prior, places)
+        probability[targets[asked]] = sure[asked]
+    return Guessed.of(query, cells, expected, prior, places, probability)
 
 
 def play_longitudinal(
-    contexts: Sequence[AttackContext], asked: Sequence[int], *, rng: np.random.Generator
+    contexts: Sequence[AttackContext], asked: Sequence[int], guessed: list[Guessed], *, rng: np.random.Generator
 ) -> Iterator[Columns]:
     """Evaluate the longitudinal attack over the first T queries, for each T in `asked`.
 
@@ -374,6 +409,8 @@ def play_longitudinal(
         Attack contexts, one for each choice of corrupted vehicles.
     asked
         Every T.
+    guessed
+        List to which the guesses for each T, about query T, are added.
     rng
         Breaks ties, and pairs devices for the ε lower bound.
 
@@ -384,6 +421,7 @@ def play_longitudinal(
     """
     for times in asked:
         parts = [part for context in contexts if (part := _guess_stayed(context, times, rng=rng)) is not None]
+        guessed += parts
         score = score_guesses(parts, rng=rng)
         if score is not None:
             yield {**score, "metric": "queries", "value": float(times), "unit": "queries"}

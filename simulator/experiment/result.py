@@ -32,7 +32,7 @@ from simulator.experiment.refine import describe_refinements, refinement_warning
 from simulator.experiment.releases import describe_releases
 from simulator.experiment.run_directory import (
     COMPLETE,
-    MOTION,
+    OF_VEHICLES,
     ROADS,
     TABLES,
     UnfinishedRunError,
@@ -119,6 +119,8 @@ class RunData:
         The links with their `geometry` in WGS84; None for a scenario without roads.
     motion
         The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
+    guesses
+        What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
     """
 
     scenario: Scenario
@@ -134,6 +136,7 @@ class RunData:
     fcd: Samples | None = None
     roads: gpd.GeoDataFrame | None = None
     motion: pd.DataFrame | None = None
+    guesses: pd.DataFrame | None = None
 
     @classmethod
     def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
@@ -226,6 +229,7 @@ class RunData:
             fcd=outcome.fcd,
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
             motion=outcome.motion,
+            guesses=attacked.guesses if scenario.shows_vehicles else None,
         )
 
     @classmethod
@@ -253,9 +257,9 @@ class RunData:
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
         tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
         roads = gpd.read_parquet(folder / ROADS) if (folder / ROADS).is_file() else None
-        motion = pd.read_parquet(folder / MOTION) if (folder / MOTION).is_file() else None
-        cells = gpd.read_parquet(paths["cells"])
-        return cls(scenario=scenario, cells=cells, **tables, record=record, roads=roads, motion=motion)
+        kept = {name: path for name in OF_VEHICLES if (path := folder / f"{name}.parquet").is_file()}
+        tables |= {name: pd.read_parquet(path) for name, path in kept.items()}
+        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record, roads=roads)
 
     def to_geodataframe(self) -> gpd.GeoDataFrame:
         """Return the estimates with the names and shapes of their cells.
@@ -311,11 +315,10 @@ class RunData:
             self.cells.to_parquet(directory / "cells.parquet", index=False)
             if self.roads is not None:
                 self.roads.to_parquet(directory / ROADS, index=False)
-            if self.motion is not None:
-                self.motion.to_parquet(directory / MOTION, index=False)
-            for name in TABLES:
-                table: pd.DataFrame = getattr(self, name)
-                table.to_parquet(directory / f"{name}.parquet", index=False)
+            for name in (*TABLES, *OF_VEHICLES):
+                table: pd.DataFrame | None = getattr(self, name)
+                if table is not None:
+                    table.to_parquet(directory / f"{name}.parquet", index=False)
             section = self.scenario.fcd
             if self.fcd is not None and section is not None:
                 write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s)

@@ -17,11 +17,12 @@ COMPLETE = "run.json"
 ROADS = "roads.parquet"
 """File with the links of the roads, if the scenario has any."""
 
-MOTION = "motion.parquet"
-"""File with the link entries or places of single vehicles, if they are kept."""
 
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""
+
+OF_VEHICLES = ("motion", "guesses")
+"""Tables about single vehicles, in files of their names too; a run may have none of them."""
 
 LATEST = "latest"
 """Name of the link to the newest run in the same folder."""

@@ -32,7 +32,7 @@ class NothingToDrawError(ValueError):
 
 def finished_run(data: RunData) -> FinishedRun:
     """Return a run in memory as the report reads it."""
-    tables = {name: getattr(data, name) for name in ("cells", "roads", *TABLES)}
+    tables = {name: getattr(data, name) for name in ("cells", "roads", "guesses", *TABLES)}
     return FinishedRun(Path(), record=data.record, tables=tables)
 
 

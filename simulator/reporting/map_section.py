@@ -133,8 +133,8 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     Returns
     -------
     campaigns
-        Each with its `queries`, `times`, `asked` (of round one), `truths` (lists by query, then cell), `mechanisms`, and the ends of
-        its colour scales, its `unit`, a description of its truth in `words`, and `labels` of the published
+        Each with its `queries`, `times`, `asked` (the times of round one), `truths` (lists by query, then cell),
+        `mechanisms`, and the ends of its colour scales, its `unit`, a description of its truth in `words`, and `labels` of the published
         estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its queries;
         `all_queries` is the number of all of them.
     """

@@ -34,7 +34,7 @@ class _Columns:
         self.bytes += [(array >> 8 * plane & 255).astype(np.uint8).tobytes() for plane in range(planes)]
 
     def add_signed(self, name: str, values: ArrayLike) -> None:
-        """Add numbers of either sign: 0, −1, 1, −2, 2 … as 0, 1, 2, 3, 4 …"""
+        """Add numbers of either sign: 0, −1, 1, −2, 2 … as 0, 1, 2, 3, 4 and so on."""
         array = np.asarray(values, dtype=np.int64)
         self.add(name, np.where(array < 0, -2 * array - 1, 2 * array))
 
@@ -121,9 +121,8 @@ def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], ste
 
 def _soonest(roads: pd.DataFrame, step_s: float) -> Any:
     """Return ticks that no vehicle is faster than on a link; times are stored as what they exceed it by."""
-    return np.maximum(0, np.floor(roads["length_m"].to_numpy() / roads["speed_mps"].to_numpy() / step_s) - 1).astype(
-        int
-    )
+    ticks = np.floor((roads["length_m"] / roads["speed_mps"]).to_numpy() / step_s)
+    return np.maximum(0, ticks - 1).astype(np.int64)
 
 
 def _onward(roads: pd.DataFrame) -> Any:
@@ -171,7 +170,7 @@ def _guesses(run: FinishedRun) -> list[dict[str, Any]]:
     """Return what each coalition guessed about the vehicle chosen, by attack, campaign and mechanism."""
     if (found := getattr(run, "guesses", None)) is None:
         return []
-    keys = ["attack", "coalition", "campaign", "mechanism"]
+    keys = ["name", "coalition", "campaign", "mechanism"]
     return [
         {
             **dict(zip(keys, map(str, key), strict=True)),

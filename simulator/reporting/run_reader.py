@@ -12,7 +12,7 @@ import pandas as pd
 
 from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_directory import COMPLETE, MOTION, ROADS, UnfinishedRunError, read_record
+from simulator.experiment.run_directory import COMPLETE, ROADS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
 
@@ -262,6 +262,12 @@ class FinishedRun:
         return self._table("attacks") if (self.directory / "attacks.parquet").is_file() else pd.DataFrame()
 
     @cached_property
+    def guesses(self) -> pd.DataFrame | None:
+        """What coalitions guessed about single vehicles; None where no attack guesses cells, or none may be shown."""
+        path = self.directory / "guesses.parquet"
+        return pd.read_parquet(path) if path.is_file() else None
+
+    @cached_property
     def cells(self) -> Any:
         """The partition as a GeoDataFrame in WGS84, ordered by cell."""
         import geopandas as gpd  # noqa: PLC0415  slow to import
@@ -283,7 +289,7 @@ class FinishedRun:
     @cached_property
     def motion(self) -> pd.DataFrame | None:
         """The link entries or places of single vehicles; None where the run keeps none."""
-        path = self.directory / MOTION
+        path = self.directory / "motion.parquet"
         return pd.read_parquet(path) if path.is_file() else None
 
     @cached_property

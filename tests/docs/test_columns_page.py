@@ -4,6 +4,7 @@ import json
 import re
 import tomllib
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import crowdveil as cv
+from simulator.attacks.reconstruction import RoundAttack
 from simulator.experiment.run_record import RunRecord
 
 ROOT = Path(__file__).parents[2]
@@ -18,6 +20,14 @@ PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE))
 TYPES = {"large_string": "str", "double": "float64", "float": "float32", "binary": "geometry"}
 """Types of the page by their names in Parquet, where these differ."""
+
+
+class WithoutProbability(RoundAttack):
+    """An attack of the user's own that states no probabilities."""
+
+    def guess(self, observation, prior, *, rng):
+        return [replace(one, probability=None) for one in super().guess(observation, prior, rng=rng)]
+
 
 TINY = tomllib.loads((ROOT / "scenarios" / "tiny.toml").read_text(encoding="utf-8"))
 ASKED = TINY["campaigns"][0]
@@ -39,6 +49,7 @@ COUNTS = {
         {"name": "first", "kind": "round_one", **SERVER},
         {"name": "linked", "kind": "link_rounds", **SERVER},
         {"name": "false", "kind": "poisoning", "coalition": ["vehicles:5"], "campaigns": ["occupancy"]},
+        {"name": "own", "kind": WithoutProbability, **SERVER},
     ],
     "fcd": {"every_s": 60, "formats": ["parquet"]},
 }

@@ -126,6 +126,8 @@ WRONG = {
     "twice": (lambda one: replace(one, handles=one.handles * 0 + one.handles[0]), ["at most once"]),
     "another query": (lambda one: replace(one, query=77), ["observed query (", "received 77"]),
     "theory": (lambda one: replace(one, theory=float("inf")), ["theory in 0…1", "inf"]),
+    "no probability": (lambda one: replace(one, probability=one.probability * 1.5), ["probability in 0…1"]),
+    "other probabilities": (lambda one: replace(one, probability=[0.5]), ["for each guess"]),
     "an error": (lambda one: 1 / 0, ["raises ZeroDivisionError", "test_own_attacks.py"]),  # noqa: ARG005
 }
 

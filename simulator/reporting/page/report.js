@@ -313,7 +313,7 @@
     speedBox.value = motion.end > 1800 ? 60 : 15;
     for (const [name, [words]] of Object.entries(MEASURES)) roadsBox.append(make("option", { value: name, textContent: words }));
     guessBox.append(make("option", { value: "", textContent: "none" }));
-    page.motion.guesses.forEach((one, i) => guessBox.append(make("option", { value: i, textContent: [one.attack, one.coalition].join(": ") })));
+    page.motion.guesses.forEach((one, i) => guessBox.append(make("option", { value: i, textContent: [one.name, one.coalition].join(": ") })));
     byId("stage").before(make("div", { className: "controls" },
       ...(motion.hasLinks ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
       ...(page.motion.guesses.length ? [field("A coalition\u2019s guess about one vehicle", "choose-guess", guessBox)] : [])));
@@ -329,7 +329,7 @@
     const guesses = page.motion.guesses, chosen = guesses[guessBox.value];
     if (!chosen) return "";
     const campaign = page.campaigns[state.campaign], query = campaign.queries[state.query];
-    const one = guesses.find((other) => other.attack === chosen.attack && other.coalition === chosen.coalition && other.campaign === campaign.name && other.mechanism === state.mechanism) || chosen;
+    const one = guesses.find((other) => other.name === chosen.name && other.coalition === chosen.coalition && other.campaign === campaign.name && other.mechanism === state.mechanism) || chosen;
     const at = one.queries.indexOf(query), place = motion.where(one.vehicle, state.time);
     const middle = (cell) => {
       const box = stage.svg.querySelector("path.guess").getBBox();
