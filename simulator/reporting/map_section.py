@@ -134,9 +134,9 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     -------
     campaigns
         Each with its `queries`, `times`, `asked` (the times of round one), `truths` (lists by query, then cell),
-        `mechanisms`, and the ends of its colour scales, its `unit`, a description of its truth in `words`, and `labels` of the published
-        estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its queries;
-        `all_queries` is the number of all of them.
+        `mechanisms`, and the ends of its colour scales, its `unit`, a description of its truth in `words`, and `labels`
+        of the published estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its
+        queries; `all_queries` is the number of all of them.
     """
     estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])

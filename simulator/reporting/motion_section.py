@@ -168,7 +168,7 @@ def _add_places(columns: _Columns, motion: pd.DataFrame, city: dict[str, Any]) -
 
 def _guesses(run: FinishedRun) -> list[dict[str, Any]]:
     """Return what each coalition guessed about the vehicle chosen, by attack, campaign and mechanism."""
-    if (found := getattr(run, "guesses", None)) is None:
+    if run.guesses is None:
         return []
     keys = ["name", "coalition", "campaign", "mechanism"]
     return [
@@ -178,6 +178,9 @@ def _guesses(run: FinishedRun) -> list[dict[str, Any]]:
             "queries": rows["query"].tolist(),
             "cells": rows["guess"].tolist(),
             "truths": rows["truth"].tolist(),
+            "sure": [
+                round(float(share), 3) if np.isfinite(share) else None for share in rows["probability"].astype(float)
+            ],
         }
-        for key, rows in found.groupby(keys, sort=False, observed=True)
+        for key, rows in run.guesses.groupby(keys, sort=False, observed=True)
     ]

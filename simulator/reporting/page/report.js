@@ -312,8 +312,6 @@
     for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "as in reality" : factor + " times as fast" }));
     speedBox.value = motion.end > 1800 ? 60 : 15;
     for (const [name, [words]] of Object.entries(MEASURES)) roadsBox.append(make("option", { value: name, textContent: words }));
-    guessBox.append(make("option", { value: "", textContent: "none" }));
-    page.motion.guesses.forEach((one, i) => guessBox.append(make("option", { value: i, textContent: [one.name, one.coalition].join(": ") })));
     byId("stage").before(make("div", { className: "controls" },
       ...(motion.hasLinks ? [field("Colour of the roads", "choose-roads", roadsBox)] : []),
       ...(page.motion.guesses.length ? [field("A coalition\u2019s guess about one vehicle", "choose-guess", guessBox)] : [])));
@@ -323,20 +321,25 @@
     new ResizeObserver(() => drawVehicles()).observe(stage.canvas);
   };
 
+  // The coalitions that guess in this campaign from reports of this mechanism; one that was chosen stays chosen.
+  const offer = () => {
+    const before = guessBox.value, campaign = page.campaigns[state.campaign].name;
+    stage.guesses = new Map(page.motion.guesses.filter((one) => one.campaign === campaign && one.mechanism === state.mechanism).map((one) => [one.coalition + " (" + one.name + ")", one]));
+    guessBox.replaceChildren(...["none", ...stage.guesses.keys()].map((name) => make("option", { value: name, textContent: name })));
+    guessBox.value = stage.guesses.has(before) ? before : "none";
+  };
   // Of the chosen vehicle: its true place, and the cell that the coalition takes for its own at this query.
   const mark = () => {
     stage.marks.replaceChildren();
-    const guesses = page.motion.guesses, chosen = guesses[guessBox.value];
-    if (!chosen) return "";
-    const campaign = page.campaigns[state.campaign], query = campaign.queries[state.query];
-    const one = guesses.find((other) => other.name === chosen.name && other.coalition === chosen.coalition && other.campaign === campaign.name && other.mechanism === state.mechanism) || chosen;
-    const at = one.queries.indexOf(query), place = motion.where(one.vehicle, state.time);
+    const one = stage.guesses.get(guessBox.value);
+    if (!one) return "";
+    const at = one.queries.indexOf(page.campaigns[state.campaign].queries[state.query]), place = motion.where(one.vehicle, state.time);
     const middle = (cell) => {
       const box = stage.svg.querySelector("path.guess").getBBox();
       return [box.x + box.width / 2, box.y + box.height / 2];
     };
     const mine = "Vehicle " + one.vehicle + (place ? "" : ", which is not on the road now") + ": ";
-    if (at < 0 || one.campaign !== campaign.name || one.mechanism !== state.mechanism) return mine + "no guess about this query with this mechanism.";
+    if (at < 0) return mine + "no guess at this query, which did not ask it.";
     const guess = city.cells.indexOf(one.cells[at]), right = one.cells[at] === one.truths[at];
     if (guess >= 0) {
       stage.marks.append(shape("path", { d: city.paths[guess], class: right ? "guess right" : "guess", "vector-effect": "non-scaling-stroke" }));
@@ -347,7 +350,8 @@
     }
     if (place) stage.marks.append(shape("circle", { cx: place.x, cy: place.y, r: 11, class: "chosen", "vector-effect": "non-scaling-stroke" }));
     const named = (cell) => (cell === 0 ? "outside every cell" : "in " + cellName(city.cells.indexOf(cell)).replace("Cell", "cell"));
-    return mine + "at this query it was " + named(one.truths[at]) + "; " + chosen.coalition + (right ? " guesses right" : " guesses it " + named(one.cells[at])) + ".";
+    const sure = one.sure[at] === null ? "" : ", " + (100 * one.sure[at]).toFixed(0) + " % sure";
+    return mine + "at this query it was " + named(one.truths[at]) + "; " + one.coalition + (right ? " guesses right" : " guesses it " + named(one.cells[at])) + sure + ".";
   };
 
   const drawVehicles = () => {
@@ -360,7 +364,7 @@
     const said = [whole(driving) + (motion.hasLinks ? " vehicles drive" : " vehicles are on the road")];
     if (motion.hasLinks) said.push(whole(queued) + " stand in queues", whole(waiting) + " wait to enter");
     if (parked) said.push(whole(parked) + " are parked");
-    byId("motion-status").textContent = clock(state.time) + ": " + said.join(", ") + (shines ? "; query " + campaign.queries[state.query] + " asks " + whole(stage.asked * motion.every) + " of them" : "") + ". " + words + (motion.drawn ? "" : " This browser has no WebGL 2, so they are not drawn.");
+    byId("motion-status").textContent = clock(state.time) + ": " + said.join(", ") + (shines ? "; query " + campaign.queries[state.query] + " asks " + whole(stage.asked * motion.every) + " vehicles" : "") + ". " + words + (motion.drawn ? "" : " This browser has no WebGL 2, so they are not drawn.");
     stage.canvas.setAttribute("aria-label", "Map of the vehicles. " + byId("motion-status").textContent);
     timeBox.value = state.time;
     timeWords.textContent = clock(state.time);
@@ -442,6 +446,7 @@
     state.query = Math.min(Math.max(0, state.query), campaign.queries.length - 1);
     mechanismBox.replaceChildren(...names.map((name) => make("option", { value: name, textContent: label(name) })));
     mechanismBox.value = state.mechanism;
+    if (motion) offer();
     campaignBox.value = state.campaign;
     queryBox.max = campaign.queries.length - 1;
     queryBox.value = state.query;

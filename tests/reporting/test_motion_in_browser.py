@@ -1,0 +1,204 @@
+"""Vehicles in motion in a real browser: drawn where the traffic engine has them, lit when asked, played, counted."""
+
+import base64
+import io
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+from simulator.api import load, run
+from simulator.reporting.map_section import city_outlines
+from simulator.reporting.run_reader import FinishedRun
+from simulator.traffic import motion
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+PAINT = """time => {
+  const looks = {states: Array(6).fill('#ff0000'), quiet: '#0000ff', ramp: Array(8).fill('#0000ff')};
+  Motion.shown.draw(time, {measure: 'none', looks});
+  return document.getElementById('vehicles').toDataURL();
+}"""
+"""Draws all vehicles in red and all roads in blue."""
+COUNTS = r"[\d,]+(?= (?:vehicles drive|stand|wait))"
+
+
+@pytest.fixture(scope="module")
+def chromium(executable):
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(chromium):
+    pages = []
+
+    def open_(directory):
+        pages.append(chromium.new_page(viewport={"width": 1280, "height": 900}))
+        pages[-1].goto((directory / "report.html").as_uri())
+        pages[-1].wait_for_selector("html[data-report=ready]", state="attached")
+        return pages[-1]
+
+    yield open_
+    for page in pages:
+        page.close()
+
+
+def seek(page, time_s):
+    page.locator("#choose-time").evaluate(
+        "(node, time) => { node.value = time; node.dispatchEvent(new Event('input')); }", time_s
+    )
+
+
+def drawing(run_, lon_lat):
+    west, north, across, down = city_outlines(run_.cells, run_.roads)["frame"]
+    return (lon_lat - [west, north]) * [across, -down]
+
+
+@pytest.fixture(scope="module")
+def driven(tmp_path_factory):
+    """Return runs that write the position of every vehicle at some moments, apart from the motion for the map."""
+    made = {}
+
+    def directory(name):
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("driven") / name
+            try:
+                run(name, out=made[name], overrides={"fcd.every_s": 150, "fcd.formats": ["parquet"]}, assume_yes=True)
+            except ValueError as error:
+                pytest.skip(str(error))
+        return made[name]
+
+    return directory
+
+
+@pytest.mark.parametrize("name", ["lossy", "helsinki-osm", "parked-cars"])
+def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
+    directory = driven(name)
+    page, run_ = opened(directory), FinishedRun(directory)
+    written = pd.read_parquet(directory / "fcd.parquet")
+    moments = [time for time in written["time_s"].unique() if (written["time_s"] == time).sum() > 50]
+    for time_s in np.array(moments)[[1, len(moments) // 2, -2]]:
+        rows = written[written["time_s"] == time_s].set_index("vehicle")
+        found = pd.DataFrame(
+            page.evaluate("time => Motion.shown.places(time)", float(time_s)), columns=["vehicle", "x", "y", "state"]
+        ).set_index("vehicle")
+        assert sorted(found.index) == sorted(rows.index)
+        expected = drawing(run_, rows[["lon", "lat"]].to_numpy())
+        there = found.loc[rows.index, ["x", "y"]].to_numpy()
+        # Bends are left out up to 0.2 of 1,000 units, and places stored in 1/64; a bend left out also shortens a link.
+        assert np.abs(there - expected).max() < 0.6
+        standing = found.loc[rows.index, "state"].isin([1, 3]).to_numpy()
+        assert (rows["speed_mps"].to_numpy()[found.loc[rows.index, "state"] == 1] == 0).all()
+        assert 0 <= standing.mean() < 1
+        # What is painted: red dots there, and not where there is no vehicle.
+        url = page.evaluate(PAINT, float(time_s))
+        image = np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA"))
+        red = (image[..., 0] > 200) & (image[..., 2] < 60) & (image[..., 3] > 0)
+        city = city_outlines(run_.cells, run_.roads)
+        tall, wide = red.shape
+        scale = min(wide / (city["width"] + 16), tall / (city["height"] + 16))
+        middle = np.array([wide, tall]) / 2 + (expected - np.array([city["width"], city["height"]]) / 2) * scale
+        column, row = np.clip(np.rint(middle), 3, np.array([wide, tall]) - 4).astype(int).T
+        near = np.any([red[row + j, column + i] for i in (-2, -1, 0, 1, 2) for j in (-2, -1, 0, 1, 2)], axis=0)
+        assert near.mean() > 0.99
+        assert red.mean() < 0.1
+
+
+def test_play_moves_vehicles_and_shows_each_query_when_it_asks(driven, opened):
+    directory = driven("lossy")
+    page, result = opened(directory), load(directory)
+    asked_s = sorted({query.time_s for query in result.record.traffic_at_queries})
+    seek(page, asked_s[1] - 20)
+    assert page.locator("#map").get_attribute("data-query") == "1"
+    before = page.evaluate("Motion.shown.places(Number(document.getElementById('choose-time').value))")
+    page.locator("#choose-speed").select_option("15")
+    page.locator("#play").click()
+    page.locator("#map[data-query='2']").wait_for(state="attached", timeout=20_000)
+    status = page.locator("#motion-status").inner_text()
+    page.locator("#play").click()
+    time_s = float(page.locator("#choose-time").input_value())
+    assert asked_s[1] <= time_s < asked_s[1] + 60
+    after = page.evaluate("time => Motion.shown.places(time)", time_s)
+    here = {vehicle: (x, y) for vehicle, x, y, _ in before}
+    moved = [vehicle for vehicle, x, y, state in after if state == 2 and here.get(vehicle, (x, y)) != (x, y)]
+    assert len(moved) > 100
+    asked = result.rounds.query("query == 2 and round == 1")["asked"].max()
+    assert f"query 2 asks {asked - result.scenario.population.outside:,} vehicles" in status
+    page.locator("#choose-query").focus()
+    page.keyboard.press("Home")
+    assert float(page.locator("#choose-time").input_value()) == pytest.approx(
+        result.estimates.query("query == 1")["time_s"].iloc[0], abs=1
+    )
+
+
+def test_counts_of_the_status_are_those_of_the_run(driven, opened):
+    directory = driven("lossy")
+    page, result = opened(directory), load(directory)
+    for query in result.record.traffic_at_queries[:3]:
+        seek(page, query.time_s)
+        status = page.locator("#motion-status").inner_text()
+        numbers = [int(number.replace(",", "")) for number in re.findall(COUNTS, status)]
+        driving, queued, waiting = numbers
+        assert (driving + queued, waiting) == (query.on_road, query.waiting)
+
+
+def test_roads_are_coloured_by_vehicles_or_by_queues(driven, opened):
+    page = opened(driven("lossy"))
+    legends = []
+    for measure in ("density", "queue", "none"):
+        page.locator("#choose-roads").select_option(measure)
+        legends.append(page.locator("#motion-scale").inner_text())
+    assert "vehicles per km and lane" in legends[0]
+    assert "vehicles standing" in legends[1]
+    assert "or more" not in legends[2]
+
+
+def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path):
+    result = run("collusion", out=tmp_path / "run", overrides={"traffic.vehicles": 3000})
+    page, one = opened(tmp_path / "run"), result.guesses.iloc[0]
+    page.locator("#choose-campaign").select_option(label=one["campaign"])
+    page.locator("#choose-mechanism").select_option(one["mechanism"])
+    page.locator("#choose-guess").select_option(f"{one['coalition']} ({one['name']})")
+    page.locator("#choose-query").evaluate(
+        "(node, value) => { node.value = value; node.dispatchEvent(new Event('input')); }", int(one["query"]) - 1
+    )
+    status = page.locator("#motion-status").inner_text()
+    assert f"Vehicle {one['vehicle']}: at this query it was in cell {one['truth']} " in status
+    right = one["guess"] == one["truth"]
+    assert (f"guesses it in cell {one['guess']} " in status) != right
+    shape = page.locator("#stage path.guess").get_attribute("d")
+    drawn = city_outlines(result.cells, FinishedRun(tmp_path / "run").roads)["paths"]
+    assert shape == drawn[result.cells["cell"].tolist().index(one["guess"])]
+    ring = page.locator("#stage circle.chosen")
+    x, y = page.evaluate(
+        "([vehicle, time]) => { const p = Motion.shown.where(vehicle, time); return [p.x, p.y]; }",
+        [int(one["vehicle"]), float(one["time_s"])],
+    )
+    assert (float(ring.get_attribute("cx")), float(ring.get_attribute("cy"))) == pytest.approx((x, y))
+
+
+def test_a_sample_is_said_to_be_one(opened, tmp_path, monkeypatch):
+    monkeypatch.setattr(motion, "MOST_ENTRIES", 100_000)
+    result = run("lossy", out=tmp_path / "run")
+    every = int(result.motion["vehicle"].drop_duplicates().diff().median())
+    assert every > 1
+    page = opened(tmp_path / "run")
+    assert f"one of {every} of the run’s vehicles" in page.locator("#motion figcaption").inner_text()
+    query = result.record.traffic_at_queries[1]
+    seek(page, query.time_s)
+    numbers = re.findall(r"([\d,]+) (?:vehicles drive|stand)", page.locator("#motion-status").inner_text())
+    shown = sum(int(n.replace(",", "")) for n in numbers)
+    assert shown % every == 0
+    # Every n-th vehicle of those on the road, whose places in the order of departure are as good as random.
+    assert abs(shown - query.on_road) < 5 * np.sqrt(every * query.on_road)
+
+
+def test_the_benchmark_with_its_vehicles_is_small(tmp_path):
+    run("grid20", out=tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").stat().st_size < 12e6
