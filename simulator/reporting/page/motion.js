@@ -131,13 +131,13 @@ const Motion = (() => {
     }`;
   const ROADS = `#version 300 es
     layout(location=0) in vec2 corner; layout(location=1) in vec4 ends; layout(location=2) in float link;
-    uniform vec4 view; uniform float unit; uniform sampler2D loads; uniform vec3 ramp[8]; uniform vec3 quiet; uniform float live; out vec4 colour;
+    uniform vec4 view; uniform float unit; uniform float thick; uniform sampler2D loads; uniform vec3 ramp[8]; uniform vec3 quiet; uniform float live; out vec4 colour;
     void main() {
       vec2 way = ends.zw - ends.xy; way /= max(length(way), 1e-6);
       vec2 aside = vec2(-way.y, way.x);
       int l = int(link);
       float load = texelFetch(loads, ivec2(l & 1023, l >> 10), 0).r * live;
-      float wide = (load > 0.0 ? 3.4 : 1.2) * unit;
+      float wide = (load > 0.0 ? thick : min(thick, 1.2)) * unit;
       vec2 at = mix(ends.xy, ends.zw, corner.x) + aside * (0.3 * unit + corner.y * wide);
       gl_Position = vec4(at * view.xy + view.zw, 0, 1);
       float step = clamp(load, 0.0, 1.0) * 7.0; int low = min(6, int(step));
@@ -244,9 +244,13 @@ const Motion = (() => {
     attribute(0, 2, 5, 0);
     attribute(1, 2, 5, 2);
     attribute(2, 1, 5, 4);
+    let long = 0; // of all links, in units of the drawing
     const roadArray = gl.createVertexArray(), pieces = [], first = starts(columns.points || []), { x, y } = columns;
     for (let l = 0; l < links; l += 1) {
-      for (let p = first[l] + 1; p < first[l + 1]; p += 1) pieces.push(x[p - 1] / FINE, y[p - 1] / FINE, x[p] / FINE, y[p] / FINE, l);
+      for (let p = first[l] + 1; p < first[l + 1]; p += 1) {
+        pieces.push(x[p - 1] / FINE, y[p - 1] / FINE, x[p] / FINE, y[p] / FINE, l);
+        long += Math.hypot(x[p] - x[p - 1], y[p] - y[p - 1]) / FINE;
+      }
     }
     gl.bindVertexArray(roadArray);
     buffer(new Float32Array([0, 0, 0, 1, 1, 0, 1, 1]), gl.STATIC_DRAW);
@@ -271,6 +275,7 @@ const Motion = (() => {
       const across = city.width + 2 * edge, down = city.height + 2 * edge, scale = Math.min(wide / across, tall / down);
       const view = [(2 * scale) / wide, (-2 * scale) / tall, (-2 * scale * (city.width / 2)) / wide, (2 * scale * (city.height / 2)) / tall];
       const unit = window.devicePixelRatio / scale; // a CSS pixel in units of the drawing
+      const room = (city.width * city.height) / unit ** 2; // CSS pixels; signs are smaller where there are more in it
       gl.viewport(0, 0, wide, tall);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);
@@ -280,6 +285,7 @@ const Motion = (() => {
         gl.texImage2D(gl.TEXTURE_2D, 0, gl.R32F, 1024, loads.length / 1024, 0, gl.RED, gl.FLOAT, loads);
         set(roads, "view", view, "uniform4fv");
         set(roads, "unit", unit, "uniform1f");
+        set(roads, "thick", Math.max(0.8, Math.min(3.4, (0.3 * room * unit) / long)), "uniform1f");
         set(roads, "live", measures[measure] ? 1 : 0, "uniform1f");
         set(roads, "ramp", numbers(looks.ramp), "uniform3fv");
         set(roads, "quiet", numbers([looks.quiet]), "uniform3fv");
@@ -289,7 +295,7 @@ const Motion = (() => {
       gl.useProgram(dots);
       set(dots, "view", view, "uniform4fv");
       set(dots, "unit", unit, "uniform1f");
-      set(dots, "small", window.devicePixelRatio * Math.min(5, Math.max(2.6, 400 / Math.sqrt(count + 1))), "uniform1f");
+      set(dots, "small", window.devicePixelRatio * Math.min(5, Math.max(1.6, 0.35 * Math.sqrt(room / (count + 1)))), "uniform1f");
       set(dots, "pulse", pulse, "uniform1f");
       set(dots, "colours", numbers(looks.states), "uniform3fv");
       gl.bindVertexArray(dotArray);
