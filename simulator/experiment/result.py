@@ -56,6 +56,7 @@ from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Samples, write_samples
+from simulator.traffic.motion import Motion
 
 SCENARIO = "scenario.toml"
 
@@ -83,7 +84,7 @@ class RunOutcome:
     fcd
         Floating-car data, if the scenario requests it.
     motion
-        The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
+        Where single vehicles were; None where this is not kept.
     """
 
     engine: Engine
@@ -94,7 +95,7 @@ class RunOutcome:
     extras: Iterable[str] = ()
     flow_check: FlowCheckRecord | None = None
     fcd: Samples | None = None
-    motion: pd.DataFrame | None = None
+    motion: Motion | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +182,7 @@ class RunData:
                 notes=list(city.notes),
             ),
             traffic=traffic,
+            motion_every=1 if outcome.motion is None else outcome.motion.every,
             flow_check=outcome.flow_check,
             traffic_at_queries=[
                 QueryTraffic(
@@ -228,7 +230,7 @@ class RunData:
             stopwatch=outcome.stopwatch,
             fcd=outcome.fcd,
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
-            motion=outcome.motion,
+            motion=None if outcome.motion is None else outcome.motion.table,
             guesses=attacked.guesses if scenario.shows_vehicles else None,
         )
 

@@ -35,7 +35,7 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.motion import tabulate_entries, tabulate_places
+from simulator.traffic.motion import motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 
 
@@ -176,9 +176,9 @@ def _run(
         moved = None
         with stopwatch.phase("motion"):
             if isinstance(engine, QueueEngine) and engine.record_entries:
-                moved = tabulate_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
+                moved = motion_of_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
             elif places is not None:
-                moved = tabulate_places(places, population.takes_part)
+                moved = motion_of_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
             refine_queries(parts.refinements, parts.mechanisms, queries),

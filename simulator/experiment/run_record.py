@@ -504,6 +504,8 @@ class RunRecord(Record):
         Totals of the run.
     memory_bytes
         Memory of `vehicles`, of `routes`, and at its `peak`.
+    motion_every
+        The motion that is kept is that of every n-th vehicle.
     city, traffic, flow_check, traffic_at_queries, mechanisms, releases, deployments, loss, refinements
         Records of the parts of a run.
     warnings
@@ -530,6 +532,7 @@ class RunRecord(Record):
     memory_bytes: dict[str, int | None] = {}
     city: CityRecord = CityRecord()
     traffic: TrafficRecord = TrafficRecord()
+    motion_every: int = 1
     flow_check: FlowCheckRecord | None = None
     traffic_at_queries: list[QueryTraffic] = []
     mechanisms: list[MechanismRecord]

@@ -64,9 +64,7 @@ def motion_section(run: FinishedRun, city: dict[str, Any]) -> dict[str, Any] | N
     if motion is None or motion.empty or not city["paths"]:
         return None
     traffic = tomllib.loads(run.scenario_toml)["traffic"]
-    columns, numbers = _Columns(), np.unique(motion["vehicle"].to_numpy())
-    every = int(np.diff(numbers).min(initial=run.record.vehicles))
-    links = "link" in motion
+    columns, links, every = _Columns(), "link" in motion, run.record.motion_every
     if run.roads is not None:
         _add_links(columns, run.roads, city, traffic["step_s"])
     if links and run.roads is not None:
@@ -74,7 +72,6 @@ def motion_section(run: FinishedRun, city: dict[str, Any]) -> dict[str, Any] | N
     else:
         _add_places(columns, motion, city)
     packed = columns.packed()
-    shown = len(numbers) if every == 1 else len(range(0, run.record.vehicles, every))
     page = {
         **packed,
         "kind": "links" if links else "places",
@@ -88,7 +85,7 @@ def motion_section(run: FinishedRun, city: dict[str, Any]) -> dict[str, Any] | N
         "page": page,
         "links": links,
         "every": every,
-        "vehicles": shown,
+        "vehicles": motion["vehicle"].nunique(),
         "rows": int((motion["event"] == "entry").sum()) if links else len(motion),
         "size": size(float(len(str(packed["bytes"])))),
         "step_s": page["step_s"],

@@ -141,7 +141,7 @@ class Sampler:
         every: int = 1,
     ) -> None:
         self._engine, self._clock, self._crs, self._roads, self._parked = engine, clock, crs, roads, parked
-        self._every = every
+        self.every = every
         count = int(np.floor((to_s - from_s) / every_s * (1 + _NEARLY_WHOLE) + _NEARLY_WHOLE)) + 1
         self._moments_s = [from_s + number * every_s for number in range(max(count, 0))]
         self._looks: list[pd.DataFrame] = []
@@ -166,7 +166,7 @@ class Sampler:
         seen = (places.state == State.ON_ROAD) | (places.state == State.WAITING)
         if self._parked:
             seen |= places.state == State.ARRIVED
-        seen &= np.arange(len(places)) % self._every == 0
+        seen &= np.arange(len(places)) % self.every == 0
         fraction = places.fraction
         if places.xy is not None:
             xy, link = places.xy, places.link

@@ -5,6 +5,7 @@ which state places only, the places at regular moments are kept.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,24 @@ MOST_PLACES = 4_000_000
 _MOMENTS = 360
 
 
+class Motion(NamedTuple):
+    """Where single vehicles were.
+
+    Attributes
+    ----------
+    table
+        Of queue engines: `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of
+        `EVENTS`), `link` (int32: the link of the origin, the link entered, the link of the destination), `takes_part`
+        (bool, whether it answers queries). Of others: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees),
+        `takes_part`. By vehicle, then by time.
+    every
+        The vehicles are those whose number is a multiple of this.
+    """
+
+    table: pd.DataFrame
+    every: int
+
+
 def logged_every(routes: Routes) -> int:
     """Return n, a power of 2, such that the links of every n-th route are at most `MOST_ENTRIES`, more or less."""
     return 1 << max(0, math.ceil(math.log2(len(routes.links) / MOST_ENTRIES)))
@@ -39,24 +58,10 @@ def sampled_every(vehicles: int, moments: int) -> int:
     return max(1, math.ceil(vehicles * moments / MOST_PLACES))
 
 
-def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.DataFrame:
-    """Return the departures, link entries and arrivals that a queue engine has logged.
+def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Motion:
+    """Return the departures, link entries and arrivals that a queue engine has logged, at the end of the run.
 
-    Parameters
-    ----------
-    engine
-        The engine, at the end of the run.
-    clock
-        Its clock.
-    takes_part
-        (vehicles,) bool: whether each vehicle answers queries.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of `EVENTS`), `link`
-        (int32: the link of the origin, the link entered, the link of the destination), `takes_part` (bool); by vehicle,
-        then by time.
+    `takes_part`, (vehicles,) bool, says whether each vehicle answers queries.
     """
     departed = np.arange(0, engine.totals().departed, engine.record_entries, dtype=np.int32)
     log = engine.log_by_vehicle()
@@ -69,7 +74,7 @@ def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.
     event[begins] = 0
     arrived = np.flatnonzero(link == ARRIVED_AT)
     link[arrived], event[arrived] = link[arrived - 1], 2
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "vehicle": vehicle,
             "time_s": tick * clock.step_s,
@@ -78,27 +83,14 @@ def tabulate_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> pd.
             "takes_part": takes_part[vehicle],
         }
     )
+    return Motion(table, engine.record_entries)
 
 
-def tabulate_places(sampler: Sampler, takes_part: Mask) -> pd.DataFrame:
-    """Return the places that a sampler has seen.
-
-    Parameters
-    ----------
-    sampler
-        The sampler, at the end of the run.
-    takes_part
-        (vehicles,) bool: whether each vehicle answers queries.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `vehicle` (int32, in order of departure), `time_s` (float64), `lon`, `lat` (float64, WGS84 degrees),
-        `takes_part` (bool); by vehicle, then by time.
-    """
+def motion_of_places(sampler: Sampler, takes_part: Mask) -> Motion:
+    """Return the places that a sampler has seen, at the end of the run; `takes_part` as for `motion_of_entries`."""
     samples = sampler.samples()
     time_s: FloatArray = samples.time_s
     table = samples.table[["vehicle", "lon", "lat"]]
     table.insert(1, "time_s", time_s)
     table = table.sort_values(["vehicle", "time_s"], kind="stable", ignore_index=True)
-    return table.assign(takes_part=takes_part[table["vehicle"]])
+    return Motion(table.assign(takes_part=takes_part[table["vehicle"]]), sampler.every)
