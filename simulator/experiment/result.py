@@ -34,6 +34,7 @@ from simulator.experiment.run_directory import (
     COMPLETE,
     OF_VEHICLES,
     ROADS,
+    SURROUNDINGS,
     TABLES,
     UnfinishedRunError,
     fill_directory,
@@ -52,6 +53,7 @@ from simulator.experiment.tables import score_queries, tabulate_estimates, tabul
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork
+from simulator.roads.surroundings import with_streets
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine
@@ -122,6 +124,8 @@ class RunData:
         The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
     guesses
         What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
+    surroundings
+        Water, places and streets in WGS84, of `simulator.roads.surroundings`; None where the source has none.
     """
 
     scenario: Scenario
@@ -138,6 +142,7 @@ class RunData:
     roads: gpd.GeoDataFrame | None = None
     motion: pd.DataFrame | None = None
     guesses: pd.DataFrame | None = None
+    surroundings: gpd.GeoDataFrame | None = None
 
     @classmethod
     def build(cls, components: RunComponents, outcome: RunOutcome) -> Self:
@@ -232,6 +237,7 @@ class RunData:
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
             motion=None if outcome.motion is None else outcome.motion.table,
             guesses=attacked.guesses if scenario.shows_vehicles else None,
+            surroundings=with_streets(city.roads) if city.has_roads else None,
         )
 
     @classmethod
@@ -258,10 +264,11 @@ class RunData:
                 raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
         tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
-        roads = gpd.read_parquet(folder / ROADS) if (folder / ROADS).is_file() else None
         kept = {name: path for name in OF_VEHICLES if (path := folder / f"{name}.parquet").is_file()}
         tables |= {name: pd.read_parquet(path) for name, path in kept.items()}
-        return cls(scenario=scenario, cells=gpd.read_parquet(paths["cells"]), **tables, record=record, roads=roads)
+        shapes = {"cells": "cells.parquet", "roads": ROADS, "surroundings": SURROUNDINGS}
+        tables |= {name: gpd.read_parquet(folder / file) for name, file in shapes.items() if (folder / file).is_file()}
+        return cls(scenario=scenario, **tables, record=record)
 
     def to_geodataframe(self) -> gpd.GeoDataFrame:
         """Return the estimates with the names and shapes of their cells.
@@ -317,6 +324,8 @@ class RunData:
             self.cells.to_parquet(directory / "cells.parquet", index=False)
             if self.roads is not None:
                 self.roads.to_parquet(directory / ROADS, index=False)
+            if self.surroundings is not None:
+                self.surroundings.to_parquet(directory / SURROUNDINGS, index=False)
             for name in (*TABLES, *OF_VEHICLES):
                 table: pd.DataFrame | None = getattr(self, name)
                 if table is not None:

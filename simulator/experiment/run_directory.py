@@ -17,6 +17,8 @@ COMPLETE = "run.json"
 ROADS = "roads.parquet"
 """File with the links of the roads, if the scenario has any."""
 
+SURROUNDINGS = "surroundings.parquet"
+"""File with water, places and streets for maps, if the source of the roads has any."""
 
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""

@@ -1,5 +1,6 @@
 """Report section: maps of ground truth, estimate and error; for a single cell, its course over time."""
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,20 @@ _FINEST = 0.4
 """Distance in the drawing below which bends of roads are left out."""
 _CLASSES = (("major", 22.0, 3), ("middle", 13.0, 2), ("minor", 0.0, 1))
 """Classes of roads: the least free-flow speed in m/s and number of lanes, of which one suffices."""
+_SPECK = 150.0
+"""Area in the drawing below which water is left out."""
+_RIVER = 1.5
+"""Half the width of a river that is a line, in the drawing."""
+_LEAST_LAND = 0.2
+"""Share of a cell's area below which its land alone would be too small to show its colour."""
+_TEXT = 24.0
+"""Size of the letters of names, in the drawing, as in its legend."""
+_MOST_NAMES = 12
 
 
-def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, Any]:
+def city_outlines(
+    cells: Any, roads: pd.DataFrame | None = None, surroundings: pd.DataFrame | None = None
+) -> dict[str, Any]:
     """
     Draw the cells and the roads in local coordinates, north up.
 
@@ -33,20 +45,25 @@ def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, An
     roads
         A frame with `speed_mps`, `lanes` and `geometry`, lines as WKB in WGS84; None where there are none. Cells that
         are areas are drawn where they have roads only.
+    surroundings
+        A frame with `kind`, `name` and `geometry`, as WKB in WGS84, of `simulator.roads.surroundings`, or None. Cells
+        that are areas are drawn without its water.
 
     Returns
     -------
     outlines
         `width` and `height` of the drawing, `frame`, the coordinates of its left upper corner and the units of the
         drawing in a unit of each, `kind`, the SVG `paths` in the frame's order (empty where a
-        cell has no geometry), `cells` and `names`; `roads`, pairs of a class and its SVG path; and `metres`, the length
-        that one unit of the drawing stands for, None where the coordinates are not geographic.
+        cell has no geometry), `cells` and `names`; `roads`, pairs of a class and its SVG path; `water`, the SVG path of
+        all water; `labels`, the x, y and text of names of places, or where there are none of streets; and `metres`, the
+        length that one unit of the drawing stands for, None where the coordinates are not geographic.
     """
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
 
     geometries = np.asarray(cells.geometry.array, dtype=object)
     names = cells["name"].astype("string").fillna("").tolist()
     outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
+    outlines |= {"water": "", "labels": []}
     lines = np.empty(0, dtype=object) if roads is None else shapely.from_wkb(roads["geometry"].to_numpy())
     dimension = int(shapely.get_dimensions(geometries).max())
     outlines["kind"] = {0: "point", 1: "line"}.get(dimension, "area")
@@ -63,14 +80,26 @@ def city_outlines(cells: Any, roads: pd.DataFrame | None = None) -> dict[str, An
     (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
     scale = _WIDTH / max(east - west, north - south, 1e-9)
     to_page = np.array([scale, -scale])
+    box = (0.0, 0.0, float((east - west) * scale), float((north - south) * scale))
     geometries, lines = (
-        shapely.transform(shapes, lambda points: np.round((points - [west, north]) * to_page, 1))
-        for shapes in (geometries, lines)
+        shapely.transform(shapes, lambda points: (points - [west, north]) * to_page) for shapes in (geometries, lines)
+    )
+    if surroundings is not None and geographic:
+        kinds, around = surroundings["kind"].to_numpy(), shapely.from_wkb(surroundings["geometry"].to_numpy())
+        around = shapely.transform(around, lambda points: (points * metres - [west, north]) * to_page)
+        water = _water(around[kinds == "water"], box)
+        outlines["water"] = "".join(map(_path, shapely.get_parts(water)))
+        if dimension == 2:
+            geometries = _land(geometries, water)
+        named = kinds == ("place" if (kinds == "place").any() else "street")
+        outlines["labels"] = _labels(surroundings["name"].to_numpy()[named], around[named], box)
+    geometries, lines = (
+        shapely.transform(shapes, lambda points: np.round(points, 1)) for shapes in (geometries, lines)
     )
     return {
         **outlines,
-        "width": round(float((east - west) * scale), 1),
-        "height": round(float((north - south) * scale), 1),
+        "width": round(box[2], 1),
+        "height": round(box[3], 1),
         "paths": ["".join(map(_path, shapely.get_parts(geometry))) for geometry in geometries],
         "roads": [] if roads is None else _roads_by_class(lines, roads),
         "metres": 1.0 / scale if geographic else None,
@@ -90,6 +119,53 @@ def _near(areas: NDArray[np.object_], lines: NDArray[np.object_]) -> NDArray[np.
     near[edge] = shapely.intersection(areas[edge], around)
     polygons = shapely.get_dimensions(near) == 2
     return np.where(polygons, near, areas)
+
+
+def _water(shapes: NDArray[np.object_], box: tuple[float, ...]) -> Any:
+    """Return all water inside the drawing as one shape, as fine as roads are drawn."""
+    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
+
+    lines = shapely.get_dimensions(shapes) == 1
+    shapes[lines] = shapely.buffer(shapely.simplify(shapes[lines], _FINEST), _RIVER, quad_segs=2)
+    parts = shapely.get_parts(shapely.clip_by_rect(shapely.union_all(shapely.make_valid(shapes)), *box))
+    simple = shapely.simplify(parts[shapely.area(parts) >= _SPECK], _FINEST)
+    return shapely.set_precision(shapely.union_all(simple), 0.1)
+
+
+def _land(areas: NDArray[np.object_], water: Any) -> NDArray[np.object_]:
+    """Return the areas without their water; an area with hardly any land, such as that of a bridge, stays as it is."""
+    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
+
+    shapely.prepare(water)
+    wet = np.flatnonzero(shapely.intersects(water, areas))
+    land = shapely.difference(areas[wet], water)
+    enough = shapely.area(land) >= _LEAST_LAND * shapely.area(areas[wet])
+    areas = areas.copy()
+    areas[wet[enough]] = land[enough]
+    return areas
+
+
+def _labels(
+    names: NDArray[np.object_], shapes: NDArray[np.object_], box: tuple[float, ...]
+) -> list[tuple[float, float, str]]:
+    """Return the middle and text of the first names that fit into the drawing without touching an earlier one."""
+    import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
+
+    placed: list[tuple[float, float, float]] = []
+    labels: list[tuple[float, float, str]] = []
+    for name, shape in zip(names, shapely.clip_by_rect(shapes, *box), strict=True):
+        parts = shapely.get_parts(shapely.line_merge(shape) if shape.geom_type == "MultiLineString" else shape)
+        half = 0.29 * _TEXT * sum(1.8 if unicodedata.east_asian_width(sign) in "WF" else 1.0 for sign in name)
+        if not len(parts) or 2 * half > box[2] or len(labels) == _MOST_NAMES:
+            continue
+        longest = parts[np.argmax(shapely.length(parts))]
+        point = longest if longest.geom_type == "Point" else longest.interpolate(0.5, normalized=True)
+        x = min(max(point.x, half), box[2] - half)
+        y = min(max(point.y, _TEXT), box[3] - _TEXT / 2)
+        if all(abs(x - other) > half + wide or abs(y - down) > 1.3 * _TEXT for other, down, wide in placed):
+            placed.append((x, y, half))
+            labels.append((round(x, 1), round(y, 1), name))
+    return labels
 
 
 def _roads_by_class(lines: NDArray[np.object_], roads: pd.DataFrame) -> list[tuple[str, str]]:
@@ -229,7 +305,7 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if len(run.cells) == 1:
         return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
-    city = city_outlines(run.cells, run.roads)
+    city = city_outlines(run.cells, run.roads, run.surroundings)
     motion = motion_section(run, city)
     page.data |= {"city": city, "campaigns": campaigns, "motion": None if motion is None else motion["page"]}
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]

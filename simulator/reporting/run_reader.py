@@ -12,7 +12,7 @@ import pandas as pd
 
 from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_directory import COMPLETE, ROADS, UnfinishedRunError, read_record
+from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 
 
@@ -285,6 +285,12 @@ class FinishedRun:
         """The links, with `geometry` as WKB in WGS84; None where the run kept no roads."""
         path = self.directory / ROADS
         return pd.read_parquet(path) if path.is_file() else None  # geopandas takes ten times as long
+
+    @cached_property
+    def surroundings(self) -> pd.DataFrame | None:
+        """Water, places and streets, with `geometry` as WKB in WGS84; None where the run kept none."""
+        path = self.directory / SURROUNDINGS
+        return pd.read_parquet(path) if path.is_file() else None
 
     @cached_property
     def motion(self) -> pd.DataFrame | None:

@@ -20,6 +20,7 @@ from simulator.roads.schema import EDGE_NUMBERS, faults_of
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    import geopandas as gpd
     import networkx as nx
     from numpy.typing import ArrayLike, NDArray
 
@@ -227,6 +228,8 @@ class RoadNetwork:
         The projected coordinate system, in metres.
     shapes
         The geometry of every link.
+    surroundings
+        Water and places, of :func:`~simulator.roads.surroundings.surroundings_of`; None where the source has none.
     """
 
     graph: nx.MultiDiGraph[Any]
@@ -235,6 +238,7 @@ class RoadNetwork:
     node_names: list[Hashable]
     crs: pyproj.CRS
     shapes: Shapes = field(repr=False)
+    surroundings: gpd.GeoDataFrame | None = field(default=None, repr=False)
 
     @classmethod
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:

@@ -16,6 +16,7 @@ edge      ``speed_mps``       free-flow speed, metres per second, above 0
 edge      ``lanes``           lanes in this direction, whole, 1 … 10,000
 edge      ``capacity_vph``    vehicles per hour **and lane**, above 0
 edge      ``class``           optional; kind of road, text
+edge      ``name``            optional; name of the street, text, for maps
 edge      ``geometry``        optional; :class:`shapely.LineString` in ``crs``, from the edge's
                               first node to its last
 edge      ``link``            set on compilation: the link's id in

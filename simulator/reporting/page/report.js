@@ -37,12 +37,12 @@
     light: {
       many: ["#f3f5f7", "#d3e5e3", "#a3cdc9", "#68b1b3", "#3592a1", "#1d6f8c", "#1b4d72", "#16294b"],
       error: ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"],
-      missing: "#c9ced3", road: "#26323d", edge: "#ffffff",
+      missing: "#c9ced3", road: "#26323d", edge: "#ffffff", water: "#c5cfee", name: "#1f2933",
     },
     dark: {
       many: ["#1b2229", "#1f3b45", "#20555f", "#24717a", "#2f9094", "#54b0a4", "#93cfb2", "#e4f3cc"],
       error: ["#6db3f2", "#4f8fcb", "#37648f", "#2a4258", "#252c33", "#573a31", "#8f4f3b", "#cd6f52", "#ff9d7a"],
-      missing: "#3a434c", road: "#d5dde5", edge: "#14191f",
+      missing: "#3a434c", road: "#d5dde5", edge: "#14191f", water: "#27325f", name: "#e6ebf0",
     },
   };
   const ramps = () => RAMPS[Charts.dark() ? "dark" : "light"];
@@ -123,8 +123,11 @@
       // Lines and points of cells lie on the roads; areas beneath them.
       const cells = document.createDocumentFragment(); // one by one: too many to be arguments of one call
       for (const node of shapes[panel]) cells.append(node);
-      svg.append(...(city.kind === "area" ? [cells, roads] : [roads, cells]), ...legend());
-      maps[panel] = { svg, roads };
+      const water = shape("path", { class: "water", d: city.water, "fill-rule": "evenodd", "pointer-events": "none" });
+      const names = shape("g", { class: "names", "font-size": 24, "text-anchor": "middle", "paint-order": "stroke", "stroke-width": 5, "stroke-linejoin": "round", "pointer-events": "none" });
+      for (const [x, y, text] of city.labels) names.append(shape("text", { x, y: y + 8 }, text));
+      svg.append(water, ...(city.kind === "area" ? [cells, roads] : [roads, cells]), names, ...legend());
+      maps[panel] = { svg, roads, water, names };
       canvas.append(svg);
       canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(svg, panel), PNG: () => Charts.savePng(svg, panel) }));
     }
@@ -136,6 +139,10 @@
   };
   const look = () => {
     for (const panel of panels) {
+      const { water, names } = maps[panel];
+      water.setAttribute("fill", ramps().water);
+      names.setAttribute("fill", ramps().name);
+      names.setAttribute("stroke", ramps().edge);
       maps[panel].roads.setAttribute("stroke", ramps().road);
       maps[panel].roads.setAttribute("stroke-opacity", Charts.dark() ? 0.3 : 0.5);
       if (city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);

@@ -35,7 +35,7 @@ _COLUMNS = {
         LINK_ENDS,
         (
             *("link_id", "directed", "geometry_id", "geometry", "dir_flag", "length", "facility_type", "capacity"),
-            *("free_speed", "lanes", "allowed_uses"),
+            *("name", "free_speed", "lanes", "allowed_uses"),
         ),
     ),
 }
@@ -333,7 +333,7 @@ class GmnsLinks:
     classes
         ``facility_type``, None where the table has no value.
     own
-        Attributes from the columns that this project adds.
+        Attributes from the columns that this project adds, and ``name``.
     dropped
         Rows that are not usable, by reason.
     undirected_unsaid
@@ -395,6 +395,9 @@ class GmnsLinks:
         }
         numbers["lanes"] = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
         own = own_values(table, _LINK_RESERVED)
+        for street, values in zip(table.texts("name"), own, strict=True):
+            if street is not None:
+                values.setdefault("name", street)
         table.check()
         usable, dropped = _usable(table, ends[0] == ends[1], modes)
         return cls(

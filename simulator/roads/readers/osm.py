@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,9 +37,10 @@ from simulator.roads.readers.osm_streets import (
     split_loops,
 )
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
+from simulator.roads.surroundings import surroundings_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     import networkx as nx
 
@@ -184,14 +186,20 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
     if faults:
         raise InputError(faults)
+    features: list[tuple[Mapping[str, str], shapely.Geometry]] = []
     if name.endswith(".graphml"):
         graph, left_out = _from_graphml(path, crs, capacity_vph)
     else:
-        graph, left_out = _from_ways(path, crs, capacity_vph)
+        ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
+        features = ways.features
+        graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        return _network(path, graph, left_out)
+        network, report = _network(path, graph, left_out)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
+    if features:
+        network = replace(network, surroundings=surroundings_of(features, network))
+    return network, report
 
 
 def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, ReadReport]:
@@ -245,9 +253,8 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     return graph, left_out
 
 
-def _from_ways(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
-    """Read streets from an XML or PBF file of ways and nodes."""
-    ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
+def _from_ways(path: Path, ways: OsmWays, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
+    """Build the graph of streets of an XML or PBF file of ways and nodes."""
     if not ways.ways:
         unfit = f"of its {counted(ways.others, 'way')}, none is a street open to cars"
         reason = unfit if ways.others else "it holds no street"

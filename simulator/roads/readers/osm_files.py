@@ -1,4 +1,4 @@
-"""Files of OpenStreetMap, XML and PBF: the ways that are open to cars, and the nodes along them.
+"""Files of OpenStreetMap, XML and PBF: the ways that are open to cars, the nodes along them, water and places.
 
 OSMnx reads XML files too, but keeps every building in memory, does not check ids and coordinates, and does not name
 the line of an error. The tests check that its graphs are equal to those of this module.
@@ -20,11 +20,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import shapely
+
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.readers.osm_streets import WAY_TAGS, open_to_cars
+from simulator.roads.surroundings import PLACES, SURROUNDING_TAGS, WATER, is_water
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -64,11 +67,14 @@ class OsmWays:
         The ways that are open to cars, in the order of the file.
     others
         Number of all other ways of the file.
+    features
+        Tags and shape, WGS84, of water and of places, for :func:`~simulator.roads.surroundings.surroundings_of`.
     """
 
     nodes: dict[int, tuple[float, float]]
     ways: list[OsmWay]
     others: int
+    features: list[tuple[Mapping[str, str], shapely.Geometry]] = field(default_factory=list)
     _stands_for: dict[int, int] = field(default_factory=dict)
 
     def segments(self, way: OsmWay) -> Iterator[tuple[int, int]]:
@@ -125,8 +131,12 @@ MOST_FAULTS = 20
 """Reading stops after this number of faults."""
 
 
+_XML_TAGS = WAY_TAGS | SURROUNDING_TAGS | {"building"}
+_ELEMENTS = ("node", "way", "relation")
+
+
 class _OsmFile:
-    """Collects nodes and the ways that are open to cars."""
+    """Collects nodes, the ways that are open to cars, water and places."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,45 +144,89 @@ class _OsmFile:
         self.ways: dict[int, OsmWay | None] = {}
         self.faults: list[str] = []
         self._line = 1
+        self._kept = False  # whether the element that is being read is not marked as deleted
+        self._node: tuple[float, float] | None = None
         self._way: int | None = None
         self._tags: dict[str, str] = {}
         self._refs: list[int] = []
+        self._members: list[tuple[str, str]] = []
+        self._lines: dict[str, list[int]] = {}  # nodes of the ways that may be part of an area of water
+        self._found: list[tuple[Mapping[str, str], Any]] = []
 
     def read(self) -> None:
         for name, attributes, line in elements_of(self.path, root="osm"):
             self._line = line
             if attributes is not None:
                 self._begins(name, attributes)
-            elif name == "way" and self._way is not None:
+            elif self._tags and self._kept and name in _ELEMENTS:
+                self._found_in(name)
+            if attributes is None and name == "way" and self._way is not None:
                 fit = open_to_cars(self._tags)
                 self.ways[self._way] = OsmWay(self._way, self._tags, tuple(self._refs)) if fit else None
+                if not fit and not self._tags.keys() & {"building", "highway"}:
+                    self._lines[str(self._way)] = self._refs
                 self._way = None
 
     def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
-        if attrs.get("action") == "delete" or attrs.get("visible") == "false":
+        if name in _ELEMENTS:
+            self._kept = attrs.get("action") != "delete" and attrs.get("visible") != "false"
+            self._tags, self._refs, self._members = {}, [], []
+        if not self._kept:
             return
         if name == "node":
-            self._node(attrs)
+            self._node = self._place_of_node(attrs)
         elif name == "way":
             self._way = self._id(attrs, "way", "id")
             if self._way in self.ways:
                 self._fault(f"way {self._way} occurs twice")
-            self._tags, self._refs = {}, []
         elif self._way is not None and name == "nd":
             ref = self._id(attrs, "nd", "ref")
             if ref is not None:
                 self._refs.append(ref)
-        elif self._way is not None and name == "tag" and attrs.get("k") in WAY_TAGS:
+        elif name == "tag" and attrs.get("k") in _XML_TAGS:
             self._tags[attrs["k"]] = attrs.get("v", "")
+        elif name == "member" and attrs.get("type") == "way":
+            self._members.append((attrs.get("role", ""), attrs.get("ref", "")))
 
-    def _node(self, attrs: Mapping[str, str]) -> None:
+    def _found_in(self, element: str) -> None:
+        """Keep the element that ends if it is a place or water."""
+        if element == "node":
+            if self._tags.get("place") in PLACES and self._node is not None:
+                self._found.append((self._tags, shapely.Point(self._node)))
+        elif element == "way" and is_water(self._tags):
+            self._found.append((self._tags, [("outer", self._refs)]))
+        elif self._tags.get("type") == "multipolygon" and is_water(self._tags):
+            self._found.append((self._tags, self._members))
+
+    def features(self) -> Iterator[tuple[Mapping[str, str], shapely.Geometry]]:
+        """Yield tags and shape of every place and water, as far as the file contains the parts."""
+        for tags, source in self._found:
+            if isinstance(source, shapely.Point):
+                yield tags, source
+                continue
+            outer: list[shapely.LineString] = []
+            inner: list[shapely.LineString] = []
+            for role, way in source:
+                refs = self._lines.get(way, []) if isinstance(way, str) else way
+                line = [self.nodes[node] for node in refs if node in self.nodes]
+                if len(line) > 1:
+                    (inner if role == "inner" else outer).append(shapely.LineString(line))
+            filled, holes = (shapely.get_parts(shapely.polygonize(lines)) for lines in (outer, inner))
+            area = shapely.difference(shapely.union_all(filled), shapely.union_all(holes))
+            if not area.is_empty and tags.get("natural") != "coastline":
+                yield tags, area
+            elif outer and "type" not in tags:  # a way
+                yield tags, outer[0]
+
+    def _place_of_node(self, attrs: Mapping[str, str]) -> tuple[float, float] | None:
         node = self._id(attrs, "node", "id")
         lon, lat = (self._degrees(attrs, name, limit) for name, limit in (("lon", 180.0), ("lat", 90.0)))
         if node is None or lon is None or lat is None:
-            return
+            return None
         if node in self.nodes:
             self._fault(f"node {node} occurs twice")
         self.nodes[node] = (lon, lat)
+        return lon, lat
 
     def _id(self, attrs: Mapping[str, str], element: str, name: str) -> int | None:
         given = attrs.get(name)
@@ -224,11 +278,12 @@ def read_xml_ways(path: Path) -> OsmWays:
     if file.faults:
         raise InputError(file.faults)
     ways = [way for way in file.ways.values() if way is not None]
-    return OsmWays(file.nodes, ways, others=len(file.ways) - len(ways))
+    return OsmWays(file.nodes, ways, len(file.ways) - len(ways), list(file.features()))
 
 
 MOST_HEADER_BYTES = 64 * 2**10
 MOST_BLOB_BYTES = 32 * 2**20
+MOST_IN_MEMORY_NBYTES = 50 * 10**6
 _KNOWN = ("OSMHeader", "OSMData")
 _HEADER_TYPE, _HEADER_SIZE = 1, 3
 _RAW, _RAW_SIZE, _ZLIB = 1, 2, 3
@@ -369,11 +424,18 @@ def read_pbf_ways(path: Path) -> OsmWays:
         If the file does not exist, is damaged or not a PBF file of OpenStreetMap, or has a coordinate out of range.
     """
     check_pbf(path)
+    # Decoded once for both readings, unless that takes much memory.
+    engine = "in_memory" if path.stat().st_size < MOST_IN_MEMORY_NBYTES else "out_of_core"
     pyrosm = import_extra("pyrosm", needed="reading .osm.pbf needs pyrosm", extra="osm")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pyrosm warns if it finds no ways, which the caller reports itself
         try:
-            read = pyrosm.OSM(str(path), progress=False).get_network(network_type="driving", nodes=True)
+            osm = pyrosm.OSM(str(path), progress=False, engine=engine)
+            read = osm.get_network(network_type="driving", nodes=True)
+            found = osm.get_data_by_custom_criteria(
+                custom_filter={**{key: list(values) for key, values in WATER.items()}, "place": list(PLACES)},
+                tags_as_columns=sorted(SURROUNDING_TAGS - {"type"}),
+            )
         except Exception as error:  # its decoder may raise any exception
             given = f"{type(error).__name__}: {error}"
             raise InputError([f"{path}: pyrosm cannot read it: {given}"]) from error
@@ -391,7 +453,15 @@ def read_pbf_ways(path: Path) -> OsmWays:
     )
     ways = list(_ways(edges))
     kept = [way for way in ways if open_to_cars(way.tags)]
-    return OsmWays(places, kept, others=len({way.way for way in ways}) - len({way.way for way in kept}))
+    others = len({way.way for way in ways}) - len({way.way for way in kept})
+    return OsmWays(places, kept, others, [] if found is None else _features(found))
+
+
+def _features(found: pd.DataFrame) -> list[tuple[Mapping[str, str], shapely.Geometry]]:
+    """Return tags and shape of water and places; pyrosm has assembled the areas of relations."""
+    rows = found[[tag for tag in found.columns if tag in SURROUNDING_TAGS]].to_dict("records")
+    tags = [{str(tag): value for tag, value in row.items() if isinstance(value, str)} for row in rows]
+    return list(zip(tags, found.geometry, strict=True))
 
 
 def _ways(edges: pd.DataFrame) -> Iterator[OsmWay]:

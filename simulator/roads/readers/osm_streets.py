@@ -26,7 +26,7 @@ CLASSES = frozenset(CLASS_DEFAULTS) - {"service"}
 filter does not name them."""
 _ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
 WAY_TAGS = frozenset(
-    {"highway", "area", "service", "junction", "oneway", "lanes:both_ways", "speed_kph", *_ACCESS}
+    {"highway", "name", "area", "service", "junction", "oneway", "lanes:both_ways", "speed_kph", *_ACCESS}
     | {f"{tag}{direction}" for tag in ("maxspeed", "lanes") for direction in ("", ":forward", ":backward")}
 )
 """Tags that are read; "speed_kph" is added by OSMnx."""
@@ -188,6 +188,7 @@ class Street(NamedTuple):
     lanes: int
     capacity_vph: float
     guessed: tuple[tuple[str, str], ...]
+    name: str | None = None
 
     @classmethod
     def from_tags(
@@ -227,7 +228,8 @@ class Street(NamedTuple):
             guessed.append(("lanes", str(count)))
         capacity = capacity_vph if own is None else own.capacity_vph
         guessed.append(("capacity_vph", f"{capacity:,g}"))
-        return cls(way, road_class, length_m, kph / 3.6, count, capacity, tuple(guessed))
+        name = tags.get("name", "").partition(";")[0].strip()
+        return cls(way, road_class, length_m, kph / 3.6, count, capacity, tuple(guessed), name or None)
 
 
 def link_of(streets: Sequence[Street]) -> dict[str, Any]:
@@ -242,13 +244,10 @@ def link_of(streets: Sequence[Street]) -> dict[str, Any]:
     -------
     dict
         Attributes in the schema of :mod:`simulator.roads.schema`: the total length of the sections; the speed that
-        gives their total travel time; the fewest lanes and the smallest capacity of any; the class with the most
-        metres. ``osm_ways`` names the ways.
+        gives their total travel time; the fewest lanes and the smallest capacity of any; the class and the name with
+        the most metres. ``osm_ways`` names the ways.
     """
     length_m = sum(street.length_m for street in streets)
-    metres: dict[str | None, float] = {}
-    for street in streets:
-        metres[street.road_class] = metres.get(street.road_class, 0.0) + street.length_m
     link: dict[str, Any] = {
         "length_m": length_m,
         "speed_mps": length_m / sum(street.length_m / street.speed_mps for street in streets),
@@ -256,8 +255,16 @@ def link_of(streets: Sequence[Street]) -> dict[str, Any]:
         "capacity_vph": float(min(street.capacity_vph for street in streets)),
         "osm_ways": ";".join(dict.fromkeys(street.way for street in streets)),
     }
-    longest = max(metres, key=lambda road_class: metres[road_class])
-    return link if longest is None else link | {"class": longest}
+    for key, texts in (
+        ("class", [street.road_class for street in streets]),
+        ("name", [street.name for street in streets]),
+    ):
+        metres: dict[str | None, float] = {}
+        for text, street in zip(texts, streets, strict=True):
+            metres[text] = metres.get(text, 0.0) + street.length_m
+        longest = max(metres, key=lambda text: metres[text])
+        link |= {} if longest is None else {key: longest}
+    return link
 
 
 def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:

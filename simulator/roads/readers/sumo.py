@@ -158,7 +158,7 @@ def read_sumo_net(
     -------
     network : RoadNetwork
         Nodes are keyed by the junctions' ids, parallel edges by SUMO's edge id. An edge has the attributes
-        ``sumo_edge``, its id in SUMO, and ``class``, its edge type in SUMO, if it has one.
+        ``sumo_edge``, its id in SUMO, and ``class`` and ``name``, its edge type and street in SUMO, if it has them.
     report : SumoNetReport
         What was left out, and the network's coordinate system.
 
@@ -279,6 +279,8 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
     }
     if edge.getType():
         data["class"] = edge.getType()
+    if edge.getName():
+        data["name"] = edge.getName()
     shape = edge.getShape()
     if len(shape) >= 2:
         data["geometry"] = shapely.LineString(frame.to_city([point[:2] for point in shape]))
