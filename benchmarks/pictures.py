@@ -12,8 +12,11 @@ import crowdveil as cv
 
 FOLDER = Path(__file__).parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FRAME_MS = 900
-WIDTH = 760
+FRAME_MS = 160
+FRAMES = 24
+STEP_S = 2.5
+"""Time of the run from one frame to the next."""
+WIDTH = 440
 """Width of the animation, pixels."""
 COLOURS = 128
 VARIED = {"mechanisms.sampling.sampling": [0.1, 0.2, 0.3, 0.45], "population.outside": [0, 10_000, 1_000_000]}
@@ -22,15 +25,16 @@ VARIED = {"mechanisms.sampling.sampling": [0.1, 0.2, 0.3, 0.45], "population.out
 def _picture(page: Page, **options: object) -> Image.Image:
     image = Image.open(io.BytesIO(page.screenshot(**options)))  # type: ignore[arg-type]
     image.thumbnail((WIDTH if "clip" in options else image.width, image.height))
-    return image.convert("P", palette=Image.Palette.ADAPTIVE, colors=48 if "clip" in options else COLOURS)
+    return image.convert("P", palette=Image.Palette.ADAPTIVE, colors=24 if "clip" in options else COLOURS)
 
 
 def main() -> None:
-    """Run `manhattan` and a study of it, and save the top of their reports and the map over its queries."""
+    """Save the top of the reports of `manhattan` and of a study of it, and the vehicles of `collusion` at a query."""
     executable = next(found for name in BROWSERS if (found := shutil.which(name)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as tools:
-        run, study = Path(folder) / "run", Path(folder) / "study"
+        run, study, attacked = (Path(folder) / name for name in ("run", "study", "attacked"))
         cv.run("manhattan", out=run)
+        cv.run("collusion", out=attacked)
         cv.sweep("manhattan", VARIED, replicates=5, out=study)
         browser = tools.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 1330})
@@ -38,13 +42,23 @@ def main() -> None:
         page.wait_for_selector("html[data-report=ready]", state="attached")
         _picture(page).save(FOLDER / "report.png", optimize=True)
 
-        frames = []
-        clip = page.locator("#panels").bounding_box()
-        for query in cv.load(run).estimates["query"].unique():
-            page.locator("#choose-query").fill(str(query - 1))
+        page.goto((attacked / "report.html").as_uri())
+        page.wait_for_selector("html[data-report=ready]", state="attached")
+        guess = cv.load(attacked).guesses.query("coalition == 'server:1, server:2'").iloc[0]
+        page.locator("#choose-campaign").select_option(label=guess["campaign"])
+        page.locator("#choose-mechanism").select_option(guess["mechanism"])
+        page.locator("#choose-guess").select_option(f"{guess['coalition']} ({guess['name']})")
+        clip, frames = page.locator("#stage").bounding_box(), []
+        for frame in range(FRAMES):
+            time_s = guess["time_s"] + STEP_S * (frame - FRAMES / 2)
+            page.evaluate(
+                "time => { const box = document.getElementById('choose-time'); box.step = 'any'; box.value = time;"
+                " box.dispatchEvent(new Event('input')); }",
+                time_s,
+            )
             frames.append(_picture(page, clip=clip, full_page=True))
         frames[0].save(
-            FOLDER / "queries.gif", save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0, optimize=True
+            FOLDER / "vehicles.gif", save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0, optimize=True
         )
 
         page.set_viewport_size({"width": 1240, "height": 1010})

@@ -350,11 +350,17 @@ def _worst_pair(least: int, beta: float, epsilon: float) -> Pair:
     ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, 200), LARGEST_CROWD_EPSILON)
     tails = _worst(_present, least, 1, beta, np.append(epsilon, ends))
     end = ends[int(np.argmax(tails[1:] - tails[-1] <= END_SHARE * tails[0]))]
-    up, down = np.linspace(0.0, end, POINTS), np.linspace(0.0, lowest, POINTS)
+    up, down = _distinct(np.linspace(0.0, end, POINTS)), _distinct(np.linspace(0.0, lowest, POINTS))
     present, absent = pair_of_curve(
         np.exp(up), _worst(_present, least, 1, beta, up), np.exp(down), _worst(_absent, least, 1, beta, down)
     )
     return absent, present
+
+
+def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ascending ε without those whose e^ε is the same number as that of the one before: β may be 1e-11."""
+    kept: NDArray[np.float64] = epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)]
+    return kept
 
 
 # Largest crowd whose whole distribution is composed over queries; for larger crowds only basic composition is used.

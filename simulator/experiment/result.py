@@ -86,7 +86,7 @@ class RunOutcome:
     fcd
         Floating-car data, if the scenario requests it.
     motion
-        Where single vehicles were; None where this is not kept.
+        Where single vehicles were, if this is kept.
     """
 
     engine: Engine
@@ -120,8 +120,8 @@ class RunData:
         Floating-car data, if the scenario requests it; not loaded from a directory.
     roads
         The links with their `geometry` in WGS84; None for a scenario without roads.
-    motion
-        The link entries or places of single vehicles, of `simulator.traffic.motion`; None where none are kept.
+    entries, places
+        Where single vehicles were, as `simulator.traffic.motion` has it; None where it is not kept.
     guesses
         What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
     surroundings
@@ -140,7 +140,8 @@ class RunData:
     stopwatch: Stopwatch | None = None
     fcd: Samples | None = None
     roads: gpd.GeoDataFrame | None = None
-    motion: pd.DataFrame | None = None
+    entries: pd.DataFrame | None = None
+    places: pd.DataFrame | None = None
     guesses: pd.DataFrame | None = None
     surroundings: gpd.GeoDataFrame | None = None
 
@@ -156,7 +157,7 @@ class RunData:
         scores = score_queries(queries, np.column_stack([middles.x, middles.y]))
         groups = group_campaigns(mechanisms, releases, components.deployments, components.budgets, queries)
         claims = tabulate_claims(scenario.claims, groups)
-        totals = engine.totals()
+        totals, motion = engine.totals(), outcome.motion or Motion()
         record = RunRecord(
             format=RUN_FORMAT,
             version=own_version(),
@@ -187,7 +188,7 @@ class RunData:
                 notes=list(city.notes),
             ),
             traffic=traffic,
-            motion_every=1 if outcome.motion is None else outcome.motion.every,
+            motion_every=motion.every,
             flow_check=outcome.flow_check,
             traffic_at_queries=[
                 QueryTraffic(
@@ -235,7 +236,8 @@ class RunData:
             stopwatch=outcome.stopwatch,
             fcd=outcome.fcd,
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
-            motion=None if outcome.motion is None else outcome.motion.table,
+            entries=motion.entries,
+            places=motion.places,
             guesses=attacked.guesses if scenario.shows_vehicles else None,
             surroundings=with_streets(city.roads) if city.has_roads else None,
         )

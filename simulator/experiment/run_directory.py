@@ -23,7 +23,7 @@ SURROUNDINGS = "surroundings.parquet"
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""
 
-OF_VEHICLES = ("motion", "guesses")
+OF_VEHICLES = ("entries", "places", "guesses")
 """Tables about single vehicles, in files of their names too; a run may have none of them."""
 
 LATEST = "latest"

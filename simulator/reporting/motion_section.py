@@ -60,11 +60,11 @@ def motion_section(run: FinishedRun, city: dict[str, Any]) -> dict[str, Any] | N
         `page`, for the page's script, and values for the section's template; None where the run keeps no movements, or
         has no map.
     """
-    motion = run.motion
+    motion = run.places if run.entries is None else run.entries
     if motion is None or motion.empty or not city["paths"]:
         return None
     traffic = tomllib.loads(run.scenario_toml)["traffic"]
-    columns, links, every = _Columns(), "link" in motion, run.record.motion_every
+    columns, links, every = _Columns(), run.entries is not None, run.record.motion_every
     if run.roads is not None:
         _add_links(columns, run.roads, city, traffic["step_s"])
     if links and run.roads is not None:

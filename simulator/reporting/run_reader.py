@@ -293,9 +293,15 @@ class FinishedRun:
         return pd.read_parquet(path) if path.is_file() else None
 
     @cached_property
-    def motion(self) -> pd.DataFrame | None:
-        """The link entries or places of single vehicles; None where the run keeps none."""
-        path = self.directory / "motion.parquet"
+    def entries(self) -> pd.DataFrame | None:
+        """The departures, link entries and arrivals of single vehicles; None where the run keeps none."""
+        path = self.directory / "entries.parquet"
+        return pd.read_parquet(path) if path.is_file() else None
+
+    @cached_property
+    def places(self) -> pd.DataFrame | None:
+        """The places of single vehicles at regular moments; None where the run keeps none."""
+        path = self.directory / "places.parquet"
         return pd.read_parquet(path) if path.is_file() else None
 
     @cached_property

@@ -30,17 +30,20 @@ class Motion(NamedTuple):
 
     Attributes
     ----------
-    table
+    entries
         Of queue engines: `vehicle` (int32, in order of departure), `time_s` (float64), `event` (category, one of
         `EVENTS`), `link` (int32: the link of the origin, the link entered, the link of the destination), `takes_part`
-        (bool, whether it answers queries). Of others: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees),
-        `takes_part`. By vehicle, then by time.
+        (bool, whether it answers queries); by vehicle, then by time.
+    places
+        Of other engines: `vehicle`, `time_s`, `lon`, `lat` (float64, WGS84 degrees), `takes_part`; by vehicle, then by
+        time.
     every
         The vehicles are those whose number is a multiple of this.
     """
 
-    table: pd.DataFrame
-    every: int
+    entries: pd.DataFrame | None = None
+    places: pd.DataFrame | None = None
+    every: int = 1
 
 
 def logged_every(routes: Routes) -> int:
@@ -83,7 +86,7 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Mo
             "takes_part": takes_part[vehicle],
         }
     )
-    return Motion(table, engine.record_entries)
+    return Motion(entries=table, every=engine.record_entries)
 
 
 def motion_of_places(sampler: Sampler, takes_part: Mask) -> Motion:
@@ -93,4 +96,4 @@ def motion_of_places(sampler: Sampler, takes_part: Mask) -> Motion:
     table = samples.table[["vehicle", "lon", "lat"]]
     table.insert(1, "time_s", time_s)
     table = table.sort_values(["vehicle", "time_s"], kind="stable", ignore_index=True)
-    return Motion(table.assign(takes_part=takes_part[table["vehicle"]]), sampler.every)
+    return Motion(places=table.assign(takes_part=takes_part[table["vehicle"]]), every=sampler.every)

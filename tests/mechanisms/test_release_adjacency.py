@@ -126,6 +126,14 @@ def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds()
     assert worst_move_delta(k=k, sampling=1.0, epsilon=1.0) == 1.0
 
 
+@pytest.mark.parametrize("sampling", [1e-16, 3.3273e-13, 3.3273e-11, 1e-9])
+def test_bound_of_a_move_holds_where_nearly_nothing_is_sampled(sampling):
+    """Points of its curve are nearer to 1 than numbers can tell; at most both differences change."""
+    bound = worst_move_delta(k=1, sampling=sampling, epsilon=0.0)
+    assert worst_crowd_delta(k=1, sampling=sampling, epsilon=0.0) <= bound * (1 + 1e-9)
+    assert bound <= 3 * sampling
+
+
 def test_pair_of_a_curve_is_nowhere_below_it():
     """The chords of one crowd's curve, which is known at every ε."""
     n, beta = 12, 0.4

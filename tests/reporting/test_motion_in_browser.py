@@ -186,7 +186,7 @@ def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path)
 def test_a_sample_is_said_to_be_one(opened, tmp_path, monkeypatch):
     monkeypatch.setattr(motion, "MOST_ENTRIES", 100_000)
     result = run("lossy", out=tmp_path / "run")
-    every = int(result.motion["vehicle"].drop_duplicates().diff().median())
+    every = int(result.entries["vehicle"].drop_duplicates().diff().median())
     assert every > 1
     page = opened(tmp_path / "run")
     assert f"one of {every} of the run’s vehicles" in page.locator("#motion figcaption").inner_text()
