@@ -82,7 +82,8 @@ def city_outlines(
     to_page = np.array([scale, -scale])
     box = (0.0, 0.0, float((east - west) * scale), float((north - south) * scale))
     geometries, lines = (
-        shapely.transform(shapes, lambda points: (points - [west, north]) * to_page) for shapes in (geometries, lines)
+        shapely.transform(shapes, lambda points: np.round((points - [west, north]) * to_page, 1))
+        for shapes in (geometries, lines)
     )
     if surroundings is not None and geographic:
         kinds, around = surroundings["kind"].to_numpy(), shapely.from_wkb(surroundings["geometry"].to_numpy())
@@ -93,9 +94,6 @@ def city_outlines(
             geometries = _land(geometries, water)
         named = kinds == ("place" if (kinds == "place").any() else "street")
         outlines["labels"] = _labels(surroundings["name"].to_numpy()[named], around[named], box)
-    geometries, lines = (
-        shapely.transform(shapes, lambda points: np.round(points, 1)) for shapes in (geometries, lines)
-    )
     return {
         **outlines,
         "width": round(box[2], 1),
@@ -141,7 +139,7 @@ def _land(areas: NDArray[np.object_], water: Any) -> NDArray[np.object_]:
     land = shapely.difference(areas[wet], water)
     enough = shapely.area(land) >= _LEAST_LAND * shapely.area(areas[wet])
     areas = areas.copy()
-    areas[wet[enough]] = land[enough]
+    areas[wet[enough]] = shapely.transform(land[enough], lambda points: np.round(points, 1))
     return areas
 
 

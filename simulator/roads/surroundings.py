@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import geopandas as gpd
 import numpy as np
+import pandas as pd
 import shapely
 
 from simulator.roads.projection import WGS84
@@ -99,14 +100,14 @@ def sea_between(coasts: NDArray[np.object_], box: shapely.Polygon) -> shapely.Ge
     joins = joins[(lengths > 0) & (lengths < _REACH * max(east - west, north - south))]
     faces = shapely.get_parts(shapely.polygonize(shapely.get_parts(shapely.union_all([lines, box.exterior, *joins]))))
     points, of = shapely.get_coordinates(shapely.get_parts(coasts), return_index=True)
-    along, middle = np.diff(points, axis=0), (points[1:] + points[:-1]) / 2
-    length = np.hypot(*along.T)
-    real = (of[1:] == of[:-1]) & (length > 0)
-    right = along[real][:, ::-1] * (_BESIDE_DEG, -_BESIDE_DEG) / length[real][:, None]
+    pieces = np.stack([points[:-1], points[1:]], axis=1)[of[1:] == of[:-1]]
+    inside = shapely.intersection(shapely.linestrings(pieces), box)
+    real = shapely.length(inside) > 0
+    along = pieces[real, 1] - pieces[real, 0]
+    right = along[:, ::-1] * (_BESIDE_DEG, -_BESIDE_DEG) / np.hypot(*along.T)[:, None]
+    middle = shapely.get_coordinates(shapely.centroid(inside[real]))
     tree = shapely.STRtree(faces)
-    wet, dry = (
-        np.unique(tree.query(shapely.points(middle[real] + side * right), predicate="within")[1]) for side in (1, -1)
-    )
+    wet, dry = (np.unique(tree.query(shapely.points(middle + side * right), predicate="within")[1]) for side in (1, -1))
     return shapely.union_all(faces[np.setdiff1d(wet, dry)])
 
 
@@ -142,4 +143,5 @@ def with_streets(network: RoadNetwork) -> gpd.GeoDataFrame | None:
 
 def _frame(rows: list[tuple[Any, ...]]) -> gpd.GeoDataFrame:
     kinds, names, shapes = zip(*rows, strict=True) if rows else ((), (), ())
-    return gpd.GeoDataFrame({"kind": kinds, "name": names}, geometry=list(shapes), crs=WGS84)
+    columns = {"kind": pd.Series(kinds, dtype="string"), "name": pd.Series(names, dtype="string")}
+    return gpd.GeoDataFrame(columns, geometry=list(shapes), crs=WGS84)

@@ -53,6 +53,12 @@ COUNTS = {
     ],
     "fcd": {"every_s": 60, "formats": ["parquet"]},
 }
+LAKESIDE = """<osm version="0.6">
+<node id="1" lat="60.170" lon="24.940"/><node id="2" lat="60.170" lon="24.945"/><node id="3" lat="60.173" lon="24.945"/>
+<way id="1"><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="1"/><tag k="highway" v="primary"/></way>
+<way id="2"><nd ref="1"/><nd ref="3"/><tag k="waterway" v="canal"/></way>
+</osm>
+"""
 SPEEDS = {"campaigns": [{**ASKED, "statistic": "mean_speed", "min_vehicles": 1000}]}
 """No cell ever has so many vehicles, so that the scores are null."""
 
@@ -72,11 +78,14 @@ def runs(tmp_path_factory):
         return cv.run(cv.Scenario.model_validate({**TINY, **changed})).save(folder / name)
 
     counts = saved("counts", **COUNTS)
+    lakeside = folder / "lakeside.osm"
+    lakeside.write_text(LAKESIDE, encoding="utf-8")
     replayed = {"engine": "trace", "trace": str(counts / "fcd.parquet"), "gap_s": 60, "start": 0}
     return [
         counts,
         saved("speeds", **SPEEDS),
         saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
+        saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"]),
     ]
 
