@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import geopandas as gpd
     from matplotlib.axes import Axes
 
-WATER = "#dce4f2"
 QUANTITIES = ("truth", "estimate", "error")
 WIDEST_ERROR = 0.98
 """Quantile of the absolute errors at which the colours of a map of errors end, as in the report."""
@@ -89,14 +88,7 @@ def shape_of(cells: "gpd.GeoDataFrame") -> float:
     return float(np.clip((north - south) / max(east - west, 1e-9), 1 / 3, 1.5))
 
 
-def draw_map(
-    ax: "Axes",
-    values: Values,
-    roads: "gpd.GeoDataFrame | None",
-    credit: str,
-    *,
-    surroundings: "gpd.GeoDataFrame | None" = None,
-) -> None:
+def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credit: str) -> None:
     """Draw a map.
 
     Parameters
@@ -109,8 +101,6 @@ def draw_map(
         Lines in any coordinate system, drawn beneath the cells; None for none.
     credit
         The source of the data, stated under the map; "" for none.
-    surroundings
-        Of `simulator.roads.surroundings`: water is drawn beneath roads; None for none.
     """
     plt, cells, signed = pyplot(), values.cells, values.low < 0
     norm = plt.Normalize(values.low, values.high)
@@ -119,9 +109,6 @@ def draw_map(
     lines = cells.geom_type.str.contains("Line").any()
     look = {"ax": ax, "alpha": 0.8, "linewidth": 1.5 if lines else 0.2, "markersize": 16}
     look["rasterized"] = len(cells) > MOST_SHAPES
-    if surroundings is not None and (surroundings["kind"] == "water").any():
-        water = surroundings.geometry[surroundings["kind"] == "water"].to_crs(cells.crs)
-        water.plot(ax=ax, color=WATER, linewidth=0.8, zorder=0.4)
     if roads is not None and len(roads):
         drawn = roads.geometry.to_crs(cells.crs)
         drawn.plot(ax=ax, color=BASELINE, linewidth=0.35, zorder=0.5, rasterized=len(drawn) > MOST_SHAPES)

@@ -95,7 +95,7 @@ class RunPlots:
         quantity
             ``truth``, ``estimate`` or ``error``, the estimate minus the truth, where cells below 0 are hatched.
         roads
-            Whether roads and water, if the run has any, are drawn beneath the cells.
+            Whether roads, if the run has any, are drawn beneath the cells.
         ax
             The axes.
 
@@ -112,8 +112,7 @@ class RunPlots:
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
         credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        lines, around = (self._data.roads, self._data.surroundings) if roads else (None, None)
-        draw_map(ax, values._replace(cells=cells), lines, credit, surroundings=around)
+        draw_map(ax, values._replace(cells=cells), self._data.roads if roads else None, credit)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":

@@ -37,12 +37,12 @@
     light: {
       many: ["#f3f5f7", "#d3e5e3", "#a3cdc9", "#68b1b3", "#3592a1", "#1d6f8c", "#1b4d72", "#16294b"],
       error: ["#2166ac", "#4393c3", "#92c5de", "#d1e5f0", "#f7f7f7", "#fddbc7", "#f4a582", "#d6604d", "#b2182b"],
-      missing: "#c9ced3", road: "#26323d", edge: "#ffffff", water: "#c5cfee", name: "#1f2933",
+      missing: "#c9ced3", road: "#26323d", edge: "#ffffff", water: "#c0d2f0", name: "#1f2933",
     },
     dark: {
       many: ["#1b2229", "#1f3b45", "#20555f", "#24717a", "#2f9094", "#54b0a4", "#93cfb2", "#e4f3cc"],
       error: ["#6db3f2", "#4f8fcb", "#37648f", "#2a4258", "#252c33", "#573a31", "#8f4f3b", "#cd6f52", "#ff9d7a"],
-      missing: "#3a434c", road: "#d5dde5", edge: "#14191f", water: "#27325f", name: "#e6ebf0",
+      missing: "#3a434c", road: "#d5dde5", edge: "#14191f", water: "#203766", name: "#e6ebf0",
     },
   };
   const ramps = () => RAMPS[Charts.dark() ? "dark" : "light"];
