@@ -139,6 +139,25 @@ def test_controls_play_queries_and_change_the_map(reports, open_page):
     assert dark != first
 
 
+def test_phones_fold_columns_away_and_a_box_shows_them(reports, open_page):
+    page = open_page(reports("tiny") / "report.html", width=390)
+    table = page.locator(".folds", has=page.locator("table.scores")).first
+    heads = table.locator("thead th")
+    every = heads.count()
+    assert heads.filter(visible=True).all_inner_texts() == ["Mechanism", "RMSE", "Bias"]
+    wide = page.locator(".scroll").evaluate_all(
+        "nodes => nodes.filter(n => n.scrollWidth > n.clientWidth).map(n => n.ariaLabel)"
+    )
+    assert wide == []
+    page.emulate_media(media="print")
+    assert heads.filter(visible=True).count() == every
+    page.emulate_media(media="screen")
+    table.locator("input").focus()
+    page.keyboard.press("Space")
+    assert heads.filter(visible=True).count() == every
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")
