@@ -158,6 +158,23 @@ def test_phones_fold_columns_away_and_a_box_shows_them(reports, open_page):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.parametrize("size", [(390, 844), (1280, 800)])
+@pytest.mark.parametrize("panel", ["truth", "estimate", "error"])
+def test_the_query_is_chosen_in_sight_of_each_map(reports, open_page, size, panel):
+    page = open_page(reports("manhattan") / "report.html", width=size[0])
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    drawing = page.locator(f'[data-panel="{panel}"] svg')
+    drawing.evaluate("node => node.scrollIntoView({block: 'end', behavior: 'instant'})")
+    links, below = (page.locator(name).bounding_box() for name in ("nav", f'[data-panel="{panel}"] svg'))
+    for name in ("#choose-query", "#play"):
+        box = page.locator(name).bounding_box()
+        assert links["y"] + links["height"] <= box["y"]
+        assert box["y"] + box["height"] <= below["y"]
+        page.locator(name).click(trial=True, timeout=2000)  # nothing lies over it
+    assert below["y"] >= 0
+    assert below["y"] + below["height"] <= size[1] + 1
+
+
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")
