@@ -171,7 +171,8 @@ class Zones:
             frame = _read_parquet(path) if format_ == "GeoParquet" else _read_layer(path, format_, layer)
         except InputError:
             raise
-        except (OSError, ValueError, RuntimeError, shapely.errors.GEOSException) as error:  # of pyogrio: RuntimeError
+        # Of pyogrio: RuntimeError, and UnboundLocalError where a coordinate system is no text.
+        except (OSError, ValueError, RuntimeError, UnboundLocalError, shapely.errors.GEOSException) as error:
             raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
         return cls.build(frame, name=name, crs=crs)
 

@@ -18,7 +18,13 @@ from simulator.experiment.run_record import RunRecord
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"(?ms)^## `([\w.]+)`\n(.*?)(?=^## |\Z)", PAGE))
-TYPES = {"large_string": "str", "double": "float64", "float": "float32", "binary": "geometry"}
+TYPES = {
+    "large_string": "str",
+    "double": "float64",
+    "float": "float32",
+    "binary": "geometry",
+    "dictionary<values=string, indices=int8, ordered=0>": "category",
+}
 """Types of the page by their names in Parquet, where these differ."""
 
 
@@ -59,6 +65,13 @@ LAKESIDE = """<osm version="0.6">
 <way id="2"><nd ref="1"/><nd ref="3"/><tag k="waterway" v="canal"/></way>
 </osm>
 """
+LAKE_TOWN = """<osm version="0.6">
+<node id="1" lon="11.30" lat="44.50"/><node id="2" lon="11.31" lat="44.50"/>
+<node id="3" lon="11.31" lat="44.51"/><node id="4" lon="11.30" lat="44.51"/>
+<node id="5" lon="11.303" lat="44.503"/><node id="6" lon="11.306" lat="44.503"/><node id="7" lon="11.306" lat="44.506"/>
+<way id="1"><nd ref="1"/><nd ref="2"/><nd ref="3"/><nd ref="4"/><nd ref="1"/>
+<tag k="highway" v="primary"/><tag k="name" v="Ring"/></way>
+<way id="2"><nd ref="5"/><nd ref="6"/><nd ref="7"/><nd ref="5"/><tag k="natural" v="water"/></way></osm>"""
 SPEEDS = {"campaigns": [{**ASKED, "statistic": "mean_speed", "min_vehicles": 1000}]}
 """No cell ever has so many vehicles, so that the scores are null."""
 
@@ -74,6 +87,8 @@ def runs(tmp_path_factory):
     """Directories of runs that together have every table, every type and every null."""
     folder = tmp_path_factory.mktemp("runs")
 
+    (folder / "lake.osm").write_text(LAKE_TOWN)
+
     def saved(name, **changed):
         return cv.run(cv.Scenario.model_validate({**TINY, **changed})).save(folder / name)
 
@@ -86,7 +101,8 @@ def runs(tmp_path_factory):
         saved("speeds", **SPEEDS),
         saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
         saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
-        saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"]),
+        saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
+        saved("lake", roads={"source": "osm", "path": str(folder / "lake.osm")}),
     ]
 
 

@@ -38,7 +38,7 @@ def kept(tmp_path_factory):
 def test_files_and_columns(kept):
     result, out = kept
     assert {path.name for path in out.iterdir()} == {
-        *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells", "roads")),
+        *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells", "roads", "entries")),
         "run.json",
         "scenario.toml",
         "report.html",
@@ -277,7 +277,7 @@ def test_ctrl_c_leaves_no_seemingly_complete_directory(tmp_path, after_s):
     if out.exists():
         # The run finished before the signal: the directory is complete, with no other file.
         assert {path.name for path in out.iterdir()} == {
-            *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells", "roads")),
+            *(f"{name}.parquet" for name in (*COLUMNS, "scores", "cells", "roads", "entries")),
             "run.json",
             "scenario.toml",
             "report.html",

@@ -128,7 +128,6 @@ def test_a_run_keeps_its_surroundings(lakeside):
 
 
 def test_names_of_any_script_are_right_and_safe_in_the_report(lakeside, browse):
-    (lakeside / "motion.parquet").unlink()  # WebGL, which draws it, may write to the console
     written = report.write_report(lakeside)
     assert SCRIPT not in written.read_text(encoding="utf-8")
     page = browse(written)

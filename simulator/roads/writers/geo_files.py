@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 _CRS = "crowdveil_crs"
 """Metadata key for the coordinate system in PROJ's notation: a GeoPackage does not keep a custom system completely."""
 _MAGIC = b"SQLite format 3\0"
-_UNREADABLE = (DataSourceError, DataLayerError, OSError, RuntimeError, ValueError, shapely.errors.ShapelyError)
+_UNREADABLE = (
+    DataSourceError,
+    DataLayerError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    UnboundLocalError,  # of pyogrio, where a coordinate system is no text
+    shapely.errors.ShapelyError,
+)
 
 
 def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool = False) -> None:
