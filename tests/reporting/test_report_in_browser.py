@@ -175,6 +175,31 @@ def test_the_query_is_chosen_in_sight_of_each_map(reports, open_page, size, pane
     assert below["y"] + below["height"] <= size[1] + 1
 
 
+def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
+    page = open_page(reports("collusion") / "report.html", scheme="dark")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("details:not([open])").evaluate_all("nodes => nodes.map(n => n.id)") == ["values-box"]
+    assert page.locator("[data-figure]:empty").count() == 0
+    page.emulate_media(media="print")
+    for name in ("nav", "#controls", ".tools", ".columns", "#values-box"):
+        assert page.locator(name).filter(visible=True).count() == 0, name
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    whole = page.locator("figure, tbody tr, #panels")
+    assert set(whole.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).breakInside)")) == {"avoid"}
+    # The widths of A4 without its margins, upright and for what is on wide pages, in CSS pixels.
+    for width, wide in ((688, False), (1017, True)):
+        page.set_viewport_size({"width": width, "height": 900})
+        beyond = page.locator(".scroll table").evaluate_all(
+            "(nodes, wide) => nodes.filter(n => !!n.closest('#claims, .findings') === wide && n.offsetWidth"
+            " > n.closest('.scroll').clientWidth + 1).map(n => n.caption.textContent)",
+            wide,
+        )
+        assert beyond == []
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details[open]").count() == 0
+    assert len(page.pdf(prefer_css_page_size=True)) > 10_000
+
+
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")

@@ -327,7 +327,7 @@ const Charts = (() => {
 
   const places = new Map();
   const draw = (place) => {
-    const { figure } = places.get(place), made = build(figure, Math.max(240, place.clientWidth));
+    const { figure } = places.get(place), made = build(figure, Math.max(240, Math.min(place.clientWidth, printing ? 680 : Infinity))); // as wide as paper, so that its text is as large
     places.get(place).made = made;
     place.replaceChildren(made.svg);
   };

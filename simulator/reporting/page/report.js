@@ -22,6 +22,14 @@
   };
   drawIn(document);
   for (const box of document.querySelectorAll("details")) box.addEventListener("toggle", () => drawIn(box));
+  // On paper nothing can be opened.
+  let opened = [];
+  window.addEventListener("beforeprint", () => {
+    opened = [...document.querySelectorAll("details:not([open]):not(#values-box)")];
+    for (const box of opened) box.open = true;
+    drawIn(document);
+  });
+  window.addEventListener("afterprint", () => opened.forEach((box) => { box.open = false; }));
   for (const box of document.querySelectorAll("[data-same]")) {
     box.addEventListener("change", () => {
       for (const [node, { figure }] of Charts.figures) {
