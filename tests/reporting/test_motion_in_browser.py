@@ -102,8 +102,8 @@ def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
         red = (image[..., 0] > 200) & (image[..., 2] < 60) & (image[..., 3] > 0)
         city = city_outlines(run_.cells, run_.roads)
         tall, wide = red.shape
-        scale = min(wide / (city["width"] + 16), tall / (city["height"] + 16))
-        middle = np.array([wide, tall]) / 2 + (expected - np.array([city["width"], city["height"]]) / 2) * scale
+        box = np.array([city["width"] + 16, city["height"] + (52 if city["metres"] else 16)])
+        middle = np.array([wide, tall]) / 2 + (expected + 8 - box / 2) * min(wide / box[0], tall / box[1])
         column, row = np.clip(np.rint(middle), 3, np.array([wide, tall]) - 4).astype(int).T
         near = np.any([red[row + j, column + i] for i in (-2, -1, 0, 1, 2) for j in (-2, -1, 0, 1, 2)], axis=0)
         assert near.mean() > 0.99
@@ -202,3 +202,19 @@ def test_a_sample_is_said_to_be_one(opened, tmp_path, monkeypatch):
 def test_the_benchmark_with_its_vehicles_is_small(tmp_path):
     run("grid20", out=tmp_path / "run")
     assert (tmp_path / "run" / "report.html").stat().st_size < 12e6
+
+
+def test_the_vehicles_are_saved_as_a_picture_and_as_a_table(driven, opened, tmp_path):
+    directory = driven("lossy")
+    page, query = opened(directory), load(directory).record.traffic_at_queries[1]
+    seek(page, query.time_s)
+    for kind in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as download:
+            page.locator("#motion .tools button", has_text=kind).click()
+        download.value.save_as(tmp_path / f"vehicles.{kind}")
+    rows = pd.read_csv(tmp_path / "vehicles.CSV")
+    assert (rows["state"] == "waiting to enter").sum() == query.waiting
+    assert rows["state"].isin(["driving", "standing in a queue"]).sum() == query.on_road
+    assert "data:image/png;base64," in (tmp_path / "vehicles.SVG").read_text()
+    with Image.open(tmp_path / "vehicles.PNG") as image:
+        assert len(image.convert("RGB").getcolors(1_000_000)) > 5

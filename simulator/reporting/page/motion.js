@@ -159,7 +159,8 @@ const Motion = (() => {
   };
   const numbers = (hexes) => hexes.flatMap((hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16) / 255));
 
-  const open = async (canvas, data, city) => {
+  // `box`: left, top, width and height of the drawing that the canvas shows.
+  const open = async (canvas, data, box) => {
     const columns = await decode(data), fleet = (data.kind === "links" ? onLinks : betweenPlaces)(columns, data);
     const gl = canvas.getContext("webgl2", { antialias: false, alpha: true, preserveDrawingBuffer: true });
     const out = { x: 0, y: 0, dx: 0, dy: 0, link: -1 }, links = columns.points ? columns.points.length : 0, counted = data.kind === "links";
@@ -263,7 +264,6 @@ const Motion = (() => {
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
     gl.bindVertexArray(null);
 
-    const edge = 8;
     const draw = (time, { lit = false, pulse = 0, measure = "density", looks }) => {
       const wide = Math.round(canvas.clientWidth * window.devicePixelRatio), tall = Math.round(canvas.clientHeight * window.devicePixelRatio);
       if (!wide || !tall) return survey(time, lit);
@@ -271,11 +271,11 @@ const Motion = (() => {
       const count = survey(time, lit);
       loads.fill(0);
       if (measures[measure]) for (let l = 0; l < links; l += 1) if (on[l]) loads[l] = Math.max(1e-3, measures[measure](l) / tops[measure]);
-      // As the SVG above it, which keeps the city's proportions within the canvas.
-      const across = city.width + 2 * edge, down = city.height + 2 * edge, scale = Math.min(wide / across, tall / down);
-      const view = [(2 * scale) / wide, (-2 * scale) / tall, (-2 * scale * (city.width / 2)) / wide, (2 * scale * (city.height / 2)) / tall];
+      // As the SVG above it, which keeps the proportions within the canvas.
+      const [left, top, across, down] = box, scale = Math.min(wide / across, tall / down);
+      const view = [(2 * scale) / wide, (-2 * scale) / tall, (-2 * scale * (left + across / 2)) / wide, (2 * scale * (top + down / 2)) / tall];
       const unit = window.devicePixelRatio / scale; // a CSS pixel in units of the drawing
-      const room = (city.width * city.height) / unit ** 2; // CSS pixels; signs are smaller where there are more in it
+      const room = (across * down) / unit ** 2; // CSS pixels; signs are smaller where there are more in it
       gl.viewport(0, 0, wide, tall);
       gl.clearColor(0, 0, 0, 0);
       gl.clear(gl.COLOR_BUFFER_BIT);

@@ -105,6 +105,17 @@
       shape("text", { x: city.width, y: down + 4, "text-anchor": "end", ...ink }, "N \u2191"),
     ];
   };
+  const surroundings = () => {
+    const water = shape("path", { class: "water", d: city.water, "fill-rule": "evenodd", "pointer-events": "none" });
+    const names = shape("g", { class: "names", "font-size": 24, "text-anchor": "middle", "paint-order": "stroke", "stroke-width": 5, "stroke-linejoin": "round", "pointer-events": "none" });
+    for (const [x, y, text] of city.labels) names.append(shape("text", { x, y: y + 8 }, text));
+    return { water, names };
+  };
+  const tinted = ({ water, names }) => {
+    water.setAttribute("fill", ramps().water);
+    names.setAttribute("fill", ramps().name);
+    names.setAttribute("stroke", ramps().edge);
+  };
   const maps = {};
   const draw = () => {
     if (!city.paths.length) {
@@ -131,9 +142,7 @@
       // Lines and points of cells lie on the roads; areas beneath them.
       const cells = document.createDocumentFragment(); // one by one: too many to be arguments of one call
       for (const node of shapes[panel]) cells.append(node);
-      const water = shape("path", { class: "water", d: city.water, "fill-rule": "evenodd", "pointer-events": "none" });
-      const names = shape("g", { class: "names", "font-size": 24, "text-anchor": "middle", "paint-order": "stroke", "stroke-width": 5, "stroke-linejoin": "round", "pointer-events": "none" });
-      for (const [x, y, text] of city.labels) names.append(shape("text", { x, y: y + 8 }, text));
+      const { water, names } = surroundings();
       svg.append(water, ...(city.kind === "area" ? [cells, roads] : [roads, cells]), names, ...legend());
       maps[panel] = { svg, roads, water, names };
       canvas.append(svg);
@@ -147,10 +156,7 @@
   };
   const look = () => {
     for (const panel of panels) {
-      const { water, names } = maps[panel];
-      water.setAttribute("fill", ramps().water);
-      names.setAttribute("fill", ramps().name);
-      names.setAttribute("stroke", ramps().edge);
+      tinted(maps[panel]);
       maps[panel].roads.setAttribute("stroke", ramps().road);
       maps[panel].roads.setAttribute("stroke-opacity", Charts.dark() ? 0.3 : 0.5);
       if (city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);
@@ -281,8 +287,8 @@
   // ---- the vehicles ------------------------------------------------------------------------------------------
   const STATES = [["waiting to enter", 1], ["driving", 2], ["standing in a queue", 3], ["parked", 4], ["asked now", 5]];
   const LOOKS = {
-    light: { states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
-    dark: { states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
+    light: { right: "#0b5c45", wrong: "#b86e1d", states: ["#000000", "#6b7785", "#12324f", "#c0392b", "#8a94a0", "#e08a00"], quiet: "#d3dae0", ramp: ["#cfe0ea", "#b5d6d0", "#c7dfa5", "#f1dd7e", "#f4b95a", "#ea8a45", "#d9573f", "#a81f3a"] },
+    dark: { right: "#7fd6b5", wrong: "#e0a96d", states: ["#ffffff", "#8d99a6", "#cfe3f7", "#ff7d6b", "#77838f", "#ffc247"], quiet: "#38434e", ramp: ["#2c4250", "#2f5a5a", "#4b6b3d", "#7c6f2b", "#96682a", "#ad5730", "#c34a3f", "#e8475f"] },
   };
   const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], none: ["the roads alone", ""] };
   let motion = null, lit = null, pulse = 0;
@@ -293,28 +299,29 @@
   const prepare = async () => {
     if (!page.motion) return;
     stage.canvas = make("canvas", { id: "vehicles", role: "img" });
-    byId("stage").append(stage.canvas);
-    byId("stage").style.aspectRatio = city.width + 16 + " / " + (city.height + 16);
+    const box = [-8, -8, city.width + 16, city.height + (city.metres ? 52 : 16)];
+    const layer = () => shape("svg", { viewBox: box.join(" "), "font-family": "sans-serif", "aria-hidden": "true" });
+    Object.assign(stage, surroundings(), { below: layer(), svg: layer() });
+    stage.below.append(stage.water);
+    byId("stage").append(stage.below, stage.canvas, stage.svg);
+    byId("stage").style.aspectRatio = box[2] + " / " + box[3];
     byId("stage").style.maxHeight = "min(85vh, 760px)";
-    motion = await Motion.open(stage.canvas, page.motion, city);
-    Motion.shown = motion;
-    stage.svg = shape("svg", { viewBox: [-8, -8, city.width + 16, city.height + 16].join(" "), "font-family": "sans-serif", "aria-hidden": "true" });
+    motion = Motion.shown = await Motion.open(stage.canvas, page.motion, box);
     if (city.kind === "area" && city.paths.length <= 4000) {
       shapes.vehicles = city.paths.map((path, i) => {
-        const node = shape("path", { d: path, class: "cell", "vector-effect": "non-scaling-stroke" });
+        const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
         node.dataset.i = i;
         return node;
       });
       stage.svg.append(...shapes.vehicles);
     }
     stage.marks = shape("g", { "pointer-events": "none" });
-    stage.svg.append(stage.marks);
-    byId("stage").append(stage.svg);
+    stage.svg.append(stage.marks, stage.names, ...legend());
     const whole = () => {
-      const copy = stage.svg.cloneNode(true);
+      const copy = stage.svg.cloneNode(true), [x, y, width, height] = box;
       drawVehicles();
       copy.querySelectorAll(".cell").forEach((cell) => cell.remove());
-      copy.prepend(shape("image", { href: stage.canvas.toDataURL("image/png"), x: -8, y: -8, width: city.width + 16, height: city.height + 16 }));
+      copy.prepend(stage.water.cloneNode(), shape("image", { href: stage.canvas.toDataURL("image/png"), x, y, width, height }));
       return copy;
     };
     const places = () => "vehicle,x,y,state\r\n" + motion.places(state.time).map(([vehicle, x, y, kind]) => [vehicle, x.toFixed(2), y.toFixed(2), STATES[kind - 1][0]].join(",")).join("\r\n") + "\r\n";
@@ -349,21 +356,18 @@
     const one = stage.guesses.get(guessBox.value);
     if (!one) return "";
     const at = one.queries.indexOf(page.campaigns[state.campaign].queries[state.query]), place = motion.where(one.vehicle, state.time);
-    const middle = (cell) => {
-      const box = stage.svg.querySelector("path.guess").getBBox();
-      return [box.x + box.width / 2, box.y + box.height / 2];
-    };
     const mine = "Vehicle " + one.vehicle + (place ? "" : ", which is not on the road now") + ": ";
     if (at < 0) return mine + "no guess at this query, which did not ask it.";
     const guess = city.cells.indexOf(one.cells[at]), right = one.cells[at] === one.truths[at];
+    const colour = LOOKS[Charts.dark() ? "dark" : "light"][right ? "right" : "wrong"], line = { "stroke-width": 2.5, "vector-effect": "non-scaling-stroke" };
     if (guess >= 0) {
-      stage.marks.append(shape("path", { d: city.paths[guess], class: right ? "guess right" : "guess", "vector-effect": "non-scaling-stroke" }));
+      stage.marks.append(shape("path", { d: city.paths[guess], class: "guess", fill: colour, "fill-opacity": 0.3, stroke: colour, ...line }));
       if (place && !right) {
-        const [x, y] = middle(guess);
-        stage.marks.append(shape("path", { d: `M${place.x} ${place.y}L${x} ${y}`, class: "apart", "vector-effect": "non-scaling-stroke" }));
+        const box = stage.marks.firstChild.getBBox();
+        stage.marks.append(shape("path", { d: `M${place.x} ${place.y}L${box.x + box.width / 2} ${box.y + box.height / 2}`, stroke: colour, "stroke-dasharray": "5 4", ...line }));
       }
     }
-    if (place) stage.marks.append(shape("circle", { cx: place.x, cy: place.y, r: 11, class: "chosen", "vector-effect": "non-scaling-stroke" }));
+    if (place) stage.marks.append(shape("circle", { cx: place.x, cy: place.y, r: 11, class: "chosen", fill: "none", stroke: ramps().name, ...line }));
     const named = (cell) => (cell === 0 ? "outside every cell" : "in " + cellName(city.cells.indexOf(cell)).replace("Cell", "cell"));
     const sure = one.sure[at] === null ? "" : ", " + (100 * one.sure[at]).toFixed(0) + " % sure";
     return mine + "at this query it was " + named(one.truths[at]) + "; " + one.coalition + (right ? " guesses right" : " guesses it " + named(one.cells[at])) + sure + ".";
@@ -374,6 +378,7 @@
     const campaign = page.campaigns[state.campaign], at = campaign.asked[state.query], looks = LOOKS[Charts.dark() ? "dark" : "light"];
     const shines = pulse > 0 || (state.time >= at && state.time <= campaign.times[state.query]);
     if (shines && lit !== at) stage.asked = motion.ask((lit = at));
+    tinted(stage);
     motion.draw(state.time, { lit: shines, pulse, measure: motion.hasLinks ? roadsBox.value : "none", looks });
     const words = mark(), [, waiting, driving, queued, parked] = [...motion.totals].map((number) => number * motion.every);
     const said = [whole(driving) + (motion.hasLinks ? " vehicles drive" : " vehicles are on the road")];
