@@ -232,7 +232,7 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
             "queries": [int(query) for query in kept],
             "all_queries": len(queries),
             "times": [round(float(time), 3) for time in times],
-            "asked": [asked_s[str(campaign), int(query)] for query in kept],
+            "asked": [asked_s.get((str(campaign), int(query)), float(times[query])) for query in kept],
             "truths": [],
             "mechanisms": {},
         }

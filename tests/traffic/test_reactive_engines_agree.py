@@ -10,6 +10,7 @@ from simulator.roads import build_grid
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
+from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
@@ -65,16 +66,17 @@ def assert_equal_at(engines, tick, roads):
 
 
 def assert_drove_their_routes(engine, roads):
-    """The entered links begin every vehicle's route; links connect, and end at the trip's destination."""
+    """Links of routes connect, and end at the trip's destination; a vehicle is on the link that it entered last."""
     routes, trips = engine.routes, engine.trips
     routes.check_connected(roads.links)
     np.testing.assert_array_equal(roads.links.to_node[routes.last], trips.destination)
     np.testing.assert_array_equal(roads.links.from_node[routes.first], trips.origin)
-    by_vehicle = engine.entries[np.argsort(engine.entries[:, 0], kind="stable")]
-    entered = np.bincount(by_vehicle[:, 0], minlength=len(trips))
-    first = np.concatenate([[0], np.cumsum(entered)[:-1]])
-    step = np.arange(len(by_vehicle)) - np.repeat(first, entered)
-    np.testing.assert_array_equal(by_vehicle[:, 1], routes.links[routes.offsets[by_vehicle[:, 0]] + step])
+    places, entered = engine.places(), np.bincount(engine.entries[:, 0], minlength=len(trips))
+    driving = np.flatnonzero(places.state == State.ON_ROAD)
+    # The engine states the link from its queues, the log from the route and the number of entries.
+    np.testing.assert_array_equal(places.link[driving], routes.links[routes.offsets[driving] + entered[driving] - 1])
+    arrived = np.flatnonzero(places.state == State.ARRIVED)
+    np.testing.assert_array_equal(entered[arrived], np.diff(routes.offsets)[arrived])
 
 
 @settings(max_examples=15, deadline=None)
