@@ -108,7 +108,7 @@ def render_page(
         One page with its style, scripts and data inside. A content security
         policy lets it load nothing, and run no script but its own.
     """
-    scripts = [_asset(name) for name in ("charts.js", "motion.js", "report.js")]
+    scripts = [_asset(name) for name in ("charts.js", "cells.js", "motion.js", "report.js")]
     policy = (
         f"default-src 'none'; script-src {' '.join(_hash(script) for script in scripts)}; "
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"

@@ -6,8 +6,10 @@ from math import cos, radians
 from pathlib import Path
 
 import geopandas as gpd
+import numpy as np
 import pandas as pd
 import pytest
+import shapely
 from axe_playwright_python.sync_playwright import Axe
 from PIL import Image
 from playwright.sync_api import sync_playwright
@@ -18,6 +20,7 @@ from scenarios import ScenarioError
 from simulator.api import load, run
 from simulator.reporting import report
 from simulator.reporting.findings_section import sentences
+from simulator.reporting.map_section import city_outlines
 from simulator.reporting.run_reader import FinishedRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -255,23 +258,96 @@ def test_roads_are_drawn_where_they_are(reports, open_page):
     assert aspect == pytest.approx(expected, rel=0.01)
 
 
-def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, tmp_path):
-    directory = SyntheticRun(columns=100, rows=50, queries=2).write(tmp_path / "run")
-    cells = gpd.read_parquet(directory / "cells.parquet")
-    names = ["ميدان التحرير", "天安门广场", "<script>document.title='stolen'</script>", 'a "quoted" & <b>bold</b> name']
-    cells["name"] = [names[place % len(names)] for place in range(len(cells))]
-    cells.to_parquet(directory / "cells.parquet")
-    page = open_page(report.write_report(directory))
-    assert page.locator('[data-panel="truth"] path[data-i]').count() == 5000
+NAMES = ["ميدان التحرير", "天安门广场", "<script>document.title='stolen'</script>", 'a "quoted" & <b>bold</b> name']
+
+
+@pytest.fixture
+def many_cells(tmp_path):
+    """Return a function that writes a run of 5,000 cells of a kind, and returns its directory and cells."""
+
+    def write(kind="area"):
+        directory = SyntheticRun(columns=100, rows=50, queries=2).write(tmp_path / kind)
+        cells = gpd.read_parquet(directory / "cells.parquet")
+        cells["name"] = [NAMES[place % len(NAMES)] for place in range(len(cells))]
+        west, south, east, north = cells.bounds.to_numpy().T
+        if kind == "line":
+            cells = cells.set_geometry(shapely.linestrings(np.stack([[west, south], [east, north]]).transpose(2, 0, 1)))
+        elif kind == "point":
+            cells = cells.set_geometry(shapely.points((west + east) / 2, (south + north) / 2))
+        cells.set_crs(4326, allow_override=True).to_parquet(directory / "cells.parquet")
+        return directory, cells.set_crs(4326, allow_override=True)
+
+    return write
+
+
+def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, many_cells):
+    page = open_page(report.write_report(many_cells()[0]))
     page.locator("#values-box summary").click()
     shown = page.locator("#values tbody th").all_inner_texts()
     assert len(shown) == 5000
-    for place, name in enumerate(names):
+    for place, name in enumerate(NAMES):
         assert shown[place] == f"Cell {place + 1} ({name})"
     assert "stolen" not in page.title()
-    truth = page.locator('[data-panel="truth"] path[data-i="1"]')
-    truth.hover(force=True)
-    assert names[1] in page.locator("#hover").inner_text()
+
+
+PIXEL = """(canvas, [x, y]) => {
+  const svg = canvas.parentNode.querySelector("svg"), box = svg.viewBox.baseVal, scale = canvas.width / box.width;
+  const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+  const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, Math.floor((x - box.x) * scale), Math.floor((y - box.y) * scale), 1, 1, 0, 0, 1, 1);
+  const colour = [...copy.getImageData(0, 0, 1, 1).data];
+  return [at.x, at.y, colour];
+}"""
+"""Where a point of the drawing is on the screen, and the colour of its pixel."""
+
+
+@pytest.mark.parametrize("kind", ["area", "line", "point"])
+def test_many_cells_are_pixels_and_pointed_at(open_page, many_cells, kind):
+    directory, cells = many_cells(kind)
+    page = open_page(report.write_report(directory))
+    assert page.locator("path[data-i]").count() == 0
+    canvas = page.locator('[data-panel="truth"] canvas')
+    canvas.scroll_into_view_if_needed()
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    first = estimates[(estimates["query"] == 1) & (estimates["mechanism"] == "exact")].set_index("cell")["truth"]
+    paths = city_outlines(cells)["paths"]
+    colours = {}
+    for place in (1, 2345, 4999):
+        points = np.array(re.findall(r"-?[\d.]+", paths[place].replace("h0", "")), dtype=float).reshape(-1, 2)
+        across, down, colour = canvas.evaluate(PIXEL, points.mean(axis=0).tolist())
+        page.mouse.move(across, down)
+        words = page.locator("#hover").inner_text().split("\n")
+        cell = cells["cell"].iloc[place]
+        assert words[:2] == [f"Cell {cell} ({NAMES[place % len(NAMES)]})", f"Truth {first[cell]:,.0f}"]
+        assert page.locator('[data-panel="error"] path.on').get_attribute("d") == paths[place]
+        colours[first[cell]] = sum(colour[:3])
+    # More vehicles, a darker pixel.
+    assert [colours[count] for count in sorted(colours)] == sorted(colours.values(), reverse=True)
+    assert len(set(colours.values())) == len(colours)
+
+
+def test_many_cells_are_saved_with_their_map(open_page, many_cells, tmp_path):
+    page = open_page(report.write_report(many_cells()[0]))
+    tools = page.locator("figure", has=page.locator('[data-panel="truth"]')).locator(".tools button")
+    for kind in ("SVG", "PNG"):
+        with page.expect_download() as download:
+            tools.filter(has_text=kind).click()
+        download.value.save_as(tmp_path / f"map.{kind}")
+    assert "data:image/png;base64," in (tmp_path / "map.SVG").read_text(encoding="utf-8")
+    with Image.open(tmp_path / "map.PNG") as image:
+        assert len(image.convert("RGB").resize((100, 50)).getcolors(5000)) > 500
+
+
+def test_very_many_cells_open_quickly(open_page, tmp_path):
+    path = report.write_report(SyntheticRun(columns=400, rows=355, queries=1).write(tmp_path / "run"))
+    assert path.stat().st_size < 6e6
+    page = open_page(path)
+    assert page.evaluate("performance.now()") < 15_000  # 2 s on two slow cores; as shapes 14 s
+    took = page.evaluate(
+        """() => { const start = performance.now(); document.getElementById("choose-query")
+        .dispatchEvent(new Event("input")); return performance.now() - start; }"""
+    )
+    assert took < 1000  # .1 s; as shapes more than one
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,13 @@
   };
   const ramps = () => RAMPS[Charts.dark() ? "dark" : "light"];
   const parts = (hex) => [1, 3, 5].map((start) => parseInt(hex.slice(start, start + 2), 16));
+  const STEPS = 1023, mixed = new Map(); // the colours of a ramp, mixed once
   const colourOf = (ramp, share) => {
-    const place = Math.min(1, Math.max(0, share)) * (ramp.length - 1);
+    if (!mixed.has(ramp)) mixed.set(ramp, Array.from({ length: STEPS + 1 }, (_, step) => mix(ramp, step / STEPS)));
+    return mixed.get(ramp)[Math.round(STEPS * Math.min(1, Math.max(0, share)))];
+  };
+  const mix = (ramp, share) => {
+    const place = share * (ramp.length - 1);
     const index = Math.min(ramp.length - 2, Math.floor(place));
     const from = parts(ramp[index]), to = parts(ramp[index + 1]);
     return "rgb(" + from.map((value, i) => Math.round(value + (to[i] - value) * (place - index))).join(",") + ")";
@@ -116,7 +121,8 @@
     names.setAttribute("fill", ramps().name);
     names.setAttribute("stroke", ramps().edge);
   };
-  const maps = {};
+  const maps = {}, many = city.paths.length > Cells.MANY;
+  let raster = null;
   const draw = () => {
     if (!city.paths.length) {
       byId("panels").hidden = true;
@@ -126,14 +132,17 @@
     byId("panels").classList.toggle("wide", city.width > 2.4 * city.height);
     const edge = city.kind === "point" ? 40 : 8; // points are as large on paper whatever they stand for
     const wide = { area: 0.6, line: 3, point: 11 }[city.kind];
+    const box = [-edge, -edge, city.width + 2 * edge, city.height + edge + (city.metres ? 44 : edge)];
+    if (many) raster = Cells.raster(city, box);
     for (const panel of panels) {
       const canvas = document.querySelector('[data-panel="' + panel + '"]');
       canvas.classList.add(city.kind);
-      const svg = shape("svg", { viewBox: [-edge, -edge, city.width + 2 * edge, city.height + edge + (city.metres ? 44 : edge)].join(" "), role: "img", "font-family": "sans-serif" });
-      shapes[panel] = city.paths.map((path, i) => {
+      const svg = shape("svg", { viewBox: box.join(" "), role: "img", "font-family": "sans-serif" });
+      shapes[panel] = (many ? [""] : city.paths).map((path, i) => {
         const node = shape("path", { d: path, "vector-effect": "non-scaling-stroke", "stroke-width": wide, "stroke-linecap": "round" });
-        if (city.kind !== "area") node.setAttribute("fill", "none");
-        node.dataset.i = i;
+        if (many || city.kind !== "area") node.setAttribute("fill", "none");
+        if (many) node.setAttribute("pointer-events", "none"); // the outline of the cell pointed at
+        else node.dataset.i = i;
         return node;
       });
       const dense = city.roads.reduce((sum, [, path]) => sum + path.length, 0) > 60000 ? 0.45 : 1; // thinner, so that cells show
@@ -144,9 +153,11 @@
       for (const node of shapes[panel]) cells.append(node);
       const { water, names } = surroundings();
       svg.append(water, ...(city.kind === "area" ? [cells, roads] : [roads, cells]), names, ...legend());
-      maps[panel] = { svg, roads, water, names };
+      const picture = many ? raster.canvas() : null, saved = () => (many ? raster.whole(svg, picture) : svg);
+      maps[panel] = { svg, roads, water, names, picture };
       canvas.append(svg);
-      canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(svg, panel), PNG: () => Charts.savePng(svg, panel) }));
+      if (many) (city.kind === "area" ? svg.before(picture) : svg.after(picture));
+      canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(saved(), panel), PNG: () => Charts.savePng(saved(), panel) }));
     }
   };
 
@@ -159,7 +170,7 @@
       tinted(maps[panel]);
       maps[panel].roads.setAttribute("stroke", ramps().road);
       maps[panel].roads.setAttribute("stroke-opacity", Charts.dark() ? 0.3 : 0.5);
-      if (city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);
+      if (!many && city.kind === "area") for (const node of shapes[panel]) node.setAttribute("stroke", ramps().edge);
     }
   };
 
@@ -215,9 +226,10 @@
         error: (i) => (error[i] === null ? MISSING : colourOf(RDBU, 0.5 + error[i] / (2 * now.reach))),
       };
       for (const panel of panels) {
-        shapes[panel].forEach((node, i) => paint(node, colours[panel](i)));
+        if (many) raster.paint(maps[panel].picture, colours[panel]);
+        else shapes[panel].forEach((node, i) => paint(node, colours[panel](i)));
         const words = { truth: "Truth, ", estimate: "Estimate by " + label(state.mechanism) + ", ", error: "Error of " + label(state.mechanism) + ", " };
-        shapes[panel][0].ownerSVGElement.setAttribute("aria-label", words[panel] + now.title + ", map of " + city.cells.length + " cells");
+        maps[panel].svg.setAttribute("aria-label", words[panel] + now.title + ", map of " + city.cells.length + " cells");
       }
       const top = amount(now.campaign.top), counts = now.campaign.counts;
       document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
@@ -260,15 +272,16 @@
   // ---- pointing at a cell ------------------------------------------------------------------------------------
   let pointed = null;
   const point = (i, event) => {
-    if (pointed !== null) Object.values(shapes).forEach((nodes) => nodes[pointed].classList.remove("on"));
+    const outlines = (i) => Object.values(shapes).map((nodes) => nodes[many ? 0 : i]);
+    if (pointed !== null) for (const outline of outlines(pointed)) outline.classList.remove("on");
+    if (many) for (const outline of outlines(0)) outline.setAttribute("d", i === null ? "" : city.paths[i]);
     pointed = i;
     const box = byId("hover");
     box.hidden = i === null;
     if (i === null) return;
-    for (const nodes of Object.values(shapes)) {
-      const node = nodes[i];
-      node.classList.add("on");
-      if (node !== event.target) node.parentNode.append(node); // above its neighbours, so that its whole edge shows
+    for (const outline of outlines(i)) {
+      outline.classList.add("on");
+      if (!many && outline !== event.target) outline.parentNode.append(outline); // above its neighbours, so that its whole edge shows
     }
     const now = current;
     const error = now.truth[i] === null || now.estimate[i] === null ? null : now.estimate[i] - now.truth[i];
@@ -280,8 +293,10 @@
     box.style.top = top + "px";
   };
   const pointing = (event) => {
+    const svg = event.target.closest(".canvas svg");
+    if (many) return point(svg && raster.at(svg, event), event);
     const i = event.target.dataset ? event.target.dataset.i : undefined;
-    point(i === undefined ? null : Number(i), event);
+    return point(i === undefined ? null : Number(i), event);
   };
 
   // ---- the vehicles ------------------------------------------------------------------------------------------
@@ -307,7 +322,7 @@
     byId("stage").style.aspectRatio = box[2] + " / " + box[3];
     byId("stage").style.maxHeight = "min(85vh, 760px)";
     motion = Motion.shown = await Motion.open(stage.canvas, page.motion, box);
-    if (city.kind === "area" && city.paths.length <= 4000) {
+    if (city.kind === "area" && !many) {
       shapes.vehicles = city.paths.map((path, i) => {
         const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
         node.dataset.i = i;
