@@ -283,6 +283,7 @@ def many_cells(tmp_path):
 def test_many_cells_and_names_of_any_script_are_right_and_safe(open_page, many_cells):
     page = open_page(report.write_report(many_cells()[0]))
     page.locator("#values-box summary").click()
+    page.locator("#values tbody th").nth(4999).wait_for(state="attached")
     shown = page.locator("#values tbody th").all_inner_texts()
     assert len(shown) == 5000
     for place, name in enumerate(NAMES):

@@ -308,8 +308,8 @@
   const MEASURES = { density: ["vehicles on each link", "vehicles per km and lane"], queue: ["queues at the end of each link", "vehicles standing"], none: ["the roads alone", ""] };
   let motion = null, lit = null, pulse = 0;
   const stage = {};
-  const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1" }), timeWords = make("output", { id: "time-words" });
-  const speedBox = make("select", { id: "choose-speed" }), roadsBox = make("select", { id: "choose-roads" }), guessBox = make("select", { id: "choose-guess" });
+  const timeBox = make("input", { type: "range", id: "choose-time", min: "0", step: "1", ariaLabel: "Time" }), timeWords = make("output", { id: "time-words" });
+  const speedBox = make("select", { id: "choose-speed", ariaLabel: "Speed" }), roadsBox = make("select", { id: "choose-roads" }), guessBox = make("select", { id: "choose-guess" });
 
   const prepare = async () => {
     if (!page.motion) return;
@@ -346,7 +346,7 @@
       CSV: () => Charts.save("vehicles.csv", new Blob([places()], { type: "text/csv" })),
     }));
     timeBox.max = Math.ceil(motion.end);
-    for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "as in reality" : factor + " times as fast" }));
+    for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "real time" : factor + " \u00d7 as fast" }));
     speedBox.value = motion.end > 1800 ? 60 : 15;
     for (const [name, [words]] of Object.entries(MEASURES)) roadsBox.append(make("option", { value: name, textContent: words }));
     byId("stage").before(make("div", { className: "controls" },
@@ -466,9 +466,11 @@
     const nodes = [];
     if (page.campaigns.length > 1) nodes.push(field("Campaign", "choose-campaign", campaignBox));
     nodes.push(field("Mechanism", "choose-mechanism", mechanismBox));
-    nodes.push(field("Query", "choose-query", before, queryBox, after, play, queryWords));
-    if (motion) nodes.push(field("Time", "choose-time", timeBox, timeWords, make("label", { htmlFor: "choose-speed", textContent: "shown" }), speedBox));
-    if (city.paths.length) nodes.push(make("label", {}, sameBox, " one error scale for all mechanisms"));
+    const times = field("Query", "choose-query", before, queryBox, after, play, queryWords);
+    if (motion) times.lastChild.append(make("span", { className: "row" }, timeBox, timeWords, speedBox));
+    nodes.push(times);
+    // Beside the map that it is about.
+    if (city.paths.length) document.querySelector('[data-scale="error"]').after(make("div", { className: "controls" }, make("label", {}, sameBox, " one error scale for all mechanisms")));
     byId("controls").append(...nodes);
   };
 
@@ -488,7 +490,7 @@
     before.disabled = state.query === 0;
     after.disabled = state.query === campaign.queries.length - 1;
     play.hidden = campaign.queries.length === 1 && !motion;
-    queryWords.textContent = state.query + 1 + " of " + campaign.queries.length + ", " + clock(campaign.times[state.query]);
+    queryWords.textContent = state.query + 1 + " of " + campaign.queries.length + (motion ? "" : ", " + clock(campaign.times[state.query]));
     queryBox.setAttribute("aria-valuetext", queryWords.textContent);
     show();
   };
