@@ -22,13 +22,13 @@ COMMANDS = {
     "failed.",
     "evaluate": "Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table.",
     "report": "Write report.html of a finished run again.",
-    "figures": "Write every figure of a finished run as SVG and PDF, at the width of a paper's column.",
+    "figures": "Write the figures of a finished run as SVG and PDF, at the width of a paper's column.",
     "export": "Write a finished run for QGIS, kepler.gl or SimWrapper.",
     "reproduce": "Compute the papers' tables and figures and compare them; exit code 0 even if published values "
     "differ.",
     "check": "Check a class of your own against the contract of its role; exit code 1 if it fails.",
     "audit": "Estimate an ε from below and the bias of a randomiser; exit code 1 if the ε is above the one claimed.",
-    "open": "Open the report of a run or a study in the browser, by default of the newest run, and print its path.",
+    "open": "Open a report in the browser, by default that of the newest run or study, and print its path.",
     "doctor": "Show what is installed, which extras work, and where data and caches are; exit code 1 if what is "
     "needed fails.",
     "new": "Write a class of your own to start from, with a test and a scenario.",

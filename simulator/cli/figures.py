@@ -17,16 +17,17 @@ def figures(
         str, typer.Option(metavar="single|double|MM", help="A column of 3.5 in, two of 7.16 in, or millimetres.")
     ] = "single",
     format_: Annotated[str, typer.Option("--format", metavar="svg,pdf,png", help="Formats, with commas.")] = "svg,pdf",
+    every: Annotated[bool, typer.Option("--all", help="Maps of every campaign, not of the first only.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace figures of the same names.")] = False,
 ) -> None:
-    """Write every figure of a finished run as SVG and PDF, at the width of a paper's column."""
+    """Write the figures of a finished run as SVG and PDF, at the width of a paper's column."""
     from simulator.experiment.result import RunData  # noqa: PLC0415 - slow to import
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
 
     folder = directory / "figures" if out is None else out
     width_in, formats = width_in_inches(width), formats_of(format_)
     names, notes = write_figures(
-        RunData.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite
+        RunData.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)

@@ -12,26 +12,45 @@ from simulator.files.errors import InputError
 
 app = typer.Typer(add_completion=False)
 
-NEWEST = Path("runs/latest")
+FOLDERS = ("runs", "studies")
+"""Where commands write runs and studies if no other directory is given."""
 PAGE = "report.html"
 
 
 @app.command("open")
 def open_report(
     directory: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="A finished run or study, or a page of its own.")
-    ] = NEWEST,
+        Path | None, typer.Argument(metavar="[DIR]", help="A finished run or study, or a page of its own.")
+    ] = None,
 ) -> None:
-    """Open the report of a run or a study in the browser, by default of the newest run, and print its path."""
+    """Open a report in the browser, by default that of the newest run or study, and print its path."""
+    directory = newest() if directory is None else directory
     page = directory if directory.is_file() else directory / PAGE
     if not page.is_file():
         how = f"there is no {PAGE} in it; crowdveil report {directory} writes that of a finished run"
         if not directory.is_dir():
-            how = "there is none; crowdveil run SCENARIO makes it" if directory == NEWEST else "there is no such folder"
+            how = "there is no such folder"
         raise InputError([f"DIR must be a run or a study: {how}; got {directory}"])
     typer.echo(page)
     if browser_name() is not None:
         webbrowser.open(page.resolve().as_uri())
+
+
+def newest() -> Path:
+    """Return the report that was written last of those in `FOLDERS`.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    pages = [page for folder in FOLDERS for page in Path(folder).glob(f"*/{PAGE}") if not page.parent.is_symlink()]
+    if not pages:
+        where = " or ".join(FOLDERS)
+        raise InputError(
+            [f"DIR must be a run or a study: there is no {PAGE} in {where}; crowdveil run SCENARIO makes one"]
+        )
+    return max(pages, key=lambda page: page.stat().st_mtime_ns)
 
 
 def browser_name() -> str | None:

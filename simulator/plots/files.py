@@ -59,9 +59,9 @@ def formats_of(text: str) -> list[str]:
 
 
 def write_figures(
-    data: RunData, folder: Path, *, width_in: float, formats: Sequence[str], overwrite: bool
+    data: RunData, folder: Path, *, width_in: float, formats: Sequence[str], overwrite: bool, every: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Write every figure that a run has, all files or none.
+    """Write the figures that a run has, all files or none.
 
     Parameters
     ----------
@@ -75,6 +75,8 @@ def write_figures(
         Keys of `FORMATS`.
     overwrite
         Whether existing files of the same names are replaced.
+    every
+        Whether the maps of every campaign are written, not of the first only.
 
     Returns
     -------
@@ -91,8 +93,12 @@ def write_figures(
     plots, names = RunPlots(data, shown=False), list[str]()
     notes: dict[str, None] = {}
 
+    campaigns = list(dict.fromkeys(campaign for campaign, _, _ in plots.maps))
+    if len(campaigns) > 1 and not every:
+        notes[f"maps are those of campaign {campaigns[0]}; --all writes those of all {len(campaigns)} campaigns"] = None
+
     def fill(staging: Path) -> None:
-        for name, draw in _figures(plots):
+        for name, draw in _figures(plots, every=every):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 try:
@@ -127,11 +133,13 @@ def summary_html(data: RunData) -> str:
     return html
 
 
-def _figures(plots: RunPlots) -> "Iterator[tuple[str, Callable[[], Axes]]]":
+def _figures(plots: RunPlots, *, every: bool) -> "Iterator[tuple[str, Callable[[], Axes]]]":
     """Yield the name of each figure that a run may have, and what draws it."""
     shown = plots.maps
     several = len({campaign for campaign, _, _ in shown}) > 1
     for campaign, mechanism, quantity in shown:
+        if campaign != shown[0][0] and not every:
+            continue
         parts = ["map", campaign if several else "", "" if quantity == "truth" else mechanism, quantity]
         draw = partial(plots.map, mechanism, campaign=campaign, quantity=quantity)
         yield plain_name("-".join(filter(None, parts))), draw

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -12,16 +13,18 @@ from packaging.requirements import Requirement
 import scenarios
 from simulator.cli import doctor
 from simulator.cli.commands import COMMANDS, load_command
+from simulator.cli.open import newest
 
 DISPLAYS = ("BROWSER", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two runs with pages, the newer one linked, and a folder without a page."""
-    for name in ("old", "new"):
-        (tmp_path / "runs" / name).mkdir(parents=True)
-        (tmp_path / "runs" / name / "report.html").write_text("page")
+    """Two runs with pages, the newer one linked, an older study, and a folder without a page."""
+    for age, name in enumerate(("runs/new", "runs/old", "studies/older")):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "report.html").write_text("page")
+        os.utime(tmp_path / name / "report.html", (1e9 - age, 1e9 - age))
     (tmp_path / "runs" / "latest").symlink_to("new")
     (tmp_path / "empty").mkdir()
     return tmp_path / "runs"
@@ -34,7 +37,7 @@ def test_open_starts_the_browser_with_the_page(runs, tmp_path):
     browser.chmod(0o755)
     environment = {**os.environ, "BROWSER": f"{browser} %s"}
     for arguments, page in (
-        ((), "runs/latest/report.html"),
+        ((), "runs/new/report.html"),
         (("runs/old",), "runs/old/report.html"),
         (("runs/new/report.html",), "runs/new/report.html"),
     ):
@@ -43,6 +46,14 @@ def test_open_starts_the_browser_with_the_page(runs, tmp_path):
         assert done.stdout == f"{page}\n"
     opened = (tmp_path / "opened").read_text().splitlines()
     assert opened == [(runs / name / "report.html").as_uri() for name in ("new", "old", "new")]
+
+
+@pytest.mark.usefixtures("runs")
+def test_open_finds_the_newest_of_runs_and_studies(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert newest() == Path("runs/new/report.html")
+    os.utime("studies/older/report.html")
+    assert newest() == Path("studies/older/report.html")
 
 
 @pytest.mark.skipif(sys.platform in {"win32", "darwin"}, reason="there is always a display")
@@ -57,7 +68,7 @@ def test_open_prints_the_path_where_there_is_no_display(call, monkeypatch, runs)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "there is none; crowdveil run SCENARIO makes it; got runs/latest"),
+        ((), "there is no report.html in runs or studies; crowdveil run SCENARIO makes one"),
         (("nowhere",), "there is no such folder; got nowhere"),
         (("empty",), "there is no report.html in it; crowdveil report empty writes that of a finished run; got empty"),
     ],

@@ -132,6 +132,23 @@ def test_existing_figures_are_replaced_only_on_request(directory, single):
     assert {path: path.stat().st_mtime_ns for path in single.iterdir()} == before
 
 
+def test_maps_of_other_campaigns_are_written_on_request(directory, tmp_path, monkeypatch):
+    maps = [("first", "sampling", "truth"), ("first", "sampling", "error"), ("second", "sampling", "truth")]
+    monkeypatch.setattr(run_plots.RunPlots, "maps", maps)
+    drawn = []
+    monkeypatch.setattr(
+        run_plots.RunPlots, "map", lambda self, *_, campaign, **__: drawn.append(campaign) or self.traffic()
+    )
+    for every in (False, True):
+        notes = write_figures(
+            cv.load(directory), tmp_path / str(every), width_in=3.5, formats=["svg"], overwrite=False, every=every
+        )[1]
+        note = "maps are those of campaign first; --all writes those of all 2 campaigns"
+        assert notes == ([] if every else [note])
+    assert drawn == ["first", "first", "first", "first", "second"]
+    assert (tmp_path / "True" / "map-second-truth.svg").is_file()
+
+
 def test_a_directory_without_a_run_is_refused(tmp_path):
     done = command("figures", tmp_path)
     assert done.returncode == 2
