@@ -88,7 +88,7 @@ def shape_of(cells: "gpd.GeoDataFrame") -> float:
     return float(np.clip((north - south) / max(east - west, 1e-9), 1 / 3, 1.5))
 
 
-def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credit: str) -> None:
+def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credit: str, *, scale: bool = True) -> None:
     """Draw a map.
 
     Parameters
@@ -101,6 +101,8 @@ def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credi
         Lines in any coordinate system, drawn beneath the cells; None for none.
     credit
         The source of the data, stated under the map; "" for none.
+    scale
+        Whether the map has a scale bar: lengths mean something only where cells lie on Earth.
     """
     plt, cells, signed = pyplot(), values.cells, values.low < 0
     norm = plt.Normalize(values.low, values.high)
@@ -128,7 +130,8 @@ def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credi
     ax.set_title(plain(words), loc="left")
     ax.set_aspect("equal")
     ax.set_axis_off()
-    _add_scale(ax, cells.total_bounds)
+    if scale:
+        _add_scale(ax, cells.total_bounds)
     under: dict[str, Any] = {
         "xytext": (0, -2),
         "textcoords": "offset points",

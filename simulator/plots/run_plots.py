@@ -112,7 +112,9 @@ class RunPlots:
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
         credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        draw_map(ax, values._replace(cells=cells), self._data.roads if roads else None, credit)
+        draw_map(
+            ax, values._replace(cells=cells), self._data.roads if roads else None, credit, scale=self._run.on_earth
+        )
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":

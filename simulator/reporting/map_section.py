@@ -303,7 +303,7 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if len(run.cells) == 1:
         return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
-    city = city_outlines(run.cells, run.roads, run.surroundings)
+    city = city_outlines(run.cells, run.roads, run.surroundings) | ({} if run.on_earth else {"metres": None})
     motion = motion_section(run, city)
     page.data |= {"city": city, "campaigns": campaigns, "motion": None if motion is None else motion["page"]}
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]

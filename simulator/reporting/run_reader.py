@@ -14,6 +14,7 @@ from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
+from simulator.roads.projection import LOCAL
 
 
 class OwnerNames(NamedTuple):
@@ -203,6 +204,12 @@ class FinishedRun:
     def release_notes(self) -> list[str]:
         """What no release covers, and why; one sentence each."""
         return [note for release in self.record.releases for note in release.notes]
+
+    @property
+    def on_earth(self) -> bool:
+        """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
+        city = self.record.city
+        return bool(city.links) or f"{LOCAL} 0, 0" not in (city.crs or "")
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:

@@ -18,6 +18,7 @@ from simulator.files.errors import InputError
 from simulator.plots import NothingToDrawError, RunPlots
 from simulator.plots.looks import marked
 from simulator.reporting.figures import measured, numbered_style, style
+from simulator.roads.projection import crs_about
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -103,6 +104,15 @@ def test_a_map_has_a_scale_bar_of_its_stated_length_and_roads_beneath(tiny):
     roads = min(ax.collections, key=lambda collection: collection.get_zorder())
     assert len(roads.get_segments()) == tiny.record.city.links
     assert not any(type(c).__name__ == "LineCollection" for c in tiny.plot.map(roads=False).collections)
+
+
+def test_a_map_of_places_without_coordinates_has_no_scale_bar(tiny, monkeypatch):
+    city = tiny.record.city.model_copy(update={"links": 0, "crs": crs_about((0.0, 0.0)).to_json()})
+    plots = tiny.plot
+    monkeypatch.setattr(plots._run, "record", tiny.record.model_copy(update={"city": city}))
+    ax = plots.map(roads=False)
+    assert list(ax.lines) == []
+    assert not any(text.get_text().endswith(" m") for text in ax.texts)
 
 
 def test_a_run_that_kept_no_roads_has_a_map_of_cells_only(tiny):
