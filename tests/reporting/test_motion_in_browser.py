@@ -23,7 +23,7 @@ PAINT = """time => {
   return document.getElementById('vehicles').toDataURL();
 }"""
 """Draws all vehicles in red and all roads in blue."""
-COUNTS = r"[\d,]+(?= (?:vehicles drive|stand|wait))"
+COUNTS = r"[\d,]+(?= (?:driving|standing|waiting))"
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_play_moves_vehicles_and_shows_each_query_when_it_asks(driven, opened):
     moved = [vehicle for vehicle, x, y, state in after if state == 2 and here.get(vehicle, (x, y)) != (x, y)]
     assert len(moved) > 100
     asked = result.rounds.query("query == 2 and round == 1")["asked"].max()
-    assert f"query 2 asks {asked - result.scenario.population.outside:,} vehicles" in status
+    assert f"{asked - result.scenario.population.outside:,} asked by query 2" in status
     page.locator("#choose-query").focus()
     page.keyboard.press("Home")
     assert float(page.locator("#choose-time").input_value()) == pytest.approx(
@@ -192,7 +192,7 @@ def test_a_sample_is_said_to_be_one(opened, tmp_path, monkeypatch):
     assert f"one of {every} of the run’s vehicles" in page.locator("#motion figcaption").inner_text()
     query = result.record.traffic_at_queries[1]
     seek(page, query.time_s)
-    numbers = re.findall(r"([\d,]+) (?:vehicles drive|stand)", page.locator("#motion-status").inner_text())
+    numbers = re.findall(r"([\d,]+) (?:driving|standing)", page.locator("#motion-status").inner_text())
     shown = sum(int(n.replace(",", "")) for n in numbers)
     assert shown % every == 0
     # Every n-th vehicle of those on the road, whose places in the order of departure are as good as random.

@@ -396,10 +396,11 @@
     tinted(stage);
     motion.draw(state.time, { lit: shines, pulse, measure: motion.hasLinks ? roadsBox.value : "none", looks });
     const words = mark(), [, waiting, driving, queued, parked] = [...motion.totals].map((number) => number * motion.every);
-    const said = [whole(driving) + (motion.hasLinks ? " vehicles drive" : " vehicles are on the road")];
-    if (motion.hasLinks) said.push(whole(queued) + " stand in queues", whole(waiting) + " wait to enter");
-    if (parked) said.push(whole(parked) + " are parked");
-    byId("motion-status").textContent = clock(state.time) + ": " + said.join(", ") + (shines ? "; query " + campaign.queries[state.query] + " asks " + whole(stage.asked * motion.every) + " vehicles" : "") + ". " + words + (motion.drawn ? "" : " This browser has no WebGL 2, so they are not drawn.");
+    const said = [whole(driving) + (motion.hasLinks ? " driving" : " on the road")];
+    if (motion.hasLinks) said.push(whole(queued) + " standing in queues", whole(waiting) + " waiting to enter");
+    if (parked) said.push(whole(parked) + " parked");
+    if (shines) said.push(whole(stage.asked * motion.every) + " asked by query " + campaign.queries[state.query]);
+    byId("motion-status").textContent = clock(state.time) + ": " + said.join(", ") + ". " + words + (motion.drawn ? "" : " This browser has no WebGL 2, so they are not drawn.");
     stage.canvas.setAttribute("aria-label", "Map of the vehicles. " + byId("motion-status").textContent);
     timeBox.value = state.time;
     timeWords.textContent = clock(state.time);
@@ -426,6 +427,7 @@
     clearInterval(playing);
     cancelAnimationFrame(playing);
     playing = null;
+    pulse = 0;
     play.textContent = "\u25b6";
     play.ariaLabel = "Play the queries";
   };
@@ -439,15 +441,16 @@
   };
   // Time passes; each query shows itself when it asks.
   const drive = () => {
-    let before = performance.now();
     if (state.time >= motion.end) choose({ query: 0, time: 0 });
+    const passedAt = (time) => page.campaigns[state.campaign].asked.findLastIndex((asked) => asked <= time);
+    let before = performance.now(), due = passedAt(state.time);
     const frame = (now) => {
-      const passed = Math.min(0.1, (now - before) / 1000), asked = page.campaigns[state.campaign].asked;
+      const passed = Math.min(0.1, (now - before) / 1000);
       before = now;
       state.time = Math.min(motion.end, state.time + passed * Number(speedBox.value));
       pulse = Math.max(0, pulse - passed / 1.5);
-      const due = asked.findLastIndex((time) => time <= state.time);
-      if (due >= 0 && due !== state.query) {
+      if (passedAt(state.time) !== due) {
+        due = passedAt(state.time);
         pulse = 1;
         choose({ query: due, time: state.time });
       } else drawVehicles();
