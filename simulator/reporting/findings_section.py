@@ -285,7 +285,10 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: S
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
     low, high = _interval(run, campaign, mechanism)
     claims = [claim for claim in claims if claim.mechanism == mechanism]
-    reveals = one_line(claims, rounds=run.rounds_of(mechanism))
+    of_budget = [claim for claim in claims if claim.campaign == campaign]
+    reveals = one_line(
+        of_budget or [claim for claim in claims if claim.campaign is None], rounds=run.rounds_of(mechanism)
+    )
     published = _of_release(run, [claim for claim in claims if claim.queries == 1], campaign, mechanism)
     return Row(
         campaign,

@@ -84,6 +84,19 @@ def test_a_release_is_found_by_every_name_of_its_campaign(tmp_path):
     assert {row.reveals for row in rows} == {"from what is published: ε = 2 (exact)"}
 
 
+def test_a_row_states_the_claims_of_its_own_campaign(tmp_path):
+    asked = cv.scenarios.load("tiny").tables()["campaigns"][0]
+    budgets = {name: {"budget": {"kind": "uniform", "window": window}} for name, window in (("two", 2), ("four", 4))}
+    campaigns = [asked, *({**asked, "name": name, **budget} for name, budget in budgets.items())]
+    mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
+    cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
+    reveals = {row.campaign: row.reveals for row in first_screen(FinishedRun(tmp_path / "run"))["rows"]}
+    assert reveals["occupancy"] == "its answer: ε = 1 (exact)"
+    for name, other in (("two", "four"), ("four", "two")):
+        assert f"campaign {name}, " in reveals[name]
+        assert other not in reveals[name]
+
+
 def test_chance_among_many_coalitions_is_no_gain(tmp_path):
     """Of forty coalitions that learn nothing, one or two have a 95 % interval above 0."""
     rng = np.random.default_rng(3)

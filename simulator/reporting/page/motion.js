@@ -295,7 +295,7 @@ const Motion = (() => {
       gl.useProgram(dots);
       set(dots, "view", view, "uniform4fv");
       set(dots, "unit", unit, "uniform1f");
-      set(dots, "small", window.devicePixelRatio * Math.min(5, Math.max(1.6, 0.35 * Math.sqrt(room / (count + 1)))), "uniform1f");
+      set(dots, "small", window.devicePixelRatio * Math.min(5, Math.max(1.6, 0.35 * Math.sqrt(room / (count + 1 - totals[PARKED])))), "uniform1f");
       set(dots, "pulse", pulse, "uniform1f");
       set(dots, "colours", numbers(looks.states), "uniform3fv");
       gl.bindVertexArray(dotArray);

@@ -322,6 +322,7 @@
     byId("stage").style.aspectRatio = box[2] + " / " + box[3];
     byId("stage").style.maxHeight = "min(85vh, 760px)";
     motion = Motion.shown = await Motion.open(stage.canvas, page.motion, box);
+    motion.end = Math.max(motion.end, ...page.campaigns.flatMap((campaign) => campaign.times)); // vehicles may have parked before
     if (city.kind === "area" && !many) {
       shapes.vehicles = city.paths.map((path, i) => {
         const node = shape("path", { d: path, class: "cell", fill: "transparent", "vector-effect": "non-scaling-stroke" });
