@@ -45,7 +45,7 @@ def test_commands_of_figures_run_in_order(tmp_path, monkeypatch):
     cv.run("tiny", out="runs/collusion")  # smaller, under the name that the page uses
     text = (DOCS / "figures.md").read_text(encoding="utf-8")
     commands = [line for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL) for line in block.splitlines()]
-    assert len(commands) == 7
+    assert len(commands) == 8
     for line in commands:
         words = shlex.split(line, comments=True)[1:]
         subprocess.run([sys.executable, "-m", "simulator.cli", *words], check=True, timeout=200)
