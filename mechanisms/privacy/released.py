@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
-from mechanisms.privacy.binomial import Whole, mass_above, mass_at, mass_up_to, window
+from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, dominating_pair, pair_of_curve
 from mechanisms.privacy.published_sums import CellLaw, moved_delta
@@ -29,8 +29,8 @@ def moved_differences_delta(
     n/((n − a)/(1 − β)) · (m − b)/(m(1 − β)) = n(m − b)/(m(n − a)),
 
     for every β. It rises with a and falls with b. So for each a the ratio exceeds e^ε for all b up to a bound, and δ is
-    one sum over a of a mass times a distribution function, under both hypotheses. Each cell's distribution is cut to a
-    window that leaves out at most 1e-17.
+    one sum over a of a mass times a distribution function, under both hypotheses. Where a cell's distribution is cut to
+    a window, the mass left out, at most 1e-30, is added.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def moved_differences_delta(
     Returns
     -------
     float
-        Accurate to 1e-15, and at least β to the power of the smaller crowd, if that is at least k.
+        Never below the exact value, and accurate to 1e-15; at least β to the power of the smaller crowd, if that is at
+        least k.
 
     Raises
     ------
@@ -69,6 +70,7 @@ def moved_differences_delta(
 def _cell_law(n: int, beta: float, least: int) -> CellLaw:
     """Return the law of a cell's published difference; differences below `least` are one output."""
     first, present = window(n, beta)
+    left_out = LEFT_OUT if len(present) <= n or not present.all() else 0.0
     a = np.arange(first, first + len(present), dtype=np.float64)[present > 0.0]
     first, present = int(a[0]), present[present > 0.0]
     # Bin(n − 1, β) at a is Bin(n, β) at a, times (n − a)/(n(1 − β)).
@@ -77,7 +79,7 @@ def _cell_law(n: int, beta: float, least: int) -> CellLaw:
     if below > 0:
         present = np.append(present[:below].sum(), present[below:])
         absent = np.append(absent[:below].sum(), absent[below:])
-    return CellLaw(present, absent)
+    return CellLaw(present, absent, left_out)
 
 
 def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:

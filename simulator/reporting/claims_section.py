@@ -419,9 +419,13 @@ def _by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
 def _row_words(alike: list[ViewClaim], *, rounds: int) -> str:
     if len(alike) == 1:
         return sentence(alike[0], rounds=rounds)
-    subject = observer(replace(alike[0], crowd=None), rounds=rounds)
-    where = "among the reports" if alike[0].view.startswith("shuffled") else "in your cell"
-    return f"{subject}: the limits depend on how many devices, including yours, are {where}."
+    claim = alike[0]
+    subject = observer(replace(claim, crowd=None), rounds=rounds)
+    where = "among the reports" if claim.view.startswith("shuffled") else "in your cell"
+    return (
+        f"{subject}, to tell apart {_alternatives(claim)}: "
+        f"the limits depend on how many devices, including yours, are {where}."
+    )
 
 
 def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:

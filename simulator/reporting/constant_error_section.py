@@ -6,7 +6,7 @@ from simulator.experiment.run_record import LossRecord, MechanismRecord, Publish
 from simulator.reporting import figures
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import SUPERSCRIPTS, parameter
+from simulator.reporting.formatting import SUPERSCRIPTS, parameter, whole
 from simulator.reporting.run_reader import RELEASED_BY, UNMATCHED, FinishedRun
 
 FLAT = 1.02
@@ -63,8 +63,16 @@ def _curve(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object] | 
         "flat": high <= FLAT * low,
         # The power of N is taken at the far end, where terms that do not depend on N are negligible.
         "power": math.log(high / before) / math.log(n_high / n_before) if min(before, high) > 0 else 0.0,
-        "measured": figures.measured(run, mechanism.name),
+        "measured": _measured(run, mechanism.name),
     }
+
+
+def _measured(run: FinishedRun, mechanism: str) -> dict[str, list[float]]:
+    """Return the measured errors of the campaigns that asked equally many devices, by that number."""
+    measured: dict[str, list[float]] = {}
+    for asked, rmse in figures.measured(run, mechanism):
+        measured.setdefault(whole(asked), []).append(rmse)
+    return measured
 
 
 def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
@@ -77,6 +85,8 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     released = [(claim, *min(claim.deltas, key=lambda pair: abs(pair[0] - 1))) for claim in claims if claim.deltas]
     views = [row for row in released if row[0].view == "released_differences"]
     differences = [row for row in views if not row[0].basis.startswith(RELEASED_BY)]
+    # A move bounds an entry into the cell too.
+    differences = [row for row in differences if row[0].adjacency == "move"] or differences
     alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.epsilon is not None), None)
     return {
         "label": run.label(mechanism.name),

@@ -88,7 +88,8 @@ def test_constant_error_and_its_cost(highway: Path) -> None:
     assert re.search(r"Randomized response’s error grows from 8.66 to 775 vehicles .*, as √N\.", text)
     assert "δ = 0.45, whatever ε is" in text
     assert (
-        "For a device alone in a cell it is δ = 0.45 at every ε and in a crowd of 20 it is δ = 0.08 at ε = 1." in text
+        "A device in a cell or outside all has δ = 0.45 at every ε if it is alone "
+        "and δ = 0.08 at ε = 1 in a crowd of 20." in text
     )
     assert "This run did not do so" in text
 

@@ -86,7 +86,7 @@ const Charts = (() => {
       const step = options.dtick || steps(low, high, most);
       const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
       for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) {
-        const value = i * step;
+        const value = i * step || 0; // not -0
         ticks.push([at(value), options.tickformat === ".0%" ? fixed(100 * value, Math.max(0, digits - 2)) + "%" : digits > 6 ? short(value) : fixed(value || 0, digits)]);
       }
     }
@@ -131,7 +131,7 @@ const Charts = (() => {
     const marked = data.some((trace) => has(trace, "markers"));
     const y = axisOf(layout.yaxis || {}, ys.filter((value) => value !== null && !Number.isNaN(value)), { pad: 0.06, most: asked / 55 });
     const left = Math.min(total * 0.4, Math.max(30, ...y.ticks.map(([, text]) => width(text))) + 38), right = heat ? 84 : 16;
-    const x = axisOf(layout.xaxis || {}, xs.filter((value) => value !== null), { pad: marked ? 0.05 : 0, most: (total - left) / 85 });
+    const x = axisOf(layout.xaxis || {}, xs.filter((value) => value !== null), { pad: marked ? 0.05 : 0, most: Math.max(5, (total - left) / 85) });
     const inner = total - left - right;
     const places = x.ticks.map(([place]) => place * inner).sort((a, b) => a - b);
     const room = Math.min(inner, ...places.slice(1).map((place, i) => place - places[i]));
