@@ -196,6 +196,8 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     whole = page.locator("figure, tbody tr, #panels")
     assert set(whole.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).breakInside)")) == {"avoid"}
+    stated = page.locator(".claims tr:has(+ .basis)")
+    assert set(stated.evaluate_all("nodes => nodes.map(n => getComputedStyle(n).breakAfter)")) == {"avoid"}
     # The widths of A4 without its margins, upright and for what is on wide pages, in CSS pixels.
     for width, wide in ((688, False), (1017, True)):
         page.set_viewport_size({"width": width, "height": 900})
@@ -335,15 +337,24 @@ def test_many_cells_are_pixels_and_pointed_at(open_page, many_cells, kind):
 
 
 def test_many_cells_are_saved_with_their_map(open_page, many_cells, tmp_path):
-    page = open_page(report.write_report(many_cells()[0]))
+    directory, cells = many_cells()
+    page = open_page(report.write_report(directory))
     tools = page.locator("figure", has=page.locator('[data-panel="truth"]')).locator(".tools button")
-    for kind in ("SVG", "PNG"):
+    for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:
             tools.filter(has_text=kind).click()
         download.value.save_as(tmp_path / f"map.{kind}")
     assert "data:image/png;base64," in (tmp_path / "map.SVG").read_text(encoding="utf-8")
     with Image.open(tmp_path / "map.PNG") as image:
         assert len(image.convert("RGB").resize((100, 50)).getcolors(5000)) > 500
+    rows = pd.read_csv(tmp_path / "map.CSV").set_index("cell")
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    chosen = page.locator("#map").get_attribute("data-mechanism")
+    own = estimates[(estimates["query"] == 1) & (estimates["mechanism"] == chosen)].set_index("cell")
+    assert rows["name"].tolist() == cells["name"].tolist()
+    for name in ("truth", "estimate", "lower", "upper"):
+        assert rows[name].tolist() == pytest.approx(own[name].loc[rows.index].tolist(), abs=0.006, nan_ok=True)
+    assert rows["error"].tolist() == pytest.approx((rows["estimate"] - rows["truth"]).tolist(), abs=1e-9)
 
 
 def test_very_many_cells_open_quickly(open_page, tmp_path):
@@ -356,6 +367,14 @@ def test_very_many_cells_open_quickly(open_page, tmp_path):
         .dispatchEvent(new Event("input")); return performance.now() - start; }"""
     )
     assert took < 1000  # .1 s; as shapes more than one
+    page.locator("#values-box summary").click()
+    page.locator("#values caption").wait_for()
+    assert "the 5,000 of 142,000 cells with the largest errors" in page.locator("#values caption").inner_text()
+    sizes = [
+        abs(float(text.replace("\u2212", "-"))) for text in page.locator("#values td:last-child").all_inner_texts()
+    ]
+    assert len(sizes) == 5000
+    assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -313,8 +313,9 @@ const Charts = (() => {
         rows.push([plain(trace.name || ""), typeof x === "string" ? plain(x) : x, y, bars && y !== null ? y - (bars.arrayminus || bars.array)[i] : "", bars && y !== null ? y + bars.array[i] : ""]);
       });
     }
-    return rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
+    return rows;
   };
+  const saveCsv = (rows, name) => save(name + ".csv", new Blob(["\ufeff" + rows.map((row) => row.map(quoted).join(",") + "\r\n").join("")], { type: "text/csv" }));
   const tools = (words, actions) => {
     const bar = Object.assign(document.createElement("div"), { className: "tools" });
     for (const [name, act] of Object.entries(actions)) {
@@ -340,7 +341,7 @@ const Charts = (() => {
     place.after(tools(place.getAttribute("aria-label") || name, {
       SVG: () => saveSvg(svg(), name),
       PNG: () => savePng(svg(), name),
-      CSV: () => save(name + ".csv", new Blob(["\ufeff" + table(figure)], { type: "text/csv" })),
+      CSV: () => saveCsv(table(figure), name),
     }));
     observer.observe(place);
   };
@@ -360,5 +361,5 @@ const Charts = (() => {
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");
-  return { add, draw, dark, node, save, saveSvg, savePng, tools, onLooks: (listener) => listeners.push(listener), figures: places };
+  return { add, draw, dark, node, saveSvg, savePng, saveCsv, tools, onLooks: (listener) => listeners.push(listener), figures: places };
 })();

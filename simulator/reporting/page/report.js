@@ -157,7 +157,11 @@
       maps[panel] = { svg, roads, water, names, picture };
       canvas.append(svg);
       if (many) (city.kind === "area" ? svg.before(picture) : svg.after(picture));
-      canvas.after(Charts.tools("map of the " + panel, { SVG: () => Charts.saveSvg(saved(), panel), PNG: () => Charts.savePng(saved(), panel) }));
+      canvas.after(Charts.tools("map of the " + panel, {
+        SVG: () => Charts.saveSvg(saved(), panel),
+        PNG: () => Charts.savePng(saved(), panel),
+        CSV: () => Charts.saveCsv([["cell", "name", "truth", "estimate", "lower", "upper", "error"], ...city.cells.map((cell, i) => [cell, city.names[i], current.truth[i], current.estimate[i], current.lower[i], current.upper[i], current.errors[i] === null ? null : Number(current.errors[i].toFixed(6))])], "cells"),
+      }));
     }
   };
 
@@ -198,7 +202,7 @@
 
   const show = () => {
     const now = (current = view());
-    const error = now.truth.map((truth, i) => (truth === null || now.estimate[i] === null ? null : now.estimate[i] - truth));
+    const error = (now.errors = now.truth.map((truth, i) => (truth === null || now.estimate[i] === null ? null : now.estimate[i] - truth)));
     let below = 0, above = 0, squares = 0, seen = 0, sumTruth = 0, sumEstimate = 0, covered = 0, bounded = 0;
     now.truth.forEach((truth, i) => {
       if (error[i] === null) return;
@@ -255,18 +259,22 @@
       estimate: sumEstimate.toFixed(2),
     });
     drawVehicles();
-    if (byId("values-box").open) fillTable(now, error);
+    if (byId("values-box").open) fillTable(now);
   };
 
-  const fillTable = (now, error) => {
+  const ROWS = 5000; // a browser takes many seconds to lay out 100,000
+  const fillTable = (now) => {
+    const error = now.errors, size = (i) => (error[i] === null ? -1 : Math.abs(error[i])), all = city.cells.map((_, i) => i);
+    const chosen = all.length > ROWS ? all.sort((i, j) => size(j) - size(i)).slice(0, ROWS) : all;
+    const part = all.length > ROWS ? ": the " + whole(ROWS) + " of " + whole(all.length) + " cells with the largest errors; the CSV file of a map has all" : "";
     const cell = (text) => make("td", { textContent: text });
     const heads = ["Cell", "Truth", "Estimate", "Interval from", "to", "Error"].map((text) => make("th", { scope: "col", textContent: text }));
     const body = make("tbody");
-    city.cells.forEach((_, i) => body.append(
+    chosen.forEach((i) => body.append(
       make("tr", {}, make("th", { scope: "row", textContent: cellName(i) }), cell(amount(now.truth[i])), cell(fine(now.estimate[i])),
         cell(fine(now.lower[i])), cell(fine(now.upper[i])), cell(signed(error[i])))));
     byId("values").replaceChildren(
-      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title }), make("thead", {}, make("tr", {}, ...heads)), body));
+      make("table", {}, make("caption", { textContent: label(state.mechanism) + ", " + now.title + part }), make("thead", {}, make("tr", {}, ...heads)), body));
   };
 
   // ---- pointing at a cell ------------------------------------------------------------------------------------
@@ -340,11 +348,11 @@
       copy.prepend(stage.water.cloneNode(), shape("image", { href: stage.canvas.toDataURL("image/png"), x, y, width, height }));
       return copy;
     };
-    const places = () => "vehicle,x,y,state\r\n" + motion.places(state.time).map(([vehicle, x, y, kind]) => [vehicle, x.toFixed(2), y.toFixed(2), STATES[kind - 1][0]].join(",")).join("\r\n") + "\r\n";
+    const places = () => motion.places(state.time).map(([vehicle, x, y, kind]) => [vehicle, x.toFixed(2), y.toFixed(2), STATES[kind - 1][0]]);
     byId("motion-status").after(Charts.tools("vehicles at this time", {
       SVG: () => Charts.saveSvg(whole(), "vehicles"),
       PNG: () => Charts.savePng(whole(), "vehicles"),
-      CSV: () => Charts.save("vehicles.csv", new Blob([places()], { type: "text/csv" })),
+      CSV: () => Charts.saveCsv([["vehicle", "x", "y", "state"], ...places()], "vehicles"),
     }));
     timeBox.max = Math.ceil(motion.end);
     for (const factor of [1, 5, 15, 60, 240]) speedBox.append(make("option", { value: factor, textContent: factor === 1 ? "real time" : factor + " \u00d7 as fast" }));
