@@ -8,9 +8,9 @@ from types import MappingProxyType
 def suggestion(received: object, known: Iterable[str], *, instead: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return a question that names the known text closest to the one received, or "" if none is close.
 
-    Case is ignored. `instead` has the text to suggest in place of a known one.
+    Case and the dashes of options are ignored. `instead` has the text to suggest in place of a known one.
     """
-    folded = {name.casefold(): name for name in known}
-    near = get_close_matches(received.casefold(), folded, n=1) if isinstance(received, str) else []
+    folded = {name.casefold().lstrip("-"): name for name in known}
+    near = get_close_matches(received.casefold().lstrip("-"), folded, n=1) if isinstance(received, str) else []
     name = folded[near[0]] if near else ""
     return f" (did you mean {instead.get(name, name)}?)" if near else ""

@@ -16,6 +16,7 @@ MEANT = {
     "command": (["rnu", "tiny"], "rnu", "run"),
     "command of a group": (["scenarios", "lst"], "lst", "list"),
     "option": (["run", "tiny", "--sed", "3"], "--sed", "--seed"),
+    "option unlike any": ([*PLAN, "--devices", "3"], "--devices", None),
     "scenario": (["run", "manhatan"], "manhatan", "manhattan"),
     "scenario to sweep": (["sweep", "tinny"], "tinny", "tiny"),
     "scenario to evaluate": (["evaluate", "--mechanisms", "oue", "--data", "tinny", "--epsilon", "1"], "tinny", "tiny"),
