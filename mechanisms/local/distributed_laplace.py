@@ -264,8 +264,7 @@ class DistributedLaplace(BaseMechanism):
             counted = self.devices if view.counted is None else view.counted
             return self.released_claim(counted=counted, queries=view.queries, adjacency=view.adjacency)
         source = "One device's complete vector, which no single server sees"
-        own = partial(self._noise_claim, counted=1, source=source, adjacency=view.adjacency)
-        return one_round_claim(view, own)
+        return one_round_claim(view, partial(self._noise_claim, counted=1, source=source))
 
     def released_claim(self, *, counted: int, queries: int = 1, adjacency: Adjacency = "move") -> PrivacyClaim:
         """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
@@ -282,7 +281,7 @@ class DistributedLaplace(BaseMechanism):
         check_integer("counted", counted, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = f"The sum of {counted} devices' vectors, {self.devices} being expected"
-        return self._noise_claim(queries, counted=counted, source=source, adjacency=adjacency)
+        return self._noise_claim(queries, adjacency, counted=counted, source=source)
 
     @property
     def _success(self) -> float:
@@ -294,7 +293,7 @@ class DistributedLaplace(BaseMechanism):
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
 
-    def _noise_claim(self, queries: int, *, counted: int, source: str, adjacency: Adjacency) -> PrivacyClaim:
+    def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""
         noise = PartialNoise(self.epsilon / self.sensitivity, counted / self.devices)
         changed = self.cells if adjacency == "move" else 1

@@ -154,10 +154,9 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
         if mechanism.rounds == 1:
             yield mechanism.claim(Shuffled(1, devices, view.queries, adjacency=view.adjacency))
         else:
-            shuffled = Shuffled(1, devices, view.queries)
-            yield shuffled_claim(
-                shuffled, local=linked, single=mechanism.claim(LinkedReports(adjacency=view.adjacency))
-            )
+            # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
+            single = mechanism.claim(LinkedReports())
+            yield shuffled_claim(Shuffled(1, devices, view.queries), local=linked, single=single)
         yield linked
 
 

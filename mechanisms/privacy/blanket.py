@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
 from mechanisms.parameter import check_epsilon
-from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, window
+from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
 # Pairs (M, b) summed one by one, in about 30 ms. For more pairs, neighbouring M are merged into runs, at least so many.
@@ -40,8 +40,8 @@ class BlanketDelta:
         n.
     sampling, unsampled : float
         π_s and 1 − π_s, in (0, 1); each at full precision, which a subtraction would lose.
-    blank, other_blank : float
-        b_t and b_t', above 0.
+    blank, other_blank, other_blanks : float
+        b_t and b_t', above 0, and the sum of the others; all of them sum to 1.
     queries : int
         T: by basic composition, T·δ(ε/T).
     pairs : int
@@ -53,6 +53,7 @@ class BlanketDelta:
     unsampled: float
     blank: float
     other_blank: float
+    other_blanks: float
     queries: int = 1
     pairs: int = LARGEST_PAIR_SUM
 
@@ -67,7 +68,13 @@ class BlanketDelta:
         rise, fall = self.sampling / one, math.exp(epsilon) * self.sampling / other
         level = self.unsampled * math.expm1(epsilon)
         return positive_mean(
-            self.devices, self.unsampled, one, other, rise=rise, fall=fall, level=level, pairs=self.pairs
+            self.devices,
+            self.unsampled,
+            (one, other, self.other_blanks),
+            rise=rise,
+            fall=fall,
+            level=level,
+            pairs=self.pairs,
         )
 
 
@@ -139,9 +146,9 @@ class VariationRatioDelta:
         total = up + down + self.rest
         fall = total * (1.0 - 1.0 / self.ratio)
         rise, level = fall * math.exp(epsilon), total * math.expm1(epsilon)
-        share = total / self.cover
+        parts = (up / total, down / total, self.rest / total)
         return apart + positive_mean(
-            self.devices, share, up / total, down / total, rise=rise, fall=fall, level=level, pairs=self.pairs
+            self.devices, total / self.cover, parts, rise=rise, fall=fall, level=level, pairs=self.pairs
         )
 
 
@@ -189,8 +196,7 @@ def split_pair(
 def positive_mean(
     devices: int,
     share: float,
-    one: float,
-    other: float,
+    parts: tuple[float, float, float],
     *,
     rise: float,
     fall: float,
@@ -200,7 +206,7 @@ def positive_mean(
     """Return a bound of E[(rise·a − fall·b − level·m)₊/m], over the draws of n devices from three parts.
 
     The device in question is one draw and each of the n − 1 others is one with probability `share`, so that m − 1 ~
-    Bin(n − 1, share). A draw gives a with probability `one` and b with probability `other`. Over a, given b, the
+    Bin(n − 1, share). A draw gives a, b or neither with the probabilities `parts`. Over a, given b, the
     expression is a partial mean of a binomial distribution; over b and m it is a sum.
 
     One more draw of another device never increases a divergence, so the first of a run of neighbouring m bounds the
@@ -212,13 +218,17 @@ def positive_mean(
         n.
     share : float
         Probability that another device's report is a draw.
-    one, other : float
-        Probabilities of a and b, above 0; their sum is at most 1.
+    parts : (3,) float
+        Probabilities of a, above 0, of b and of neither, which sum to 1; a subtraction of one near 1 would lose
+        the digits of the others.
     rise, fall, level : float
         Above 0, at least 0 and at least 0.
     pairs : int
         Pairs (m, b) that are summed one by one. For more, neighbouring m are merged into runs.
     """
+    one, other, neither = parts
+    apart = one + neither
+    p, q = one / apart, neither / apart  # of a and of neither, where it is not b
     first, masses = window(devices - 1, share)
     # The values of b to sum over, for any of these numbers of draws, are low…low + width − 1.
     low, _ = window(first + 1, other)
@@ -227,20 +237,19 @@ def positive_mean(
     runs = max(pairs // width, LEAST_RUNS)
     starts = np.arange(0, len(masses), -(-len(masses) // runs))
     draws = np.asarray(first + 1 + starts, dtype=np.float64)
-    p = min(one / (1.0 - other), 1.0)
     # a contributes from t + 1 on, t = start + climb·b.
     start, climb = draws * level / rise, fall / rise
     last = _last_outcome(draws, low, low + width - 1, start, climb, p)
-    left = draws - last
+    trials = draws - last - 1.0
     t = np.floor(start + climb * last)
     by_draws = _partial_means(
         draws,
         low,
         last,
-        mass_at(last, draws, other),
-        mass_at(t, left - 1.0, p),
-        mass_above(t, left - 1.0, p),
-        np.array([rise, fall, level, other, p]),
+        mass_at(last, draws, other) if other <= 0.5 else mass_at(draws - last, draws, apart),
+        mass_at(t, trials, p) if p <= 0.5 else mass_at(trials - t, trials, q),
+        mass_above(t, trials, p) if p <= 0.5 else mass_up_to(trials - t - 1.0, trials, q),
+        np.array([rise, fall, level, apart / other if other > 0.0 else 0.0, p, q]),
         start,
     )
     left_out = 10.0 * LEFT_OUT if width <= devices or len(masses) < devices else 0.0
@@ -279,7 +288,7 @@ def _partial_means(
     On the way down, every update of the tail P[Bin(N, p) > t] adds a mass: N rises with P[N + 1 draws > t] = P[N > t] +
     p·P[N = t], and t falls. So nothing cancels, and a pair (m, b) costs about twenty operations.
     """
-    rise, fall, level, other, p = numbers
+    rise, fall, level, odds, p, q = numbers
     climb = fall / rise
     sums = np.zeros(len(draws))
     for i in range(len(draws)):
@@ -290,7 +299,7 @@ def _partial_means(
         while True:
             left = m - b
             rest = -level - fall * b / m
-            if p >= 1.0:
+            if q == 0.0:
                 gain = slope * left + rest
             else:
                 # E[(slope·a + rest) 1{a > t}] for a ~ Bin(left, p), without the cancellation of its two parts.
@@ -299,15 +308,15 @@ def _partial_means(
                 sums[i] += mass_b * gain
             if b <= low:
                 break
-            mass_b *= b / (m - b + 1.0) * (1.0 - other) / other
+            mass_b *= b / (m - b + 1.0) * odds
             b -= 1.0
-            if p < 1.0:
+            if q > 0.0:
                 n = left  # m − b − 1 for the new b
                 tail += p * mass
-                mass *= n / (n - t) * (1.0 - p) if t < n else 0.0
+                mass *= n / (n - t) * q if t < n else 0.0
                 below = np.floor(start[i] + climb * b)
                 while t > below:
                     tail += mass
-                    mass *= t / (n - t + 1.0) * (1.0 - p) / p
+                    mass *= t / (n - t + 1.0) * q / p
                     t -= 1.0
     return sums

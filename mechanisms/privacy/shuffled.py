@@ -141,9 +141,10 @@ def shuffled_claim(
     view : Shuffled
         The devices, the same in every query, and the queries.
     local : PrivacyClaim
-        Of one device's reports of the round over all the view's queries.
+        Of one device's reports of the round over all the view's queries; for a move, if `single` is not given.
     single : PrivacyClaim, optional
-        The same over one query, where the randomness is fresh in every query. None where randomness is kept.
+        For one query and a move, where the randomness is fresh in every query. None where randomness is kept. Whatever
+        the view's adjacency, the reports that hide the device's come from any cells, so ε₀ is that of a move.
     stronger : VariationRatioDelta, optional
         A bound of the shuffled reports over all the view's queries, for reports with fresh randomness.
 
@@ -208,7 +209,7 @@ def shuffled_value_claim(
     PrivacyClaim
         A bound. Exact where some value is never a blank: no finite ε holds, and δ = π_s.
     """
-    least, second = (float(p) for p in np.partition(blanks, 1)[:2])
+    least, second, *others = (float(p) for p in np.sort(blanks))
     if least == 0.0:
         delta = -math.expm1(view.queries * math.log1p(-sampling)) if sampling < 1.0 else 1.0
         basis = (
@@ -217,7 +218,10 @@ def shuffled_value_claim(
         )
         return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
     unsampled = float(blanks.sum())
-    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, view.queries)
+    rest = math.fsum(others) / unsampled
+    blanket = BlanketDelta(
+        view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest, queries=view.queries
+    )
     basis = (
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
         f"the two rarest values, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"

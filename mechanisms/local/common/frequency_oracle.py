@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +82,7 @@ class PureProtocol(BaseMechanism):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the claim about a view: exact for a report, and at most that for views derived from reports."""
-        return one_round_claim(view, partial(self.report_claim, adjacency=view.adjacency))
+        return one_round_claim(view, self.report_claim)
 
 
 @dataclass(frozen=True, kw_only=True)
