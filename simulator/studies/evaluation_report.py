@@ -10,7 +10,8 @@ from simulator.reporting.figures import Drawn, Page, axis, curve, log_axis, plot
 from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.studies.evaluation_tables import best_of
-from simulator.studies.report import FILE_NAME, TABLES, view_table, write_tables
+from simulator.studies.report import FILE_NAME
+from simulator.studies.tables import TABLES, view_table, write_tables
 
 _CAPTIONS = {
     "evaluation": "Every mechanism on every data set",

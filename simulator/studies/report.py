@@ -1,54 +1,36 @@
 """Report of a study: one HTML page that opens offline, and its tables as CSV and LaTeX."""
 
-import base64
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
-from markupsafe import escape
 
-from simulator.reporting.figures import (
-    Drawn,
-    Figure,
-    Page,
-    Style,
-    axis,
-    curve,
-    log_axis,
-    markers,
-    plot,
-    styles_of,
-)
-from simulator.reporting.formatting import number, parameter, real, whole
-from simulator.reporting.report import FORMATS, data, environment, render_page, write_document
+from simulator.reporting.figures import Page
+from simulator.reporting.formatting import whole
+from simulator.reporting.report import environment, render_page, write_document
 from simulator.reporting.run_reader import statistic_of
+from simulator.studies.figures import (
+    MOST_PANELS,
+    attack_figures,
+    fronts,
+    heat_maps,
+    ordered_values,
+    score_figures,
+    setting_words,
+    value_text,
+)
 from simulator.studies.study import Study
 from simulator.studies.summary import (
     HALF,
     SCORES,
-    Score,
     attacks_table,
     differences_table,
-    front,
-    is_numeric,
     leaks_table,
     settings_table,
 )
+from simulator.studies.tables import TABLES, TableView, interval_text, view_table, write_tables
 
 FILE_NAME = "report.html"
-TABLES = "tables"
-MOST_PANELS = 12
-"""Largest number of small multiples of one figure; of more combinations as many are drawn, evenly spread."""
-MOST_ROWS = 1000
-"""Largest number of rows of a table on the page; files have all."""
-_LOG_SPAN = 100.0
-"""Ratio of the largest and the smallest value of a factor, or of a leak, from which on an axis is logarithmic."""
-_LOG_ERRORS = 20.0
-"""The same for errors."""
 
 
 def build_report(study: Study) -> str:
@@ -99,107 +81,6 @@ def tables_of(study: Study) -> dict[str, pd.DataFrame]:
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def write_tables(directory: str | Path, tables: Mapping[str, pd.DataFrame]) -> None:
-    """Write tables as ``NAME.csv``, with all digits, and ``NAME.tex``, with four, for the LaTeX package booktabs.
-
-    Parameters
-    ----------
-    directory
-        Created if it is missing.
-    tables
-        Tables by name.
-    """
-    for name, table in tables.items():
-        write_document(table.to_csv(index=False, lineterminator="\n"), Path(directory) / f"{name}.csv")
-        latex = table.to_latex(index=False, escape=True, na_rep="--", float_format=_latex_number)
-        write_document(latex, Path(directory) / f"{name}.tex")
-
-
-def _latex_number(value: float) -> str:
-    if math.isinf(value):
-        return r"$\infty$" if value > 0 else r"$-\infty$"
-    mantissa, _, exponent = f"{value:.4g}".partition("e")
-    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else mantissa
-
-
-class TableView(NamedTuple):
-    """A table as the template `frame` of ``study_macros.html.j2`` shows it.
-
-    Attributes
-    ----------
-    caption
-        Above the table.
-    name
-        Of the CSV file.
-    heads
-        Of the columns, each with whether its values are numbers.
-    rows
-        Text or markup of each cell.
-    csv
-        The whole table as the address of a download.
-    """
-
-    caption: str
-    name: str
-    heads: list[tuple[str, bool]]
-    rows: list[list[str]]
-    csv: str
-
-
-def view_table(
-    name: str,
-    caption: str,
-    table: pd.DataFrame,
-    *,
-    formats: Mapping[str, str] | None = None,
-    titles: Mapping[str, str] | None = None,
-) -> TableView:
-    """Prepare any table for the page.
-
-    Parameters
-    ----------
-    name, caption
-        As in `TableView`.
-    table
-        The table; a column with a second one of its name and `HALF` is shown with it as ``mean ± half``, without the
-        second where that is null.
-    formats
-        Names of formats of columns, as in `simulator.reporting.report.FORMATS`; by default `whole` for integers and
-        `number` for other numbers.
-    titles
-        Titles of columns that are not shown by their names.
-    """
-    content = base64.b64encode(table.to_csv(index=False, lineterminator="\n").encode()).decode("ascii")
-    if len(table) > MOST_ROWS:
-        caption += f" (the first {whole(MOST_ROWS)} of {whole(len(table))} rows)"
-        table = table.head(MOST_ROWS)
-    shown = [column for column in table if not str(column).endswith(HALF)]
-    columns = []
-    for column in shown:
-        integers = pd.api.types.is_integer_dtype(table[column])
-        chosen = (formats or {}).get(str(column), "whole" if integers else "number")
-        half = table[f"{column}{HALF}"] if f"{column}{HALF}" in table else [math.nan] * len(table)
-        columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
-    heads = [((titles or {}).get(str(column), str(column)), is_numeric(table[column])) for column in shown]
-    rows = [list(row) for row in zip(*columns, strict=True)]
-    return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}")
-
-
-def _cell(value: Any, half: float, format_name: str) -> str:
-    if isinstance(value, str | bool | np.bool_):
-        return str(value)
-    if not math.isfinite(half):
-        return data(None if pd.isna(value) else value, format_name)
-    return data(value, format_name, shown=_interval(value, half, format_name))
-
-
-def _interval(mean: float, half: float, format_name: str = "number") -> str:
-    """Return a mean with half the width of its interval; without it where that is null."""
-    written = FORMATS[format_name]
-    text = written(mean)
-    return f"{text.removesuffix(' %')} ± {written(half)}" if math.isfinite(half) else text
-
-
 def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
     page = Page()
     settings = tables.get("settings", pd.DataFrame())
@@ -211,9 +92,9 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
             {
                 "name": name,
                 "finding": _finding(own, study.factors, titles),
-                "scores": _score_figures(page, own, study.factors, titles),
-                "heats": _heat_maps(page, own, study.factors, titles),
-                "fronts": _fronts(page, own, tables.get("leaks"), study.factors, titles),
+                "scores": score_figures(page, own, study.factors, titles),
+                "heats": heat_maps(page, own, study.factors, titles),
+                "fronts": fronts(page, own, tables.get("leaks"), study.factors, titles),
             }
         )
     failed = len(study.failures)
@@ -230,7 +111,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         "not_run": max(0, study.missing - failed),
         "warned": _warned(study),
         "campaigns": campaigns,
-        "attacks": _attack_figures(page, tables.get("attacks"), study.factors, titles),
+        "attacks": attack_figures(page, tables.get("attacks"), study.factors, titles),
         "tables": _views(tables, titles),
         "most_panels": MOST_PANELS,
     }
@@ -251,23 +132,12 @@ def factor_titles(factors: Sequence[str]) -> dict[str, str]:
     return titles
 
 
-def _text(value: object) -> str:
-    known = real(value)
-    return str(value) if known is None or isinstance(value, bool | np.bool_) else parameter(known)
-
-
 def _values_of(study: Study, path: str) -> str:
     values = pd.concat([table[path] for table in (study.points, study.failures) if path in table])
-    ordered = _ordered(values)
+    ordered = ordered_values(values)
     if len(ordered) <= MOST_PANELS:
-        return ", ".join(map(_text, ordered))
-    return f"{_text(ordered[0])} … {_text(ordered[-1])}, {whole(len(ordered))} values"
-
-
-def _ordered(values: pd.Series) -> list[Any]:
-    """Return the distinct values: numbers in ascending order, others in that of the design."""
-    found = values.dropna().unique().tolist()
-    return sorted(found) if is_numeric(values) else list(dict.fromkeys(map(str, found)))
+        return ", ".join(map(value_text, ordered))
+    return f"{value_text(ordered[0])} … {value_text(ordered[-1])}, {whole(len(ordered))} values"
 
 
 def _warned(study: Study) -> list[tuple[str, int]]:
@@ -276,11 +146,6 @@ def _warned(study: Study) -> list[tuple[str, int]]:
         return []
     counts = study.warnings.groupby("warning", sort=False)["key"].nunique().sort_values(ascending=False, kind="stable")
     return [(str(warning), int(count)) for warning, count in counts.items()]
-
-
-def _at(row: pd.Series, factors: Sequence[str], titles: Mapping[str, str]) -> str:
-    """Return the values of the factors of a row in words; empty where nothing was varied."""
-    return ", ".join(f"{titles[name]} = {_text(row[name])}" for name in factors)
 
 
 def _finding(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> str:
@@ -292,268 +157,23 @@ def _finding(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str
     best = erring.sort_values("rmse", kind="stable").iloc[0]
     rows = erring[erring["mechanism"] == best["mechanism"]]
     worst = rows.sort_values("rmse", kind="stable").iloc[-1]
-    where = _at(best, factors, titles)
-    words = f"{best['mechanism']} has the smallest error, {_interval(best['rmse'], best[f'rmse{HALF}'])} {unit} (RMSE)"
+    where = setting_words(best, factors, titles)
+    words = (
+        f"{best['mechanism']} has the smallest error, {interval_text(best['rmse'], best[f'rmse{HALF}'])} {unit} (RMSE)"
+    )
     words += f", at {where}" if where else ""
     if worst["rmse"] > best["rmse"]:
-        words += f"; its largest is {_interval(worst['rmse'], worst[f'rmse{HALF}'])}, at {_at(worst, factors, titles)}"
+        largest = interval_text(worst["rmse"], worst[f"rmse{HALF}"])
+        words += f"; its largest is {largest}, at {setting_words(worst, factors, titles)}"
     others = erring[
         (erring[list(factors)] == best[list(factors)]).all(axis=1) & (erring["mechanism"] != best["mechanism"])
     ]
     if len(others):
         second = others.sort_values("rmse", kind="stable").iloc[0]
-        words += f". In the same setting {second['mechanism']} has {_interval(second['rmse'], second[f'rmse{HALF}'])}"
+        words += (
+            f". In the same setting {second['mechanism']} has {interval_text(second['rmse'], second[f'rmse{HALF}'])}"
+        )
     return f"{words}."
-
-
-def _panels(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield the rows of each combination of factors, with its values in words; all rows without factors."""
-    if not factors:
-        yield "", own
-        return
-    groups = list(own.groupby(list(factors), sort=True, dropna=False, observed=True))
-    chosen = np.unique(np.linspace(0, len(groups) - 1, min(len(groups), MOST_PANELS)).round().astype(int))
-    for index in chosen:
-        yield _at(groups[index][1].iloc[0], factors, titles), groups[index][1]
-
-
-def _score_figures(
-    page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[tuple[str, list[Drawn]]]:
-    """Draw each score against each factor, one panel per combination of the other factors."""
-    unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn = []
-    for score in SCORES:
-        if score.column not in own or not own[score.column].notna().any():
-            continue
-        made = _curves(
-            page, own, score._replace(unit=unit if score.unit is None else score.unit), "mechanism", factors, titles
-        )
-        if made:
-            drawn.append((score.title, made))
-    return drawn
-
-
-def _curves(
-    page: Page, own: pd.DataFrame, score: Score, line: str, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Drawn]:
-    """Draw a column against each factor that varies, a line per value of the column `line`."""
-    names = list(dict.fromkeys(map(str, own[line])))
-    styles = styles_of(names)
-    figures = []
-    for factor in factors:
-        if own[factor].nunique() < 2:
-            continue
-        x_axis, place = _factor_axis(own[factor], titles[factor])
-        others = [name for name in factors if name != factor and own[name].nunique() > 1]
-        mean, half = own[score.column].dropna(), own[f"{score.column}{HALF}"].fillna(0.0)
-        words = f"{score.title}, {score.unit}" if score.unit else score.title
-        y_axis = _value_axis(words, mean, half[mean.index], share=score.format == "percent")
-        # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
-        crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
-        for label, rows in _panels(own, others, titles) if crossed else [("all settings", own)]:
-            traces = []
-            for name in names:
-                mine = rows[rows[line].astype(str) == name]
-                mine = mine.assign(place=[place(value) for value in mine[factor]]).sort_values("place", kind="stable")
-                if len(mine):
-                    trace = _line(mine, score, name, styles[name], factor)
-                    traces.append(trace if crossed else {**trace, "mode": "markers"})
-            caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
-            figure = plot(traces, x_axis, y_axis, height=340 + 20 * (len(traces) // 3), legend=True)
-            figures.append(page.add("curve", figure, caption, f"{caption}; mean over replicates with 95 % intervals."))
-    return figures
-
-
-def _line(mine: pd.DataFrame, score: Score, name: str, style: Style, factor: str) -> Figure:
-    label = str(escape(name))
-    half = mine[f"{score.column}{HALF}"]
-    shown = [_interval(*pair, score.format) for pair in zip(mine[score.column], half, strict=True)]
-    trace = curve(mine["place"], mine[score.column], label, "%{text}", style.colour, dash=style.dash, extra=label)
-    trace |= {"mode": "lines+markers", "marker": {"color": style.colour, "symbol": style.symbol, "size": 8}}
-    trace["text"] = [f"{escape(_text(value))}: {words}" for value, words in zip(mine[factor], shown, strict=True)]
-    if half.notna().any():
-        trace["error_y"] = {"type": "data", "array": half.fillna(0.0).tolist(), "thickness": 1.2, "width": 4}
-    return trace
-
-
-def _factor_axis(values: pd.Series, title: str) -> tuple[Figure, Any]:
-    """Return the axis of a factor, and the function that places a value on it.
-
-    Numbers that span more than two decades have a logarithmic axis, or where it cannot show them, equal distances, as
-    values that are no numbers have.
-    """
-    ordered = _ordered(values)
-    wide = is_numeric(values) and max(map(abs, ordered)) >= _LOG_SPAN * min(abs(one) for one in ordered if one)
-    if is_numeric(values) and not wide:
-        return axis(str(escape(title))), float
-    if is_numeric(values) and ordered[0] > 0:
-        return _decades(str(escape(title)), ordered[0], ordered[-1]), float
-    ticks: dict[str, Any] = {"tickvals": list(range(len(ordered)))}
-    ticks["ticktext"] = [str(escape(_text(value))) for value in ordered]
-    return axis(str(escape(title)), range=[-0.4, len(ordered) - 0.6], **ticks), (
-        lambda value: ordered.index(value if is_numeric(values) else str(value))
-    )
-
-
-def _decades(title: str, low: float, high: float, **options: object) -> Figure:
-    """Return a logarithmic axis with at most some six ticks."""
-    steps = max(1, math.ceil(math.log10(high / low) / 6))
-    return {**log_axis(title, exponentformat="power", automargin=True, **options), "dtick": steps, "tickformat": ""}
-
-
-def _value_axis(title: str, mean: pd.Series, half: pd.Series | float = 0.0, *, share: bool = False) -> Figure:
-    """Return the axis of a score, the same in all panels; logarithmic for errors of different orders of magnitude."""
-    low, high = mean - half, mean + half
-    positive = mean[mean > 0]
-    if not share and mean.min() >= 0 and len(positive) and positive.max() > _LOG_ERRORS * positive.min():
-        # An interval that reaches 0 is cut off: it would hide the means.
-        bottom = max(float(low[low > 0].min()), float(positive.min()) / 4.0)
-        ends = [math.log10(bottom) - 0.1, math.log10(float(high.max())) + 0.1]
-        return _decades(title, bottom, float(high.max()), range=ends)
-    bottom, top = float(min(0.0, low.min()) if low.min() < 0.6 * high.max() else low.min()), float(high.max())
-    margin = 0.06 * ((top - bottom) or abs(top) or 1.0)
-    return axis(title, range=[bottom - margin, top + margin], automargin=True)
-
-
-def _heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Drawn]:
-    """Draw RMSE over the first two numeric factors, one map per mechanism and combination of the other factors."""
-    numeric = [name for name in factors if is_numeric(own[name]) and own[name].nunique() > 1]
-    if len(numeric) < 2:
-        return []
-    across, up = numeric[:2]
-    others = [name for name in factors if name not in {across, up} and own[name].nunique() > 1]
-    unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn = []
-    for mechanism, mine in own.groupby("mechanism", sort=False):
-        if not mine["rmse"].max() > 0:
-            continue
-        for label, rows in _panels(mine, others, titles):
-            grid = (
-                rows.pivot_table(index=up, columns=across, values="rmse", observed=True).sort_index().sort_index(axis=1)
-            )
-            if grid.size > 2 * grid.notna().to_numpy().sum():
-                continue  # settings drawn at random
-            texts = [
-                [number(real(value)) if real(value) is not None else "" for value in row] for row in grid.to_numpy()
-            ]
-            words = f"{escape(titles[across])} %{{x}}, {escape(titles[up])} %{{y}}"
-            trace: Figure = {
-                "type": "heatmap",
-                "x": [_text(value) for value in grid.columns],
-                "y": [_text(value) for value in grid.index],
-                "z": [[real(value) for value in row] for row in grid.to_numpy()],
-                "text": texts,
-                "texttemplate": "%{text}",
-                "colorscale": [[0, "#f5f7f9"], [1, "#0b5c8a"]],
-                "colorbar": {"title": {"text": unit}, "thickness": 12},
-                "hovertemplate": f"{words}: %{{text}}<extra></extra>",
-            }
-            x, y = (axis(str(escape(titles[name])), type="category") for name in (across, up))
-            y["automargin"] = True
-            caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
-            drawn.append(
-                page.add("heat", plot([trace], x, y, right=4), caption, f"{caption}, as in the table of settings.")
-            )
-    return drawn
-
-
-def _fronts(
-    page: Page, own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Drawn]:
-    """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
-    if leaks is None:
-        return []
-    campaign = leaks["campaign"].astype("object")
-    mine = leaks[campaign == own["campaign"].iloc[0]]
-    mine = mine if len(mine) else leaks[campaign.isna()]
-    both = (
-        own[own["rmse"].notna()]
-        .drop(columns="campaign")
-        .merge(mine.drop(columns="campaign"), on=[*factors, "mechanism"])
-    )
-    unit, names = statistic_of(str(own["statistic"].iloc[0])).unit, list(dict.fromkeys(map(str, own["mechanism"])))
-    drawn = []
-    for (view, colluding, servers), rows in both.groupby(["view", "colluding", "servers"], sort=False, dropna=False):
-        words = f"{view}".replace("_", " ")
-        words += f", {colluding} of {servers} servers" if rows["colluding"].notna().all() else ""
-        at_delta, at_epsilon = (parameter(float(rows[name].iloc[0])) for name in ("at_delta", "at_epsilon"))
-        for column, title in (("epsilon", f"ε at δ = {at_delta}"), ("delta", f"δ at ε = {at_epsilon}")):
-            known = rows[rows[column].notna()]
-            # δ is of interest only where some settings have no finite ε.
-            if known[column].nunique() < 2 or (column == "delta" and np.isfinite(rows["epsilon"]).all()):
-                continue
-            figure = _front(known, column, title, names, f"RMSE, {unit}", factors, titles)
-            caption = f"{words}: error against {title}"
-            drawn.append(
-                page.add("front", figure, caption, f"{caption}; filled points are beaten by no other in both.")
-            )
-    return drawn
-
-
-def _front(
-    rows: pd.DataFrame,
-    column: str,
-    title: str,
-    names: Sequence[str],
-    error_title: str,
-    factors: Sequence[str],
-    titles: Mapping[str, str],
-) -> Figure:
-    chosen = front(rows[column].tolist(), rows["rmse"].tolist())
-    # The legend shows a mechanism's first symbol: a filled one, where it has any.
-    rows = rows.assign(best=chosen).sort_values("best", ascending=False, kind="stable").reset_index(drop=True)
-    leak, best = rows[column].to_numpy(dtype=float), rows["best"].to_numpy()
-    finite = leak[np.isfinite(leak)]
-    logarithmic = len(finite) > 0 and finite.min() > 0 and finite.max() >= _LOG_SPAN * finite.min()
-    edge = (float(finite.max()) * (3.0 if logarithmic else 1.15) if len(finite) else 1.0) or 1.0
-    at = np.where(np.isfinite(leak), leak, edge)
-    traces = []
-    order = np.lexsort((rows["rmse"], at))
-    steps = [index for index in order if best[index]]
-    if len(steps) > 1:
-        corners = [(at[steps[0]], rows["rmse"].iloc[steps[0]])]
-        for one, other in pairwise(steps):
-            corners += [(at[other], rows["rmse"].iloc[one]), (at[other], rows["rmse"].iloc[other])]
-        x, y = zip(*corners, strict=True)
-        traces.append({**curve(x, y, "front", None, width=1, dash="dot"), "showlegend": False})
-    for name, style in styles_of(names).items():
-        mine = (rows["mechanism"].astype(str) == name).to_numpy()
-        line = {"color": style.colour, "width": 1.5}
-        symbols = [style.symbol if one else f"{style.symbol}-open" for one in best[mine]]
-        trace = markers(
-            at[mine], rows["rmse"][mine], str(escape(name)), "%{text}", style.colour, size=10, symbol=symbols, line=line
-        )
-        trace["text"] = [
-            f"{escape(name)}<br>{escape(_at(row, factors, titles))}<br>{title[0]} = {parameter(row[column])}"
-            f", RMSE {_interval(row['rmse'], row[f'rmse{HALF}'])}"
-            for _, row in rows[mine].iterrows()
-        ]
-        traces.append(trace)
-    x_axis = _decades(title, float(finite.min()), edge) if logarithmic else axis(title)
-    if not np.isfinite(leak).all():
-        most = float(finite.max(initial=0.0))
-        powers = 10.0 ** np.arange(math.floor(math.log10(finite.min())), math.log10(most)) if logarithmic else ()
-        ticks = [*powers] if logarithmic else sorted({0.0, most / 2.0, most})
-        x_axis |= {"tickvals": [*ticks, edge], "ticktext": [*map(parameter, ticks), "∞"]}
-        x_axis |= {} if logarithmic else {"range": [-0.06 * edge, 1.06 * edge]}
-    return plot(traces, x_axis, _value_axis(error_title, rows["rmse"]), height=360, legend=True)
-
-
-def _attack_figures(
-    page: Page, attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[tuple[str, list[Drawn]]]:
-    """Draw the success of each attack against each factor, a line per mechanism and coalition."""
-    drawn = []
-    score = Score("success", "Success", "share of targets", "percent")
-    groups = () if attacks is None else attacks.groupby(["name", "campaign", "metric"], sort=False, dropna=False)
-    for (name, campaign, metric), rows in groups:
-        several = rows["coalition"].nunique() > 1
-        line = rows["mechanism"] + (", " + rows["coalition"] if several else "")
-        figures = _curves(page, rows.assign(line=line), score, "line", factors, titles)
-        if figures:
-            drawn.append((f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else ""), figures))
-    return drawn
 
 
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:

@@ -11,9 +11,10 @@ import pandas as pd
 import pytest
 
 from simulator.reporting.formatting import number
-from simulator.studies.report import build_report, factor_titles, tables_of, view_table, write_report, write_tables
+from simulator.studies.report import build_report, factor_titles, tables_of, write_report
 from simulator.studies.study import Study
 from simulator.studies.summary import front, leaks_table, means
+from simulator.studies.tables import view_table, write_tables
 
 T95 = {2: 12.706204736, 3: 4.302652730}
 """0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""

@@ -1,0 +1,120 @@
+"""Tables of studies: as shown on a page, as CSV and as LaTeX."""
+
+import base64
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from simulator.reporting.formatting import whole
+from simulator.reporting.report import FORMATS, data, write_document
+from simulator.studies.summary import HALF, is_numeric
+
+TABLES = "tables"
+"""Folder of the files."""
+MOST_ROWS = 1000
+"""Largest number of rows of a table on the page; files have all."""
+
+
+def write_tables(directory: str | Path, tables: Mapping[str, pd.DataFrame]) -> None:
+    """Write tables as ``NAME.csv``, with all digits, and ``NAME.tex``, with four, for the LaTeX package booktabs.
+
+    Parameters
+    ----------
+    directory
+        Created if it is missing.
+    tables
+        Tables by name.
+    """
+    for name, table in tables.items():
+        write_document(table.to_csv(index=False, lineterminator="\n"), Path(directory) / f"{name}.csv")
+        latex = table.to_latex(index=False, escape=True, na_rep="--", float_format=_latex_number)
+        write_document(latex, Path(directory) / f"{name}.tex")
+
+
+def _latex_number(value: float) -> str:
+    if math.isinf(value):
+        return r"$\infty$" if value > 0 else r"$-\infty$"
+    mantissa, _, exponent = f"{value:.4g}".partition("e")
+    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else mantissa
+
+
+class TableView(NamedTuple):
+    """A table as the template `frame` of ``study_macros.html.j2`` shows it.
+
+    Attributes
+    ----------
+    caption
+        Above the table.
+    name
+        Of the CSV file.
+    heads
+        Of the columns, each with whether its values are numbers.
+    rows
+        Text or markup of each cell.
+    csv
+        The whole table as the address of a download.
+    """
+
+    caption: str
+    name: str
+    heads: list[tuple[str, bool]]
+    rows: list[list[str]]
+    csv: str
+
+
+def view_table(
+    name: str,
+    caption: str,
+    table: pd.DataFrame,
+    *,
+    formats: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+) -> TableView:
+    """Prepare any table for the page.
+
+    Parameters
+    ----------
+    name, caption
+        As in `TableView`.
+    table
+        The table; a column with a second one of its name and `HALF` is shown with it as ``mean ± half``, without the
+        second where that is null.
+    formats
+        Names of formats of columns, as in `simulator.reporting.report.FORMATS`; by default `whole` for integers and
+        `number` for other numbers.
+    titles
+        Titles of columns that are not shown by their names.
+    """
+    content = base64.b64encode(table.to_csv(index=False, lineterminator="\n").encode()).decode("ascii")
+    if len(table) > MOST_ROWS:
+        caption += f" (the first {whole(MOST_ROWS)} of {whole(len(table))} rows)"
+        table = table.head(MOST_ROWS)
+    shown = [column for column in table if not str(column).endswith(HALF)]
+    columns = []
+    for column in shown:
+        integers = pd.api.types.is_integer_dtype(table[column])
+        chosen = (formats or {}).get(str(column), "whole" if integers else "number")
+        half = table[f"{column}{HALF}"] if f"{column}{HALF}" in table else [math.nan] * len(table)
+        columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
+    heads = [((titles or {}).get(str(column), str(column)), is_numeric(table[column])) for column in shown]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}")
+
+
+def _cell(value: Any, half: float, format_name: str) -> str:
+    if isinstance(value, str | bool | np.bool_):
+        return str(value)
+    if not math.isfinite(half):
+        return data(None if pd.isna(value) else value, format_name)
+    return data(value, format_name, shown=interval_text(value, half, format_name))
+
+
+def interval_text(mean: float, half: float, format_name: str = "number") -> str:
+    """Return a mean with half the width of its interval; without it where that is null."""
+    written = FORMATS[format_name]
+    text = written(mean)
+    return f"{text.removesuffix(' %')} ± {written(half)}" if math.isfinite(half) else text
