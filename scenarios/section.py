@@ -133,7 +133,7 @@ class Section(BaseModel):
         fields = {info.alias or name: (name, info) for name, info in cls.model_fields.items()}
         for key, (name, info) in fields.items():
             if key not in given and not info.is_required():
-                yield name, info.default
+                yield name, info.get_default(call_default_factory=True)
         if cls.model_config.get("extra") == "allow":
             yield from ((key, value) for key, value in given.items() if key not in fields)
 

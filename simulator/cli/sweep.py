@@ -86,7 +86,8 @@ def sweep(
             raise InputError(["--vary: a file with a design names what is varied itself"])
         design = read_design(Path(scenario), replicates=replicates, **options)
     else:
-        design = Design.of_grid(scenario, parse_vary(vary or ()), replicates=replicates or 1, **options)
+        given = 1 if replicates is None else replicates
+        design = Design.of_grid(scenario, parse_vary(vary or ()), replicates=given, **options)
     part = parse_shard(shard)
     name = design.name if part == (1, 1) else f"{design.name}-{part[0]}-of-{part[1]}"
     work = Sweep(

@@ -177,6 +177,7 @@ def test_a_file_names_a_scenario_beside_it(tmp_path):
         (("= [0.2, 0.4]", "= []"), "mechanisms.sampling.sampling: must"),
         (("settings = 5", "settings = 0"), "settings: must be"),
         (('scenario = "tiny"', 'scenario = "tinny"'), "tiny"),
+        ((DESIGN, 'scenario = "tiny"\n[[designs]]\n'), "designs: unknown key"),
         (('scenario = "tiny"', "scenario = tiny"), "cannot be read"),
     ],
 )

@@ -22,7 +22,8 @@ from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.projection import WGS84, known_crs
 from simulator.roads.read_report import ReadReport
-from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_pbf_ways, read_xml_ways
+from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_xml_ways
+from simulator.roads.readers.osm_pbf import read_pbf_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
     Street,
