@@ -311,9 +311,9 @@ def _claimed(claim: ViewClaim, *, by_delta: bool) -> tuple[float, bool]:
     """Return a claim's ε at δ = 0, or its δ at the ε nearest to 1, NaN if not known; and whether it is a bound."""
     if not by_delta:
         return math.nan if claim.epsilon is None else claim.epsilon, claim.kind == "bound"
-    if not claim.deltas:
+    if claim.nearest_one is None:
         return math.nan, False
-    value = min(claim.deltas, key=lambda pair: abs(pair[0] - 1.0))[1]
+    _, value = claim.nearest_one
     return math.nan if value is None else value, claim.delta_kind == "bound"
 
 

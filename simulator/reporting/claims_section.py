@@ -74,6 +74,11 @@ class ViewClaim:
         return self.kind != "infinite" and self.epsilon is not None and math.isfinite(self.epsilon)
 
     @property
+    def nearest_one(self) -> tuple[float, float | None] | None:
+        """The listed ε nearest to 1, and its δ; None where none is listed."""
+        return min(self.deltas, key=lambda pair: abs(pair[0] - 1.0), default=None)
+
+    @property
     def constant_delta(self) -> float | None:
         """The δ that is the same at every listed ε where no finite ε holds; None otherwise."""
         values = [delta for _, delta in self.deltas]

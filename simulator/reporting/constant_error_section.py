@@ -82,7 +82,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
     printed = mechanism.printed or PublishedLeakage(epsilon=None, equation=None, note=None)
     # Each with the ε nearest to 1 and its δ.
-    released = [(claim, *min(claim.deltas, key=lambda pair: abs(pair[0] - 1))) for claim in claims if claim.deltas]
+    released = [(claim, *claim.nearest_one) for claim in claims if claim.nearest_one]
     views = [row for row in released if row[0].view == "released_differences"]
     differences = [row for row in views if not row[0].basis.startswith(RELEASED_BY)]
     # A move bounds an entry into the cell too.
