@@ -249,16 +249,19 @@ def verdict(planning: Planning) -> str:
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
+    linked = ""
+    if target.view.startswith(("report", "shuffled")) and any(claim.view == "report_round_2" for claim in best.claims):
+        linked = f"; each round alone: whoever links its rounds has {_claims(best.claims)['linked_reports']}"
     equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
     others = f"; no worse: {listed(equals)}" if equals else ""
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
-        return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{others}."
+        return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
     words = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
-    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{others}."
+    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
 
 
 def _reliance(planning: Planning) -> str:

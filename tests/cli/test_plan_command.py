@@ -106,6 +106,17 @@ def test_table_gives_reasons_and_the_best_plan(plan):
     assert "Best: " in only.out
 
 
+@pytest.mark.parametrize("view", ["report", "shuffled"])
+def test_first_line_says_what_linked_rounds_reveal(plan, view):
+    target = (*CITY, "--epsilon", "1", "--delta", "0.02", "--view", view)
+    best = " ".join(plan(*target, "--mechanism", "sampling_privacy").out.split("\n\n")[0].split())
+    assert best.startswith("Best: sampling_privacy")
+    linked = json.loads(plan(*target, "--mechanism", "sampling_privacy", "--json").out)["plans"][0]["claims"]
+    delta = next(claim["delta"] for claim in linked if claim["view"] == "linked_reports" and claim["delta"])
+    assert f"each round alone: whoever links its rounds has ε infinite, δ = {delta:.3g} at ε = 1" in best
+    assert "links its rounds" not in plan(*target, "--mechanism", "oue").out
+
+
 def test_truncated_search_is_reported(plan, monkeypatch):
     monkeypatch.setattr(search, "MOST", 60)
     arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_deniable", "--mechanism", "oue")
