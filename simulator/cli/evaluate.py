@@ -128,7 +128,7 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     for mechanism, group in without.groupby("mechanism", sort=False):
         why = f"{mechanism}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"
         console.print("[yellow]note[/]", Text(why), highlight=False)
-    for text in sentences(tables):
+    for text in sentences(tables, work.goal.view):
         console.print(Text(text), highlight=False)
     console.print(Text(str(work.directory / "report.html")), highlight=False, soft_wrap=True)
 

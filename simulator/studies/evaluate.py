@@ -192,7 +192,7 @@ class Evaluation:
         study, tables = StudyDirectory(self.directory), self.tables()
         for name, table in tables.items():
             study.write_table(name, table)
-        write_evaluation(self.directory, tables, goal=self.goal.words(), sentences=sentences(tables))
+        write_evaluation(self.directory, tables, goal=self.goal.words(), sentences=sentences(tables, self.goal.view))
         return tables
 
     def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
-from simulator.reporting.formatting import number
+from simulator.reporting.formatting import number, related
 from simulator.studies.summary import HALF, means
 
 
@@ -72,8 +72,11 @@ class Goal:
         )
 
 
-def sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
-    """Return who wins where: a sentence per data set, and the data sets that were left out."""
+def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
+    """Return who wins where: a sentence per data set, and the data sets that were left out.
+
+    Where the target's view is of one round alone, it says what the rounds of the best mechanism reveal together.
+    """
     said = []
     table, differences = tables["evaluation"], tables["differences"]
     for data, rows in table.groupby("data", sort=False):
@@ -86,8 +89,19 @@ def sentences(tables: Mapping[str, pd.DataFrame]) -> list[str]:
         least = f"{number(found['rmse'])} vehicles, {number(found['relative_rmse'])} times the mean occupancy"
         also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
         none = "" if found["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
-        said.append(f"{data}: {none}{best[0]} has the least error, {least}{also}")
+        linked = _linked(tables["leaks"], data, best[0]) if view.startswith(("report", "shuffled")) else ""
+        said.append(f"{data}: {none}{best[0]} has the least error, {least}{linked}{also}")
     return said
+
+
+def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
+    """Return what a mechanism's rounds reveal together; empty for a mechanism of one round."""
+    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)].set_index("view")
+    if "report_round_2" not in own.index:
+        return ""
+    epsilon, delta = own.loc["linked_reports", ["epsilon", "delta"]]
+    pure = related("ε", "=", epsilon) if math.isfinite(epsilon) else "no finite ε"
+    return f"; each round alone: whoever links its rounds has {pure} and {related('δ', '=', delta)} at the target's ε"
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

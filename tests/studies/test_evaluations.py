@@ -11,6 +11,7 @@ from scipy import stats
 import crowdveil as cv
 from mechanisms.planning import Target, plan
 from simulator.files.errors import InputError
+from simulator.reporting.formatting import related
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal, interval, sentences
 from simulator.studies.point import relative_errors
@@ -146,11 +147,22 @@ def test_data_that_are_missing_are_named_and_the_rest_goes_on(tmp_path, monkeypa
     assert table.loc["gowalla-nyc", "runs"] == 0
     assert "crowdveil data fetch gowalla_nyc" in table.loc["gowalla-nyc", "reason"]
     assert 'none has statistic = "count"' in table.loc["speeds", "reason"]
-    said = sentences(tables)
+    said = sentences(tables, "released")
     assert table.loc["tiny", "rmse"] > table.loc["tiny", "zero_rmse"]
     assert any(text.startswith("tiny: no mechanism errs less than an estimate of 0") for text in said)
     assert any("crowdveil data fetch gowalla_nyc" in text for text in said)
     assert set(work.missing) == {"gowalla-nyc", "speeds"}
+
+
+def test_views_of_one_round_say_what_the_rounds_reveal_together(tmp_path):
+    goal = {"epsilon": 1.0, "delta": 0.05}
+    work, tables = evaluated(tmp_path, ["sampling_privacy"], view="shuffled", **goal)
+    leaks = tables["leaks"].set_index("view")
+    assert math.isinf(leaks.loc["linked_reports", "epsilon"])
+    linked = f"whoever links its rounds has no finite ε and {related('δ', '=', leaks.loc['linked_reports', 'delta'])}"
+    [said] = sentences(tables, work.goal.view)
+    assert f"each round alone: {linked} at the target's ε" in said
+    assert "links its rounds" not in sentences(tables, "linked_reports")[0]
 
 
 def test_an_evaluation_without_any_data_or_plan_is_refused(tmp_path, monkeypatch):
