@@ -9,7 +9,7 @@ import pandas as pd
 
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import chance, number, parameter, percent, related
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
 _KEYS = ("campaign", "mechanism", "view", "adjacency", "queries", *_NUMBERS)
@@ -67,6 +67,11 @@ class ViewClaim:
     def limits(self) -> tuple[object, ...]:
         """The claimed values of ε and δ and their kinds."""
         return self.epsilon, self.kind, self.deltas, self.delta_kind
+
+    @property
+    def release(self) -> str | None:
+        """The release that the claim is about, and the campaign, as the basis names them; None if about none."""
+        return self.basis.partition(": ")[0] if self.basis.startswith(RELEASED_BY) else None
 
     @property
     def has_finite_epsilon(self) -> bool:
@@ -137,7 +142,16 @@ def worth_reading(claims: list[ViewClaim], *, rounds: int) -> list[ViewClaim]:
             continue
         if rounds == 1 and claim.view == "released_differences" and claim.kind == "unknown":
             continue
-        key = (claim.campaign, claim.view, claim.queries, claim.k, claim.colluding, claim.servers, claim.limits)
+        key = (
+            claim.campaign,
+            claim.view,
+            claim.queries,
+            claim.k,
+            claim.colluding,
+            claim.servers,
+            claim.limits,
+            claim.release,
+        )
         if key in chosen:
             same = chosen[key]
             both = "move" if "move" in {claim.adjacency, same.adjacency} else claim.adjacency
@@ -411,13 +425,13 @@ def short_limit(claim: ViewClaim) -> str:
     return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
 
 
-def _by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
+def by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
     """Return the claims that differ in their crowd only as one list each, the smallest crowd first."""
     groups: dict[tuple[object, ...], list[ViewClaim]] = {}
     for claim in claims:
         key = tuple(getattr(claim, name) for name in (*_KEYS, "kind", "delta_kind") if name != "crowd")
-        # A claim for any crowd stands alone: its limits hold without a condition.
-        groups.setdefault((*key, claim.crowd is None), []).append(claim)
+        # A claim for any crowd stands alone: its limits hold without a condition. So do those of different releases.
+        groups.setdefault((*key, claim.crowd is None, claim.release), []).append(claim)
     return [sorted(group, key=lambda claim: claim.crowd or 0) for group in groups.values()]
 
 
@@ -454,7 +468,7 @@ def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
         own = worth_reading([claim for claim in claims if claim.mechanism == name], rounds=rounds)
         epsilons = sorted({epsilon for claim in own for epsilon, _ in claim.deltas})
         rows = []
-        for alike in _by_crowd(own):
+        for alike in by_crowd(own):
             deltas = [[dict(claim.deltas).get(at) for claim in alike] for at in epsilons]
             rows.append((_row_words(alike, rounds=rounds), alike, deltas))
         tables.append((run.label(name), epsilons, rows))

@@ -84,7 +84,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     # Each with the ε nearest to 1 and its δ.
     released = [(claim, *claim.nearest_one) for claim in claims if claim.nearest_one]
     views = [row for row in released if row[0].view == "released_differences"]
-    differences = [row for row in views if not row[0].basis.startswith(RELEASED_BY)]
+    differences = [row for row in views if not row[0].release]
     # A move bounds an entry into the cell too.
     differences = [row for row in differences if row[0].adjacency == "move"] or differences
     alone = next((claim for claim in claims if claim.view == "report_round_2" and claim.epsilon is not None), None)

@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 from simulator.reporting.attacks_section import findings
 from simulator.reporting.claims_section import ViewClaim, one_line, sentence, short_limit, view_claims, weakest_claim
 from simulator.reporting.formatting import inner_case, listed, number, percent
-from simulator.reporting.run_reader import COUNT, RELEASED_BY, FinishedRun, Statistic, records
+from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
@@ -256,11 +256,7 @@ def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, me
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
-    own = [
-        claim
-        for claim in claims
-        if claim.basis.startswith(RELEASED_BY) and claim.mechanism == mechanism and claim.crowd is None
-    ]
+    own = [claim for claim in claims if claim.release and claim.mechanism == mechanism and claim.crowd is None]
     return sorted((one for one in own if campaign in _campaigns_of(one)), key=lambda one: one.adjacency != "move")
 
 

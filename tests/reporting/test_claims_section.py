@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
-from simulator.reporting.claims_section import ViewClaim, one_line, sentence, view_claims, worth_reading
+from simulator.reporting.claims_section import ViewClaim, by_crowd, one_line, sentence, view_claims, worth_reading
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
@@ -153,3 +153,21 @@ def test_table_omits_uninformative_claims() -> None:
     one_round = worth_reading(claims, rounds=1)
     assert [(item.view, item.crowd) for item in one_round] == [("report_round_1", None), ("released_counts", None)]
     assert len(worth_reading(claims, rounds=2)) == 4
+
+
+def test_claims_about_different_releases_are_rows_of_their_own() -> None:
+    """Equal limits of two releases are stated for both, and two releases are no two crowds."""
+    bases = [
+        f"Released by laplace (epsilon = {epsilon}), campaign {name}: noise." for epsilon, name in ((1, "a"), (2, "b"))
+    ]
+    equal = gathered(*(claim("m", "released_counts", 1.0, "exact", [0.1] * 4, basis=basis) for basis in bases))
+    assert [one.release for one in worth_reading(equal, rounds=1)] == [basis.partition(":")[0] for basis in bases]
+    assert [len(alike) for alike in by_crowd(equal)] == [1, 1]
+    crowds = gathered(
+        *(
+            claim("m", "released_counts", 1.0, "exact", [0.1 / crowd] * 4, basis=basis, crowd=crowd)
+            for basis in bases
+            for crowd in (10, 100)
+        )
+    )
+    assert [[one.crowd for one in alike] for alike in by_crowd(worth_reading(crowds, rounds=1))] == [[10, 100]] * 2
