@@ -11,7 +11,7 @@ from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClai
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.report_claims import shares_claim
-from mechanisms.privacy.shuffled import CrowdRatioDelta, shuffled_value_claim
+from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta, shuffled_value_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
 
 
@@ -175,8 +175,8 @@ def refreshed_release_claim(
     likely), so v is the cell with the least likely blank. Other devices that were asked only hide more, and dropping
     small differences reveals no more. With ρ = 0 the bound of the differences is their exact δ.
 
-    A move between two cells is bounded by the linked pair of reports: everything released is a function of it and of
-    the other devices' independent reports.
+    A move between two cells is leaving the one and entering the other, at the smaller of the two crowds. What is
+    released is also a function of the linked pair of reports and of the other devices' independent reports.
 
     Parameters
     ----------
@@ -201,12 +201,13 @@ def refreshed_release_claim(
         leaving = replace(view, adjacency="enter_leave")
         return refreshed_release_claim(leaving, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
+        entering = ReleasedDifferences(min(view.crowd or 1, view.other_crowd), view.k, queries)
+        moved = refreshed_release_claim(entering, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
         linked = linked_claim(sampling=sampling, queries=queries, blanks=blanks, refresh=refresh)
         if math.isinf(linked.epsilon) or linked.curve is None:
-            return PrivacyClaim.unknown("With refresh only the linked pair's δ bounds a move between two cells.")
-        return PrivacyClaim.bound(
-            linked.epsilon, linked.curve, f"A function of the linked pair and of others' reports: {linked.basis}"
-        )
+            return moved
+        basis = f"A function of the linked pair and of others' reports: {linked.basis} {moved.basis}"
+        return PrivacyClaim.bound(linked.epsilon, AmplifiedDelta(moved.delta, linked), basis)
     pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
     up = float(pairs[1:].min())
     still = (

@@ -267,7 +267,10 @@ class CrowdRatioDelta:
     queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ for one query, accurate to 1e-15 and at least uⁿ where α = 0; a bound for more queries."""
+        """Return δ for one query, accurate to 1e-15 and at least uⁿ where α = 0; a bound for more queries.
+
+        What the window over b leaves out, at most 1e-30, is added.
+        """
         epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
         n, factor = self.crowd, math.exp(epsilon)
         first, masses = window(n, self.still)
@@ -288,7 +291,8 @@ class CrowdRatioDelta:
         )
         there = float(masses @ np.maximum(gain, 0.0)) / n
         certain = self.up**n if self.up_ratio == 0.0 else 0.0
-        return min(1.0, self.queries * max(elsewhere, there, certain))
+        left_out = LEFT_OUT if len(masses) <= n and 0.0 < self.still < 1.0 else 0.0
+        return min(1.0, self.queries * (max(elsewhere, there, certain) + left_out))
 
     @property
     def epsilon(self) -> float:

@@ -80,6 +80,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     claims = [claim for claim in view_claims(run.claims) if claim.mechanism == mechanism.name and claim.queries == 1]
     linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
     constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
+    refresh = mechanism.parameters.get("refresh")
     printed = mechanism.printed or PublishedLeakage(epsilon=None, equation=None, note=None)
     # Each with the ε nearest to 1 and its δ.
     released = [(claim, *claim.nearest_one) for claim in claims if claim.nearest_one]
@@ -93,6 +94,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
         "equation": printed.equation or "SP eq 29",
         "epsilon": printed.epsilon,
         "note": (printed.note or "").strip().rstrip("."),
+        "refresh": float(refresh) if isinstance(refresh, int | float) else 0.0,
         "binary": mechanism.parameters.get("form") == "binary",
         "chance": float(sampling) if isinstance(sampling, int | float) else constant,
         "alone": alone,

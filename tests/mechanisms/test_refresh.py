@@ -260,6 +260,22 @@ def test_refreshed_releases_reveal_no_more_than_claimed(view, crowd):
         assert claim.delta(0.5) <= mechanism.claim(LinkedReports()).delta(0.5) + 1e-12
 
 
+@pytest.mark.parametrize("crowds", [(1, 1), (2, 1), (2, 2), (3, 2)])
+@pytest.mark.parametrize("refresh", [0.05, 0.6, 1.0])
+@pytest.mark.parametrize("blank_zero", [0.0, 0.02, 0.3])
+def test_refreshed_differences_bound_a_move(crowds, refresh, blank_zero):
+    mechanism = SamplingPrivacy(cells=2, sampling=0.5, blank_zero=blank_zero, refresh=refresh)
+    view = ReleasedDifferences(crowd=crowds[0], other_crowd=crowds[1])
+    claim = mechanism.claim(view)
+    rest = [1] * (crowds[0] - 1) + [2] * (crowds[1] - 1)
+    for others in ([], [0]):
+        laws = [released_distribution(mechanism, [truth, *rest, *others], ReleasedDifferences) for truth in (1, 2)]
+        outcomes = sorted(laws[0].keys() | laws[1].keys())
+        p, q = ([law.get(outcome, 0.0) for outcome in outcomes] for law in laws)
+        for epsilon in (0.0, 0.3, 1.0, 3.0):
+            assert pair_delta(p, q, epsilon=epsilon) <= claim.delta(epsilon) + 1e-12
+
+
 def test_refreshed_releases_state_what_is_proved():
     mechanism = SamplingPrivacy(cells=4, sampling=0.45, refresh=0.3)
     linked = mechanism.claim(LinkedReports())
@@ -270,12 +286,17 @@ def test_refreshed_releases_state_what_is_proved():
     assert finite.delta(0.5) < mechanism.claim(ReleasedCounts(crowd=20)).delta(0.5) < linked.delta(0.5)
     moved = mechanism.claim(ReleasedDifferences(crowd=20, other_crowd=5))
     assert (moved.kind, moved.epsilon) == ("bound", linked.epsilon)
+    # A move is two steps, of which the smaller crowd hides less.
+    step = mechanism.claim(ReleasedDifferences(crowd=5))
+    assert moved.delta(0.6) == pytest.approx(step.delta(0.3) * (1.0 + math.exp(0.3)))
+    assert mechanism.claim(ReleasedDifferences(crowd=1, other_crowd=9)).delta(0.6) == linked.delta(0.6)
     two = mechanism.claim(ReleasedDifferences(crowd=20, queries=2))
     assert two.delta(1.0) == pytest.approx(2 * finite.delta(0.5))
     shown = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.0, refresh=0.3)
     assert shown.claim(ReleasedDifferences(crowd=20)).kind == "infinite"
     assert shown.claim(ReleasedDifferences(crowd=20, k=5)).kind == "unknown"
-    assert shown.claim(ReleasedDifferences(crowd=20, other_crowd=20)).kind == "unknown"
+    assert shown.claim(ReleasedDifferences(crowd=20, other_crowd=20)).epsilon == math.inf
+    assert shown.claim(ReleasedDifferences(crowd=20, other_crowd=20, k=5)).kind == "unknown"
     assert "no blank is 0" in shown.warnings()[-1]
     assert mechanism.warnings() == []
     # With π_s = 1 there is nothing to refresh.
