@@ -1,9 +1,11 @@
 """Audit of a randomiser of values: an ε from below, and the bias of an estimate, from its reports alone."""
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from mechanisms.privacy.audit import PairAudit
 BINS = 64
 # Groups of devices whose estimates are compared with the truth.
 GROUPS = 50
+# The category of every report that is not a number: NaNs are equal to no other, not even to themselves.
+NOT_A_NUMBER = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +62,8 @@ class Bias:
 
     @property
     def found(self) -> bool:
-        """Whether some interval excludes 0."""
-        return bool(((self.lower > 0.0) | (self.upper < 0.0)).any())
+        """Whether some interval excludes 0, or a mean is not a finite number."""
+        return not bool(((self.lower <= 0.0) & (self.upper >= 0.0)).all())
 
 
 def epsilon_from_below(reports: Sequence[Sequence[Any]], *, delta: float = 0.0, alpha: float) -> PairBound:
@@ -73,7 +77,8 @@ def epsilon_from_below(reports: Sequence[Sequence[Any]], *, delta: float = 0.0, 
     ----------
     reports : sequence over values of sequences
         Independent reports of each value; as many of each. Integers, strings, bytes, tuples and arrays are categories.
-        Real numbers, if many differ, are sorted into bins with equal shares of the first halves.
+        Finite real numbers, if many differ, are sorted into bins with equal shares of the first halves. NaN, ∞ and −∞
+        are one category each.
     delta : float
         δ that the randomiser is allowed.
     alpha : float
@@ -99,16 +104,14 @@ def epsilon_from_below(reports: Sequence[Sequence[Any]], *, delta: float = 0.0, 
 
 def _counts(reports: Sequence[Sequence[Any]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return how often each outcome was reported of each value, (values, outcomes), in each half."""
-    keys = [[_key(report) for report in row] for row in reports]
-    distinct = dict.fromkeys(key for row in keys for key in row)
-    if len(distinct) > BINS and all(isinstance(key, float) for key in distinct):
-        numbers = [np.array(row, dtype=np.float64) for row in keys]
-        start = np.concatenate([row[: len(row) // 2] for row in numbers])
-        edges = np.unique(np.quantile(start, np.arange(1, BINS) / BINS))
-        codes, outcomes = [np.searchsorted(edges, row) for row in numbers], len(edges) + 1
-    else:
-        place = {key: i for i, key in enumerate(distinct)}
-        codes, outcomes = [np.array([place[key] for key in row]) for row in keys], len(place)
+    keys: list[list[Hashable]] = [[_key(report) for report in row] for row in reports]
+    if len({key for row in keys for key in row if _is_real(key)}) > BINS:
+        start = [key for row in keys for key in row[: len(row) // 2] if _is_real(key)]
+        # Edges are observed numbers: interpolated ones may overflow.
+        edges = np.unique(np.quantile(np.array(start), np.arange(1, BINS) / BINS, method="inverted_cdf")).tolist()
+        keys = [[(True, bisect_left(edges, key)) if _is_real(key) else (False, key) for key in row] for row in keys]
+    place = {key: i for i, key in enumerate(dict.fromkeys(key for row in keys for key in row))}
+    codes, outcomes = [np.array([place[key] for key in row]) for row in keys], len(place)
     halves = [(row[: len(row) // 2], row[len(row) // 2 :]) for row in codes]
     first, second = (np.array([np.bincount(pair[i], minlength=outcomes) for pair in halves]) for i in (0, 1))
     return first, second
@@ -116,17 +119,25 @@ def _counts(reports: Sequence[Sequence[Any]]) -> tuple[NDArray[np.int64], NDArra
 
 def _key(report: Any) -> Hashable:
     """Return the category of a report; a real number stays a number."""
-    if isinstance(report, np.ndarray):
-        return report.shape, report.tobytes()
-    if isinstance(report, np.generic):
+    if isinstance(report, np.ndarray) and report.ndim:
+        whole = report.dtype.kind in "biu"
+        return report.shape, report.tobytes() if whole else tuple(_key(one) for one in report.ravel().tolist())
+    if isinstance(report, np.generic | np.ndarray):
         report = report.item()
     if isinstance(report, list | tuple):
         return tuple(_key(one) for one in report)
-    if isinstance(report, set):
-        return frozenset(report)
+    if isinstance(report, set | frozenset):
+        return frozenset(_key(one) for one in report)
+    if isinstance(report, Number) and report != report:  # noqa: PLR0124 - true of NaN alone
+        return NOT_A_NUMBER
     if not isinstance(report, Hashable):
         raise ParameterError("report", "must be a number, a string, bytes, a tuple or an array", type(report).__name__)
     return report
+
+
+def _is_real(key: Hashable) -> bool:
+    """Return whether a category is a finite real number, which bins may hold."""
+    return isinstance(key, float) and math.isfinite(key)
 
 
 def estimate_bias(reports: Sequence[Sequence[Any]], estimate: Callable[[list[Any]], Any], *, alpha: float) -> Bias:
@@ -164,7 +175,7 @@ def estimate_bias(reports: Sequence[Sequence[Any]], estimate: Callable[[list[Any
 
 
 def report_bias(reports: Sequence[Sequence[float]], *, alpha: float) -> Bias:
-    """Return the bias of reports that are numbers, each an estimate of its value."""
+    """Return the bias of reports that are numbers, each an estimate of its value; NaN where one is not finite."""
     errors = np.array(reports, dtype=np.float64).T - np.arange(len(reports))
     return _bias(errors, alpha=alpha / len(reports), unit="value")
 
@@ -172,6 +183,7 @@ def report_bias(reports: Sequence[Sequence[float]], *, alpha: float) -> Bias:
 def _bias(errors: NDArray[np.float64], *, alpha: float, unit: str) -> Bias:
     """Return the mean of (draws, values) errors with Student's interval."""
     draws = len(errors)
+    errors = np.where(np.isfinite(errors).all(axis=0), errors, np.nan)
     mean = errors.mean(axis=0)
     reach = -stdtrit(draws - 1, alpha / 2.0) * errors.std(axis=0, ddof=1) / math.sqrt(draws)
     return Bias(mean, mean - reach, mean + reach, unit)

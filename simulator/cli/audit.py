@@ -136,7 +136,8 @@ def _print(
     if bias is not None:
         typer.echo(wrapped(f"Bias of each value ({bias.unit}), intervals of confidence {confidence:g} together:"))
         for value, row in enumerate(zip(bias.mean, bias.lower, bias.upper, strict=True)):
-            typer.echo("  {}: {:+.5f} [{:+.5f}, {:+.5f}]".format(value, *row))
+            numbers = "  {}: {:+.5f} [{:+.5f}, {:+.5f}]".format(value, *row)
+            typer.echo(numbers if math.isfinite(row[0]) else f"  {value}: not all of its reports are finite numbers")
         typer.echo("The estimate is biased." if bias.found else "No bias was found.")
 
 

@@ -31,6 +31,9 @@ def estimate(reports):
 def laplace(value):
     return value + np.random.laplace(0.0, 3.0)
 
+def odd(value):
+    return float("nan") if random.random() < 0.001 else value + np.random.laplace(0.0, 0.5)
+
 def broken(value):
     raise RuntimeError("no coins")
 """
@@ -67,6 +70,13 @@ def test_claim_that_is_contradicted(audit):
     assert done.code == 1
     assert "contradicts the claimed ε = 0.7" in done.out
     assert "ias" not in done.out
+
+
+def test_reports_that_are_no_numbers_do_not_hide_what_contradicts_the_claim(audit):
+    done = audit("own_randomisers:odd", "--epsilon", "1", "--estimator", "report")
+    assert done.code == 1
+    assert "contradicts the claimed ε = 1" in done.out
+    assert "0: not all of its reports are finite numbers" in done.out
 
 
 def test_figures_are_the_same_for_the_same_seed_and_global_states_are_restored(audit):

@@ -69,6 +69,38 @@ def test_real_numbers_are_binned_on_the_first_half():
     assert epsilon_from_below(apart, alpha=ALPHA).epsilon > 4.0
 
 
+@pytest.mark.parametrize(
+    "odd", [math.nan, math.inf, -math.inf, None, -1, "lost", np.float64("nan"), np.array(math.nan)]
+)
+@pytest.mark.parametrize("of", [(0, 1), (1,)])
+def test_an_odd_answer_among_real_numbers_hides_nothing(odd, of):
+    """One answer in 1,000 is no number, of both values or of one; noise of scale ⅓ has ε = 3."""
+    rng = np.random.default_rng(8)
+    reports = [rng.laplace(v, 1 / 3, TRIALS).tolist() for v in (0, 1)]
+    plain = epsilon_from_below(reports, alpha=ALPHA)
+    for v in of:
+        reports[v][::1_000] = [odd] * (TRIALS // 1_000)
+    found = epsilon_from_below(reports, alpha=ALPHA)
+    assert found.outcomes == plain.outcomes + 1
+    assert found.epsilon > 2.5
+
+
+def test_an_odd_answer_of_one_value_alone_is_an_event():
+    """All values give the same noise, except that one in 20 reports of value 1 is not a number."""
+    rng = np.random.default_rng(9)
+    reports = [rng.laplace(0.0, 1.0, TRIALS).tolist() for _ in (0, 1)]
+    reports[1][::20] = [float("nan") for _ in range(TRIALS // 20)]
+    assert epsilon_from_below(reports, alpha=ALPHA).epsilon > 4.0
+    assert epsilon_from_below([[(v,) for v in row] for row in reports], alpha=ALPHA).epsilon > 4.0
+    assert epsilon_from_below([[np.array([v, 1.0]) for v in row] for row in reports], alpha=ALPHA).epsilon > 4.0
+
+
+def test_the_greatest_numbers_have_bins():
+    rng = np.random.default_rng(9)
+    reports = [[math.copysign(1e308 + one * 1e307, one - 0.5 - v) for one in rng.random(TRIALS)] for v in (0, 1)]
+    assert epsilon_from_below(reports, alpha=ALPHA).epsilon > 3.0
+
+
 def test_delta_is_allowed_for():
     """Value 1 is revealed with probability 0.05: no ε at δ = 0, and ε = 0 at δ = 0.05."""
     rng = np.random.default_rng(2)
@@ -114,3 +146,13 @@ def test_bias_of_reports_that_are_numbers():
     reports = [rng.laplace(v, 1.0, TRIALS).tolist() for v in range(3)]
     assert not report_bias(reports, alpha=1e-3).found
     assert report_bias([[one + 0.1 for one in row] for row in reports], alpha=1e-3).found
+
+
+@pytest.mark.filterwarnings("error")
+def test_reports_that_are_not_finite_are_no_unbiased_estimates():
+    rng = np.random.default_rng(1)
+    reports = [rng.laplace(v, 1.0, TRIALS).tolist() for v in range(3)]
+    reports[1][5], reports[2][5] = math.nan, math.inf
+    bias = report_bias(reports, alpha=1e-3)
+    assert bias.found
+    assert np.isnan(bias.mean).tolist() == [False, True, True]
