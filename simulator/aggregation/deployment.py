@@ -134,6 +134,11 @@ class Deployment(ABC):
         return None
 
     @property
+    def rests_on(self) -> str:
+        """On what the claims about shares rest that this project has not proved; empty if on nothing."""
+        return ""
+
+    @property
     def needed(self) -> int | None:
         """How many of a report's messages must arrive in time for it to be counted; None for all of them.
 

@@ -141,7 +141,7 @@ class SharingServers(Deployment):
         known = "pseudonyms were received" if self.followed_by(members) == "query" else "devices were received"
         return (
             f"Only which {known} in which round, and nothing about a report's content: {colluding} of {self.servers} "
-            "shares are uniform whatever it is."
+            f"shares are uniform whatever it is{', as its class states' if self.rests_on else ''}."
         )
 
 
@@ -169,3 +169,12 @@ class OwnSharing(SharingServers):
     def sharing(self) -> Sharing:
         """The user's sharing."""
         return self.own
+
+    @property
+    def rests_on(self) -> str:
+        """The statement of the user's class, which no test proves."""
+        needed = self.own.needed
+        return (
+            f"Rests on what {type(self.own).__name__} states: fewer than {needed} of its shares are uniform, whatever "
+            "the report is. `crowdveil check` searches for what contradicts that, and does not prove it."
+        )

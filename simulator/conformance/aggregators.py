@@ -6,7 +6,8 @@ The table lists the checks, in order, and the fault that each finds:
 runs               an error in a small run, or an answer of the wrong kind: no `Estimate`, or no server for a device
 accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
 own_storage        a combination that modifies the servers' sums, which are not its own; for an aggregator that cuts
-                   reports into shares: fewer shares than are needed that depend on the report
+                   reports into shares: fewer shares than are needed that depend on the report or on one another
+                   (`simulator.conformance.shares`)
 repeatable         another estimate from the same sums, or from the same seed
 global_random      a draw from the global random numbers of NumPy or Python
 unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency, norm
+from scipy.stats import norm
 
 from mechanisms.conformance.findings import ConformanceReport, Findings
 from mechanisms.local import Estimate, NoPrivacy
@@ -27,6 +28,7 @@ from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import IntArray
 from simulator.conformance.kit import global_random_states
+from simulator.conformance.shares import check_too_few_shares
 from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
 
@@ -70,7 +72,10 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
         _check_accounts(lossless, lossy, findings["accounts"], messages=own.servers if shares else 1)
         _check_intervals(lossless, findings["intervals"])
         if shares:
-            _check_sharing(own, findings, rng=np.random.default_rng(seed))
+            try:
+                _check_sharing(own, findings, rng=np.random.default_rng(seed))
+            except Exception as error:  # noqa: BLE001 - a user's class may raise anything
+                findings["unbiased"].fault(f"raises {type(error).__name__}: {error}")
         else:
             _check_sums(make, findings, seed=seed)
     else:
@@ -165,17 +170,7 @@ def _check_sharing(own: Any, findings: Mapping[str, Findings], *, rng: np.random
         total = own.join(own.sum(shares)[which], which + 1)
         words = f"sums of servers {which + 1} do not give the sum"
         findings["unbiased"].expect_equal(total, vectors.sum(axis=0), words)
-    # The three lowest bits of the sum of too few shares must be distributed alike for two different vectors.
-    few = np.sort(rng.permutation(own.servers)[: own.needed - 1])
-    seen = []
-    for value in (0, 5):
-        parts = own.split(np.full((SHARED, 4), value), rng=rng)[few]
-        lowest = parts.sum(axis=0, dtype=np.uint64) & np.uint64(7)
-        seen.append(np.bincount(lowest.astype(np.int64).ravel(), minlength=8))
-    pooled = np.stack(seen)[:, np.sum(seen, axis=0) > 0]
-    distinct = pooled.shape[1] > 1 and chi2_contingency(pooled).pvalue < LEVEL
-    alike = not distinct and not (pooled.shape[1] == 1 and own.needed > 1)
-    findings["own_storage"].expect(alike, f"{len(few)} shares depend on the vector, and {own.needed} are needed")
+    check_too_few_shares(own, findings["own_storage"], rng=rng, level=LEVEL)
 
 
 def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:

@@ -13,6 +13,7 @@ from mechanisms.privacy import (
     PrivacyClaim,
     ReleasedCounts,
     ReleasedDifferences,
+    Shares,
     Shuffled,
     View,
 )
@@ -49,6 +50,8 @@ class CountedReports:
         Whether every query counted the same devices in all rounds, and published the sums of all servers.
     summed
         Whether every query published the sums of all servers.
+    rests_on
+        On what claims about too few shares rest, as `Deployment.rests_on`.
     """
 
     fewest: tuple[int, ...]
@@ -57,6 +60,7 @@ class CountedReports:
     even: bool
     matched: bool
     summed: bool = True
+    rests_on: str = ""
 
     @classmethod
     def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
@@ -94,7 +98,10 @@ class CountedReports:
             The view; for shuffled reports with the crowd of this run.
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
-            return _located() if isinstance(view, LocatedReports) else mechanism.claim(view)
+            claim = _located() if isinstance(view, LocatedReports) else mechanism.claim(view)
+            if self.rests_on and isinstance(view, Shares) and view.colluding < view.servers and claim.curve is not None:
+                return PrivacyClaim.bound(claim.epsilon, claim.curve, f"{self.rests_on} {claim.basis}")
+            return claim
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
@@ -140,7 +147,8 @@ def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentReco
     for group in groups:
         for campaign, deployment in group.deployments.items():
             every = {name: _counted(name, campaign, group.queries) for name in group.mechanisms}
-            answering = {name: counted for name, counted in every.items() if counted is not None}
+            rests_on = deployment.rests_on
+            answering = {name: replace(one, rests_on=rests_on) for name, one in every.items() if one is not None}
             if not answering:
                 continue
             described.append(
@@ -176,11 +184,12 @@ def deployment_views(
     repeats
         Number of queries that a device answers. If it cannot be followed from query to query, its view is of one query.
     """
-    yielded: set[tuple[View, int]] = set()
+    yielded: set[tuple[View, int, str]] = set()
     for campaign, deployment in deployments.items():
         counted = _counted(name, campaign, queries)
         if counted is None:
             continue
+        counted = replace(counted, rests_on=deployment.rests_on)
         if repeats > 1 and keeps_randomness(mechanism):
             # Kept randomness hides a device only among devices that are in every query; their number is not known.
             counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
@@ -194,8 +203,8 @@ def deployment_views(
             ]
         for view in seen:
             crowd = counted.fewest[view.round - 1] if isinstance(view, Shuffled) else 0
-            if view is not None and (view, crowd) not in yielded:
-                yielded.add((view, crowd))
+            if view is not None and (view, crowd, counted.rests_on) not in yielded:
+                yielded.add((view, crowd, counted.rests_on))
                 yield view, counted
 
 

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from mechanisms.conformance.findings import Findings
 from simulator.aggregation.combining import add_estimates, normal_estimate
 from simulator.aggregation.secret_sharing import AdditiveSharing
 from simulator.aggregation.threshold_shared import ThresholdSharing
-from simulator.conformance.aggregators import CHECKS, check_aggregator
+from simulator.conformance.aggregators import CHECKS, LEVEL, check_aggregator
+from simulator.conformance.shares import check_too_few_shares
 
 
 class AddUp:
@@ -106,6 +108,130 @@ class Lossy(AdditiveSharing):
 
     def join(self, shares, servers):
         return super().join(shares[:-1], servers[:-1])
+
+
+class ThirdReads(AdditiveSharing):
+    """The third server receives the plain report, and the first the rest."""
+
+    def __init__(self):
+        super().__init__(3)
+
+    def split(self, vectors, *, rng):
+        pads = rng.integers(0, 2**64, size=(2, *vectors.shape), dtype=np.uint64)
+        return np.stack([pads[0], -pads[0], vectors.astype(np.int64).view(np.uint64)])
+
+
+class Padded(AdditiveSharing):
+    """Two shares: a pad, of which `draw` makes the words, and the vector less the pad."""
+
+    def __init__(self):
+        super().__init__(2)
+
+    def split(self, vectors, *, rng):
+        pads = np.broadcast_to(self.draw(vectors.shape, rng), vectors.shape)
+        return np.stack([pads, vectors.astype(np.int64).view(np.uint64) - pads])
+
+
+class OnePadForAllCells(Padded):
+    def draw(self, shape, rng):
+        return rng.integers(0, 2**64, size=(shape[0], *(1,) * (len(shape) - 1)), dtype=np.uint64)
+
+
+class FixedPad(Padded):
+    def draw(self, shape, rng):  # noqa: ARG002 - the fault
+        return np.uint64(0x9E3779B97F4A7C15)
+
+
+class OnePadForAllDevices(Padded):
+    def draw(self, shape, rng):
+        return rng.integers(0, 2**64, size=(1, *shape[1:]), dtype=np.uint64)
+
+
+class SamePadsInEveryQuery(Padded):
+    def draw(self, shape, rng):  # noqa: ARG002 - the fault
+        return np.random.default_rng(5).integers(0, 2**64, size=shape, dtype=np.uint64)
+
+
+class NarrowPad(Padded):
+    def draw(self, shape, rng):
+        return rng.integers(0, 2**20, size=shape, dtype=np.uint64)
+
+
+class PadsThatAreEven(Padded):
+    def draw(self, shape, rng):
+        return 2 * rng.integers(0, 2**63, size=shape, dtype=np.uint64)
+
+
+class PadsRepeatAfter64(Padded):
+    def draw(self, shape, rng):
+        return np.resize(rng.integers(0, 2**64, size=(64, *shape[1:]), dtype=np.uint64), shape)
+
+
+class OneDeviceIn500(Padded):
+    """One device in 500 sends the report itself."""
+
+    def draw(self, shape, rng):
+        pads = rng.integers(0, 2**64, size=shape, dtype=np.uint64)
+        pads[rng.random(shape[0]) < 0.002] = 0
+        return pads
+
+
+class TwoSuffice(ThresholdSharing):
+    """Shamir's sharing with a polynomial of too low a degree: two shares suffice, and three are said to."""
+
+    def __init__(self):
+        super().__init__(4, 3)
+
+    def evaluate(self, vectors, coefficients):
+        coefficients[1:] = 0
+        return super().evaluate(vectors, coefficients)
+
+
+SMALL_WORDS = 251
+
+
+class SmallOnePad(Padded):
+    """One pad for all cells, modulo a number so small that words repeat by chance."""
+
+    def split(self, vectors, *, rng):
+        pads = np.broadcast_to(rng.integers(0, SMALL_WORDS, size=(len(vectors), 1), dtype=np.uint64), vectors.shape)
+        return np.stack([pads, (np.mod(vectors, SMALL_WORDS).astype(np.uint64) + SMALL_WORDS - pads) % SMALL_WORDS])
+
+    def join(self, shares, servers):  # noqa: ARG002 - all are added up
+        total = (shares.sum(axis=0, dtype=np.uint64) % SMALL_WORDS).astype(np.int64)
+        return np.where(total > SMALL_WORDS // 2, total - SMALL_WORDS, total)
+
+
+LEAKS = [
+    *(ThirdReads, OnePadForAllCells, FixedPad, OnePadForAllDevices, SamePadsInEveryQuery, NarrowPad, PadsThatAreEven),
+    *(PadsRepeatAfter64, OneDeviceIn500, TwoSuffice, SmallOnePad),
+]
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_shares_that_reveal_reports_are_found_with_every_seed(leak):
+    for seed in range(3):
+        findings = Findings()
+        check_too_few_shares(leak(), findings, rng=np.random.default_rng(seed), level=LEVEL)
+        assert findings.faults, f"seed {seed}"
+
+
+@pytest.mark.parametrize(
+    "sharing",
+    [
+        AdditiveSharing(2),
+        AdditiveSharing(2, 251),
+        pytest.param(ThresholdSharing(4, 3), marks=pytest.mark.slow),
+        pytest.param(ThresholdSharing(4, 2, 251), marks=pytest.mark.slow),
+    ],
+    ids=repr,
+)
+def test_sound_shares_raise_no_alarm(sharing):
+    for seed in range(2):
+        findings = Findings()
+        check_too_few_shares(sharing, findings, rng=np.random.default_rng(seed), level=LEVEL)
+        assert not findings.faults
+        assert "Not seen" in findings.notes[-1]
 
 
 def two_of_three():
