@@ -15,7 +15,7 @@ from simulator.experiment.attack_evaluation import most_corrupted, most_targets,
 from simulator.experiment.build.constructors import faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
-from simulator.experiment.build.servers import build_channel, build_population, build_schedules
+from simulator.experiment.build.servers import build_channel, build_population, build_schedules, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
 from simulator.experiment.query_records import record_campaigns
@@ -103,7 +103,7 @@ def run_scenario(
     Raises
     ------
     ScenarioError
-        If the scenario has faults; all of them are listed.
+        If the scenario has faults, all of which are listed, or `behaviour` names parties that do not exist.
     TypeError
         If `scenario` or `overrides` has a wrong type.
     """
@@ -133,6 +133,7 @@ def _run(
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
+        check_behaviour(scenario, behaviour, parts.deployments, parts.mechanisms)
         with stopwatch.phase("compile"):
             parts.warm_up()
         progress.phase("demand and routes")

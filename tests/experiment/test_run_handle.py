@@ -221,3 +221,12 @@ def test_recorded_vehicles_cannot_be_kept_from_a_link():
         mechanisms=[{"kind": "no_privacy"}],
     )
     cv.run(recorded, processes=[process])
+
+
+@pytest.mark.parametrize(("servers", "there_are"), [("trusted", "server:1"), ("per_round", "server:1, server:2")])
+@pytest.mark.parametrize("party", ["server:99", "mixer", "network", "Server:1"])
+def test_behaviour_of_a_party_that_does_not_exist_is_refused(servers, there_are, party):
+    changes = {"sensing.engine": "messages", "aggregation.kind": servers}
+    words = rf"1 fault\n  behaviour.parties: there is none; there are {there_are}; got \"{party}\""
+    with pytest.raises(cv.ScenarioError, match=words):
+        cv.run("tiny", overrides=changes, behaviour=cv.Behaviour(parties={"server:1": cv.Party, party: cv.Party}))

@@ -20,6 +20,7 @@ from simulator.experiment.build.constructors import build_own_kind, constructor_
 from simulator.experiment.build.mechanisms import BudgetedCampaign
 from simulator.sensing.campaign import AskedInRounds, moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
+from simulator.sensing.messages import Behaviour
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
 
@@ -69,14 +70,39 @@ def build_deployments(
                 faults.append(Fault(f"{at}.noise", words, release.kind))
         if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
             faults.extend(_unchecked(f"{at}.robust", mechanisms))
-    known = set[str]().union(*(one.parties(each) for one in deployments.values() for each in mechanisms.values()))
-    for index, outage in enumerate(scenario.channel.outages):
-        if outage.server not in known:
-            words = f"there is none; there are {_listed(known - {NETWORK})}"
-            faults.append(Fault(f"channel.outages[{index}].server", words, outage.server))
+    outages = {outage.server: f"channel.outages[{i}].server" for i, outage in enumerate(scenario.channel.outages)}
+    faults += _no_parties(outages, deployments, mechanisms)
     if faults:
         raise ScenarioError(scenario.name, faults)
     return deployments
+
+
+def check_behaviour(
+    scenario: Scenario,
+    behaviour: Behaviour,
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+) -> None:
+    """Raise an error for parties with a behaviour of their own that no campaign and mechanism has.
+
+    Raises
+    ------
+    ScenarioError
+        If there are such parties; the message lists those that exist.
+    """
+    if faults := list(_no_parties(dict.fromkeys(behaviour.parties, "behaviour.parties"), deployments, mechanisms)):
+        raise ScenarioError(scenario.name, faults)
+
+
+def _no_parties(
+    named: Mapping[str, str], deployments: Mapping[str, Deployment], mechanisms: Mapping[str, LocalMechanism]
+) -> Iterator[Fault]:
+    """Yield a fault for each of the named servers and mixers that does not exist; `named` is where each is named."""
+    known = {party for one in deployments.values() for each in mechanisms.values() for party in one.parties(each)}
+    known.discard(NETWORK)
+    for party, where in named.items():
+        if party not in known:
+            yield Fault(where, f"there is none; there are {_listed(known)}", party)
 
 
 def unchecked_counts(scenario: Scenario, deployments: Mapping[str, Deployment]) -> Iterator[str]:
