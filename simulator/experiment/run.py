@@ -170,11 +170,10 @@ def _run(
         attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name, own=parts.attacks)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
-        flow_check = None
+        flow_check, moved = None, None
         if parts.flow_check is not None and isinstance(engine, Fleet | Agents):
             with stopwatch.phase("flow check"):
                 flow_check = parts.flow_check.record(engine)
-        moved = None
         with stopwatch.phase("motion"):
             if isinstance(engine, QueueEngine) and engine.record_entries:
                 moved = motion_of_entries(engine, Clock(scenario.traffic.step_s), population.takes_part)
