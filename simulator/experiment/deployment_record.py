@@ -16,6 +16,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.campaign_groups import CampaignGroup
@@ -94,7 +95,7 @@ class CountedReports:
             The view; for shuffled reports with the crowd of this run.
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
-            return _located() if isinstance(view, LocatedReports) else mechanism.claim(view)
+            return located_claim() if isinstance(view, LocatedReports) else mechanism.claim(view)
         if not (self.fewest[view.round - 1] if isinstance(view, Shuffled) else any(self.fewest)):
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "No report was counted, so none can be observed.")
         if isinstance(view, ReleasedCounts) and self.matched:
@@ -115,12 +116,6 @@ def _bounded_by_linked(linked: PrivacyClaim, why: str) -> PrivacyClaim:
     if linked.curve is None:
         return PrivacyClaim.unknown(basis)
     return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
-
-
-def _located() -> PrivacyClaim:
-    """Return the claim about a device whose server is chosen by its place."""
-    basis = "The server that a device reports to shows in which part of the city it is, whatever it reports."
-    return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
 
 
 def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentRecord]:
