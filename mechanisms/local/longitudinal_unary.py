@@ -221,4 +221,4 @@ class LongitudinalUnary(UnaryEncoding):
         """
         if queries == 1:
             return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self._bits, queries=queries, source=self.source)
+        return moving_claim(self._bits, queries=queries, source=self.source, adjacency=adjacency)
