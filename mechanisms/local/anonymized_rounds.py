@@ -15,7 +15,7 @@ from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
-from mechanisms.privacy.view import ReleasedDifferences, View
+from mechanisms.privacy.view import ReleasedDifferences
 
 TWO_OUTPUTS, THREE_OUTPUTS = ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
 
@@ -186,11 +186,9 @@ class AnonymizedCancelling(BinaryQueryMechanism):
         blank = stay_shares(self.shift, self.stay)[0]
         return estimate_difference(second, first, sampling=self.shift, blank=blank, received=backwards)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
-        if isinstance(view, ReleasedDifferences):
-            return released_differences_claim(view, self.shift)
-        return super().claim(view)
+    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+        """Return the claim of the published differences of ⊥1: those of Sampling Privacy with π_s = π_Y."""
+        return released_differences_claim(view, self.shift)
 
 
 MOVES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_yes")

@@ -16,7 +16,7 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.report_claims import released_reports_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled, View
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled
 
 PermanentStep = Literal["optimised", "symmetric"]
 ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
@@ -177,18 +177,19 @@ class LongitudinalUnary(UnaryEncoding):
             rows ^= coins.flips
         return BitReports(rows, self.cells)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about what a view reveals, wherever the device is at each query.
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of the reports in random order, derived from all reports of a device together.
 
-        Because of the kept bits, the reports of several queries are dependent, including those of the other devices in
-        a shuffler. So the shuffled claim is derived from all reports of a device together.
+        Because of the kept bits, the reports of several queries are dependent, including those of the other devices.
         """
-        if isinstance(view, Shuffled) and view.round == 1:
-            # For a move: the others' reports come from any cells, so they differ from the device's as much.
-            return shuffled_claim(view, local=self.report_claim(view.queries))
-        if isinstance(view, ReleasedCounts) and view.queries > 1:
+        # For a move: the others' reports come from any cells, so they differ from the device's as much.
+        return shuffled_claim(view, local=self.report_claim(view.queries))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published sums: of several queries, that of the device's reports."""
+        if view.queries > 1:
             return released_reports_claim(self.report_claim(view.queries, view.adjacency))
-        return super().claim(view)
+        return super().claim_counts(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
         """Return the exact claim about T reports of a device that stays in one cell or outside: ε∞ at most.
@@ -220,4 +221,4 @@ class LongitudinalUnary(UnaryEncoding):
         """
         if queries == 1:
             return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self._bits, queries=queries, source=self.source)
+        return moving_claim(self._bits, queries=queries, source=self.source, adjacency=adjacency)

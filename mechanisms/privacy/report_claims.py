@@ -1,7 +1,6 @@
-"""Claims about reports: answers about every cell, mirrored pairs, secret shares, and any view of one round."""
+"""Claims about reports: answers about every cell, mirrored pairs, secret shares, and what is computed from reports."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,7 +11,7 @@ from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.view import Shares, Shuffled
 
 # Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.
 EXACT_QUERIES = 2**12
@@ -128,35 +127,6 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
         )
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
     return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
-
-
-def one_round_claim(view: View, report: Callable[[int, Adjacency], PrivacyClaim]) -> PrivacyClaim:
-    """Return the claim of any view of a one-round mechanism with fresh randomness in every query.
-
-    A device has only one report, so linking reveals nothing more. Published counts are a function of the shuffled
-    reports of all devices counted. Where their number is not given, what the device's own report reveals bounds them.
-
-    Parameters
-    ----------
-    view : View
-    report : callable
-        The claim of one device's reports, given the number of queries and the adjacency.
-    """
-    if isinstance(view, Report | Shuffled) and view.round > 1:
-        return PrivacyClaim.unknown("The mechanism has one round only.")
-    if isinstance(view, ReleasedDifferences):
-        return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
-    claim = report(view.queries, view.adjacency)
-    if isinstance(view, Shares):
-        return shares_claim(view, linked=claim)
-    if isinstance(view, Shuffled):
-        return mixed_reports_claim(view, local=claim, single=report(1, "move"))
-    if isinstance(view, ReleasedCounts):
-        if view.counted is None:
-            return released_reports_claim(claim)
-        shuffled = Shuffled(1, view.counted, view.queries, adjacency=view.adjacency)
-        claim = released_shuffled_claim(mixed_reports_claim(shuffled, local=claim, single=report(1, "move")))
-    return claim
 
 
 def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim) -> PrivacyClaim:

@@ -9,10 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta
-from mechanisms.privacy.released import released_counts_claim, released_differences_claim
-from mechanisms.privacy.report_claims import shares_claim
-from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta, shuffled_value_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
 
 @dataclass(frozen=True)
@@ -238,51 +236,6 @@ def refreshed_release_claim(
         curve,
         f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
-    )
-
-
-def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], refresh: float) -> PrivacyClaim:
-    """Return the claim of any view of both rounds.
-
-    Parameters
-    ----------
-    view : View
-        The view that the claim is about.
-    sampling : float
-        π_s.
-    blanks : (cells + 1,) float64
-        π_0…π_V.
-    refresh : float
-        ρ. Refreshing does not change the distribution of a single round: the blanks of each round come with π_v.
-    """
-    if sampling == 1.0:
-        refresh = 0.0  # there are no blanks to refresh
-    if isinstance(view, Report | Shuffled):
-        return _claim_round(view, sampling=sampling, blanks=blanks)
-    if isinstance(view, LinkedReports):
-        return linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
-    if isinstance(view, Shares):
-        linked = linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
-        return shares_claim(view, linked=linked)
-    if refresh > 0.0:
-        return refreshed_release_claim(view, sampling=sampling, blanks=blanks, refresh=refresh)
-    if isinstance(view, ReleasedDifferences):
-        return released_differences_claim(view, sampling)
-    cells, every = float(blanks[1:].sum()), float(blanks.sum())
-    return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
-
-
-def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return the claim of one round's report, alone or shuffled with those of other devices."""
-    if view.round == 1:
-        return round_one_claim()
-    if view.round != 2:
-        return PrivacyClaim.unknown("The mechanism has two rounds only.")
-    report = round_two_claim(sampling=sampling, blanks=blanks, queries=view.queries)
-    return (
-        report
-        if isinstance(view, Report)
-        else shuffled_value_claim(view, sampling=sampling, blanks=blanks, local=report)
     )
 
 

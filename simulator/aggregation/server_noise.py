@@ -24,7 +24,7 @@ from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim, sums_claim
 from mechanisms.privacy.shuffled import AmplifiedDelta
-from mechanisms.privacy.view import Adjacency
+from mechanisms.privacy.view import possible_adjacency
 from simulator.arrays import FloatArray, IntArray
 
 LEVEL_95 = 1.959963984540054
@@ -137,6 +137,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     noise
         Of one server on one count.
     """
+    view = replace(view, adjacency=possible_adjacency(view.adjacency, cells=mechanism.cells))
     own = mechanism.claim(replace(view, colluding=None, servers=None))
     if isinstance(mechanism, UnaryEncoding | BinaryQueryMechanism):
         if isinstance(mechanism, UnaryEncoding):
@@ -145,15 +146,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
             (_, true_yes), (_, false_yes) = mechanism.binary_query.yes, mechanism.binary_query.no
             source = mechanism.source
         report = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
-        adjacency: Adjacency = view.adjacency if mechanism.cells > 1 else "enter_leave"
-        return sums_claim(
-            replace(view, adjacency=adjacency),
-            true_yes=true_yes,
-            false_yes=false_yes,
-            report=report,
-            source=source,
-            noise=noise,
-        )
+        return sums_claim(view, true_yes=true_yes, false_yes=false_yes, report=report, source=source, noise=noise)
     if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace):
         return own
     # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.

@@ -21,7 +21,7 @@ from mechanisms.privacy import (
     View,
 )
 from mechanisms.privacy.integer_noise import IntegerNoise
-from mechanisms.privacy.view import Adjacency
+from mechanisms.privacy.view import Adjacency, possible_adjacency
 from scenarios.general import Claims
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.server_noise import noisy_claim
@@ -86,7 +86,8 @@ def released_claims(
         k = first.section.get("k")
         for adjacency in ADJACENCIES:
             for crowd in (None, *crowds):
-                claim = _release_claim(first.counts[name], crowd, queries, adjacency)
+                change = possible_adjacency(adjacency, cells=mechanism.cells)
+                claim = _release_claim(first.counts[name], crowd, queries, change)
                 place: Place = {"adjacency": adjacency, "crowd": crowd, "k": k}
                 yield view, place, replace(claim, basis=f"{origin}{claim.basis}")
 
