@@ -123,8 +123,11 @@ class LongitudinalUnary(UnaryEncoding):
         return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_permanent)
 
     @cached_property
-    def both_steps(self) -> SymmetricUnary | OptimisedUnary:
-        """The encoding with the p and q of both steps together, with ε₁."""
+    def without_memory(self) -> SymmetricUnary | OptimisedUnary:
+        """The encoding with the p and q of both steps together, with ε₁, whose bits are drawn anew in every query.
+
+        `sample_counts` draws its counts: those of one query have the same law, those of several are independent.
+        """
         return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_first)
 
     @property
@@ -144,7 +147,7 @@ class LongitudinalUnary(UnaryEncoding):
         p is 1/2 like p₁ (optimised) or e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric), q is 1/(e^ε₁ + 1) or 1/(e^(ε₁/2) + 1), and
         p − q is tanh(ε₁/2)/2 or tanh(ε₁/4).
         """
-        return self.both_steps.bit
+        return self.without_memory.bit
 
     @property
     def flip(self) -> float:
