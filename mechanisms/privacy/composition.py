@@ -16,9 +16,9 @@ Curve: TypeAlias = Callable[[float], float]
 Floats: TypeAlias = NDArray[np.float64]
 # The curve of one query is taken as flat from where it is at most this, or this share above its last value.
 LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
-# Points of a curve up to the root mean square loss; above that, also in proportion to the loss, so that a curve is
-# evaluated at about a hundred points. Both make an ε too large by a few tenths of a percent.
-FINENESS, PROPORTION = 10, 40
+# Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
+# a hundred, which make an ε too large by a few tenths of a percent.
+FINENESS, PROPORTION = 10, 4
 # Most steps of the grid of losses.
 LARGEST_GRID = 2**17
 # Every δ of one query is raised by this share, far more than its rounding error.
@@ -26,6 +26,7 @@ ROUNDING = 1e-10
 # A window of the summed loss leaves out at most e^−41 of the tilted mass.
 LEFT_OUT_LOG = -41.0
 UNIT = 2.0**-53
+COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
 
 
 def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
@@ -69,11 +70,14 @@ class ComposedCurve:
         T.
     limit : float
         ε of one query at δ = 0; infinite if there is none.
+    fineness : int
+        Points of the curve up to its root mean square loss; a few suffice for an approximation from above.
     """
 
     curve: Curve
     queries: int
     limit: float = math.inf
+    fineness: int = FINENESS
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
@@ -87,7 +91,7 @@ class ComposedCurve:
 
     @cached_property
     def _one(self) -> "GridPair":
-        return grid_pair(self.curve, self.limit)
+        return grid_pair(self.curve, self.limit, self.fineness)
 
     @cached_property
     def _sums(self) -> "SummedLoss":
@@ -117,7 +121,7 @@ class GridPair:
 
 
 @lru_cache(maxsize=256)
-def grid_pair(curve: Curve, limit: float = math.inf) -> GridPair:
+def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -> GridPair:
     """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
     distance = min(curve(0.0), 1.0)
     end, last = _end(curve, limit)
@@ -130,10 +134,10 @@ def grid_pair(curve: Curve, limit: float = math.inf) -> GridPair:
         deltas.append(curve(epsilons[-1]))
     x, y = np.array([*epsilons, 0.0]), np.array([*deltas, distance])
     spread = math.sqrt(2.0 * -np.trapezoid((1.0 + np.exp(-x)) * y, x))
-    grid = min(math.ceil(FINENESS * end / min(spread, end)), LARGEST_GRID)
+    grid = min(math.ceil(fineness * end / min(spread, end)), LARGEST_GRID)
     width, points = end / grid, [0]
     while points[-1] < grid:
-        points.append(min(points[-1] + max(1, points[-1] // PROPORTION), grid))
+        points.append(min(points[-1] + max(1, points[-1] // (PROPORTION * fineness)), grid))
     heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
     return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
 
