@@ -171,7 +171,7 @@ class Generalised:
         check_integer("queries", queries, at_least=1)
         check_integer("crowd", crowd, at_least=1)
         options = len(self.levels)
-        return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd, queries))
+        return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd), queries)
 
     @property
     def _each(self) -> range:

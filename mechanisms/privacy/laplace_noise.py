@@ -2,8 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.hockey_stick import INTERVAL, ComposedDelta, Pair, dominating_pair, pair_delta
+from mechanisms.privacy.composition import composed
+from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, pair_delta
 from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.report_claims import mirror_claim
 from mechanisms.privacy.subsampling import sample_privacy
@@ -43,43 +43,6 @@ class SampledLaplaceDelta:
             return 0.0
         own, of = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
         return self.fraction * -math.expm1((own - of) / 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class LaplaceDelta:
-    """An upper bound of δ(ε) over several queries, each Lap(0, 1) against Lap(ε₀, 1), as a function of ε.
-
-    The pair is its own mirror image and dominates the pair of every sample with the same ε₀ (`SampledLaplaceDelta`
-    rises with q). So it bounds any queries, sampled or not, for any values of the device in each.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε₀ > 0.
-    queries : int
-        T.
-    """
-
-    epsilon: float
-    queries: int
-
-    def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ at this ε."""
-        if epsilon >= self.queries * self.epsilon:
-            return 0.0
-        return float(_losses(self).get_delta_for_epsilon(epsilon))
-
-
-@cache
-def _losses(noise: LaplaceDelta) -> Any:
-    """Return the loss distribution of all queries together."""
-    # Imported here because the import takes two seconds and most runs need claims about one query only.
-    from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism  # noqa: PLC0415 - two seconds, for claims over several queries only
-
-    single = from_laplace_mechanism(
-        1.0 / noise.epsilon, pessimistic_estimate=True, value_discretization_interval=INTERVAL
-    )
-    return single.self_compose(noise.queries)
 
 
 # Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.
@@ -379,8 +342,6 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
 
 # A larger crowd reveals less; its claim is that of a crowd of this size.
 LARGEST_CROWD = 1000
-# The same for moves over several queries, where the outputs of two cells are composed.
-LARGEST_MOVED_CROWD = 50
 
 
 @dataclass(frozen=True)
@@ -481,7 +442,7 @@ def noisy_sample_claim(
             "" if queries == 1 else f"; over T queries T times the ε of one, attained, {counts} changed counts in all"
         )
         return replace(claim, basis=f"{source}; a changed count reveals as much as a randomized bit{over}.")
-    used = 1 if crowd is None else min(crowd, LARGEST_MOVED_CROWD if moves and queries > 1 else LARGEST_CROWD)
+    used = 1 if crowd is None else min(crowd, LARGEST_CROWD)
     noisy = NoisySample(used, sampling, decay, moves)
     if moves:
         epsilon -= math.log1p(sampling * math.expm1(-decay))  # a device less: at most 1/(1 − β(1 − α)) times as likely
@@ -494,12 +455,5 @@ def noisy_sample_claim(
         if crowd is None or crowd == used:
             return kind
         return PrivacyClaim("exact", epsilon, "bound", f"{basis}.", noisy)
-    p, q = noisy.pair
-    if moves:
-        # The reverse of this pair is the same pair, with the two cells exchanged.
-        one_move = np.multiply.outer(p, q).ravel(), np.multiply.outer(q, p).ravel()
-        composed = ComposedDelta.from_pair(*one_move, queries=queries)
-    else:
-        composed = ComposedDelta.from_pair(*dominating_pair([(p, q), (q, p)]), queries=queries)
     basis += "; over T queries T·ε, attained, and δ by composing the pair that dominates both directions"
-    return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed)
+    return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed(noisy, queries, limit=epsilon))

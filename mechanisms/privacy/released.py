@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, dominating_pair, pair_of_curve
+from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.hockey_stick import Pair, pair_of_curve
 from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
@@ -124,10 +125,10 @@ def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: 
     check_probability("seen", seen)
     if beta == 1.0:
         return 1.0  # the counts are the truth
-    return _curve(n, beta, seen, 1)(epsilon)
+    return _curve(n, beta, seen)(epsilon)
 
 
-def _curve(crowd: int, sampling: float, seen: float, queries: int) -> CrowdRatioDelta:
+def _curve(crowd: int, sampling: float, seen: float) -> CrowdRatioDelta:
     """Return δ(ε) of both rounds' counts, for π_s below 1."""
     rest = (1.0 - sampling) * (1.0 - seen)
     return CrowdRatioDelta(
@@ -137,7 +138,6 @@ def _curve(crowd: int, sampling: float, seen: float, queries: int) -> CrowdRatio
         up_ratio=0.0,
         still_ratio=1.0 + sampling / rest if rest > 0.0 else 1.0,
         apart=0.0 if rest > 0.0 else sampling,
-        queries=queries,
     )
 
 
@@ -171,10 +171,10 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
     )
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
-    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+    more = "" if view.queries == 1 else COMPOSED
     return PrivacyClaim.bound(
         math.inf,
-        _curve(view.crowd or 1, sampling, seen, view.queries),
+        composed(_curve(view.crowd or 1, sampling, seen), view.queries),
         f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
 
@@ -365,37 +365,23 @@ def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     return kept
 
 
-# Largest crowd whose whole distribution is composed over queries; for larger crowds only basic composition is used.
-LARGEST_COMPOSED = 2_000
-
-
 @dataclass(frozen=True)
 class ReleasedDelta:
-    """δ(ε) of published differences as a function of ε; over several queries the least of the bounds given.
+    """δ(ε) of the published differences of one query as a function of ε.
 
     Parameters
     ----------
     view : ReleasedDifferences
-        Crowds, threshold and queries. Over T queries ε and δ add up (basic composition): T·δ(ε/T), which is the
-        tighter bound where δ is very small.
+        Crowds and threshold.
     sampling : float
         π_s.
-    composed : ComposedDelta, optional
-        A bound by numerical composition, tighter elsewhere.
     """
 
     view: ReleasedDifferences
     sampling: float
-    composed: ComposedDelta | None = None
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ, or the bound of δ for several queries."""
-        queries = self.view.queries
-        added = min(1.0, queries * self._single(epsilon / queries))
-        return added if self.composed is None else min(added, self.composed(epsilon))
-
-    def _single(self, epsilon: float) -> float:
-        """Return δ for one query."""
+        """Return δ at this ε."""
         crowd, k = self.view.crowd, self.view.k
         if crowd is None:
             worst = worst_move_delta if self.view.adjacency == "move" else worst_crowd_delta
@@ -429,22 +415,11 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     basis = _basis(view)
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1, D is the count itself.")
-    curve = ReleasedDelta(view, sampling)
+    curve = ReleasedDelta(replace(view, queries=1), sampling)
     if view.queries == 1:
         kind = PrivacyClaim.bound if view.crowd is None and view.adjacency == "move" else PrivacyClaim.exact
         return kind(math.inf, curve, f"{basis}.")
-    if view.crowd is None or view.other_crowd is not None or view.crowd > LARGEST_COMPOSED:
-        return PrivacyClaim.bound(math.inf, curve, f"{basis}; over T queries T·δ(ε/T), by basic composition.")
-    present, absent = (_published(n, view.crowd, view.k, sampling) for n in (view.crowd, view.crowd - 1))
-    # The device may be present at one query and absent at another, so both directions must be dominated at once.
-    p, q = dominating_pair([(present, absent), (absent, present)])
-    composed = ComposedDelta.from_pair(p, q, queries=view.queries)
-    return PrivacyClaim.bound(
-        math.inf,
-        ReleasedDelta(view, sampling, composed),
-        f"{basis}; over T queries the smaller of T·δ(ε/T) and the composed privacy loss distribution of a pair that "
-        "dominates both directions.",
-    )
+    return PrivacyClaim.bound(math.inf, composed(curve, view.queries), f"{basis}{COMPOSED}.")
 
 
 def _basis(view: ReleasedDifferences) -> str:
@@ -470,13 +445,3 @@ def _basis(view: ReleasedDifferences) -> str:
         f"D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell, {known}; "
         "δ(ε) ≥ π_sⁿ, so no ε is finite"
     )
-
-
-def _published(n: int, crowd: int, k: int | None, beta: float) -> NDArray[np.float64]:
-    """Return the probabilities of 0…crowd under Bin(n, β), those below k merged, as a float64 vector."""
-    # The accountant rounds losses to a grid, so bounds over several queries depend on the last bit of these masses.
-    from scipy.stats import binom  # noqa: PLC0415 - a second, for this view only
-
-    masses = binom.pmf(np.arange(crowd + 1), n, beta)
-    masses /= masses.sum()
-    return masses if k is None else np.append(masses[:k].sum(), masses[k:])

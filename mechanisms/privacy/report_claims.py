@@ -145,9 +145,7 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
     if isinstance(pair, MirrorDelta):
         *_, rest = pair.pair[0]
         ratio = math.exp(pair.epsilon)
-        stronger = VariationRatioDelta(
-            view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio, queries=view.queries
-        )
+        stronger = VariationRatioDelta(view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio)
     return shuffled_claim(view, local=local, single=single, stronger=stronger)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
@@ -224,16 +225,15 @@ def refreshed_release_claim(
         up_ratio=up / (sampling + up),
         still_ratio=1.0 + sampling / still if still > 0.0 else 1.0,
         apart=0.0 if still > 0.0 else sampling,
-        queries=queries,
     )
     hidden = "steps" if differences else "linked pairs"
-    more = "" if queries == 1 else "; over T queries T·δ(ε/T)"
+    more = "" if queries == 1 else COMPOSED
     certain = (
         "; a step that no pair of blanks makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
     )
     return PrivacyClaim.bound(
-        curve.epsilon,
-        curve,
+        queries * curve.epsilon,
+        composed(curve, queries, limit=curve.epsilon),
         f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
     )
