@@ -23,7 +23,8 @@ from mechanisms.local.common.response_counts import (
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.laplace_noise import PartialNoise, noise_claim
+from mechanisms.privacy.integer_noise import PartialNoise
+from mechanisms.privacy.laplace_noise import noise_claim
 from mechanisms.privacy.report_claims import mixed_reports_claim
 from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report, Shuffled
 

@@ -134,7 +134,7 @@ class CellLaw:
     Parameters
     ----------
     present, absent : (values,) float64
-        Masses of the same consecutive values. Their ratio rises.
+        Masses of the same consecutive values. Their ratio rises, unless the noise is not log-concave.
     left_out : float
         Most mass that either leaves out.
     first : int
@@ -146,12 +146,12 @@ class CellLaw:
     left_out: float = 0.0
     first: int = 0
     ratio: Masses = field(init=False)
-    """absent/present, which falls; infinite where only an absent device gives the value."""
+    """absent/present; infinite where only an absent device gives the value."""
 
     def __post_init__(self) -> None:
         """Compute the ratio."""
         with np.errstate(divide="ignore"):
-            object.__setattr__(self, "ratio", np.minimum.accumulate(self.absent / self.present))
+            object.__setattr__(self, "ratio", self.absent / self.present)
 
     @classmethod
     def of_bits(
@@ -166,7 +166,7 @@ class CellLaw:
         true_yes, false_yes : float
             p and q, p above q.
         noise : (values,) float64, optional
-            Masses of integer noise that is added to the sum, log-concave and symmetric around 0.
+            Masses of integer noise that is added to the sum, symmetric around 0.
         """
         first, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
         if noise is not None:
@@ -199,11 +199,13 @@ def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
 
 def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Values of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
-    without = np.concatenate([[0.0], np.cumsum(left.absent)])
-    against = np.concatenate([[0.0], np.cumsum(left.present)])
+    # Values of the second cell in the order of the evidence that the device is not there, which is that of the values
+    # unless noise is not log-concave.
+    order = np.argsort(-left.ratio, kind="stable")
+    without = np.concatenate([[0.0], np.cumsum(left.absent[order])])
+    against = np.concatenate([[0.0], np.cumsum(left.present[order])])
     # present/absent of the first times absent/present of the second exceeds e^ε.
-    up_to = np.searchsorted(-left.ratio, -factor * entered.ratio, side="left")
+    up_to = np.searchsorted(-left.ratio[order], -factor * entered.ratio, side="left")
     gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
     return float(np.maximum(gain, 0.0).sum())
 
@@ -461,7 +463,7 @@ def sums_claim(
     )
     if noise is not None:
         basis = f"The {noise.kind} noise, scale {noise.scale:g}, of {honest} servers that do not collude. {basis}"
-        pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon if honest else math.inf)
+        pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon(honest) if honest else math.inf)
         if pure < report.epsilon:
             # Noise alone bounds ε; the curve then has both.
             report = PrivacyClaim.bound(pure, ConstantDelta(1.0), basis)
