@@ -27,6 +27,7 @@ from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.parameter import check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.report_claims import MirrorDelta, released_reports_claim
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
 from mechanisms.privacy.view_claims import ViewClaims
 
@@ -245,7 +246,8 @@ class AdaptiveBudget(ViewClaims):
             return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
         epsilon = self.epsilon * (queries + most_units(queries, w)) / (2 * w)
         basis = (
-            f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = {epsilon:.6g}, "
-            "whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh and Viswanath 2015)."
+            f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = "
+            f"{rounded_up(epsilon, 6)}, whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh "
+            "and Viswanath 2015)."
         )
         return PrivacyClaim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)

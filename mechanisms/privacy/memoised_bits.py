@@ -10,6 +10,7 @@ from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
 from mechanisms.privacy.report_claims import MirrorDelta, PairDelta, convolved
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Adjacency, possible_adjacency
 
 # Queries for which δ is computed from the distributions of two sums; for more, the kept bits themselves bound it.
@@ -113,7 +114,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     epsilon = bits.epsilon(queries)
     basis = (
         f"For a device whose truth does not change between the queries only ({source}): the exact distribution of "
-        f"the number of 1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
+        f"the number of 1s; never above {rounded_up(bits.epsilon(math.inf), 6)} over any number of queries"
     )
     if queries <= EXACT_QUERIES:
         return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
@@ -152,8 +153,8 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Ad
     staying = staying_claim(bits, queries=queries, source=source)
     basis = (
         f"Whatever the cells at each query ({source}): each truth has its own kept bits, and a device that moves "
-        f"reveals each that it visits. One that stays reveals {staying.epsilon:.6g} exactly, never above "
-        f"{bits.epsilon(math.inf):.6g}: see staying_claim."
+        f"reveals each that it visits. One that stays reveals {rounded_up(staying.epsilon, 6)} exactly, never above "
+        f"{rounded_up(bits.epsilon(math.inf), 6)}: see staying_claim."
     )
     moves = possible_adjacency(adjacency, cells=bits.cells) == "move"
     changed = 2 if moves else 1

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import Shares, Shuffled
 
@@ -237,8 +238,8 @@ def binary_answer_claim(
     if cells > 1:
         between, outside = yes_loss + no_loss, max(yes_loss, no_loss)
         source = (
-            f"Two answers change when a device moves between cells, ε = {between:.6g}; one when it leaves every cell, "
-            f"ε = {outside:.6g}, which the first bounds ({source})"
+            f"Two answers change when a device moves between cells, ε = {rounded_up(between, 6)}; one when it leaves "
+            f"every cell, ε = {rounded_up(outside, 6)}, which the first bounds ({source})"
         )
         return mirror_claim(
             distinguishing=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source

@@ -12,6 +12,7 @@ from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_t
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Shuffled
 
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
@@ -172,13 +173,14 @@ def shuffled_claim(
     tighter = None if stronger is None else composed(stronger, fresh, limit=start.epsilon)
     basis = (
         f"Hiding among the clones (Feldman, McMillan and Talwar 2021): the exact δ of its dominating pair for any "
-        f"randomizer of ε₀ = {start.epsilon:.4g}, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
+        f"randomizer of ε₀ = {rounded_up(start.epsilon, 4)}, {view.devices} devices shuffled; at δ = 0 no "
+        "better than unshuffled"
     )
     if stronger is not None:
         basis = (
             "Stronger clones (Feldman, McMillan and Talwar 2023; Wang et al. 2024, with the rest of a report hidden by "
-            f"the others' own): ε₀ = {start.epsilon:.4g}, δ(0) = {stronger.distance:.4g}, {view.devices} devices "
-            "shuffled; at δ = 0 no better than unshuffled"
+            f"the others' own): ε₀ = {rounded_up(start.epsilon, 4)}, δ(0) = {rounded_up(stronger.distance, 4)}, "
+            f"{view.devices} devices shuffled; at δ = 0 no better than unshuffled"
         )
     return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(clones, local, tighter), f"{basis}{over}.")
 

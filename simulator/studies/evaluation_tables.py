@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
+from scenarios.field_types import number as exact
 from simulator.reporting.formatting import number, related
 from simulator.studies.summary import HALF, means
 
@@ -57,7 +58,8 @@ class Goal:
     def words(self) -> str:
         """Return the target in one sentence."""
         over = "" if self.queries == 1 else f" over {self.queries} queries"
-        privacy = f"ε = {self.epsilon:g} and δ = {self.delta:g} for a device's {self.adjacency.replace('_', ' or ')}"
+        change = self.adjacency.replace("_", " or ")
+        privacy = f"ε = {exact(self.epsilon or 0.0)} and δ = {exact(self.delta)} for a device's {change}"
         wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
         return f"Target: {self.view}{over} with {wanted}."
 
