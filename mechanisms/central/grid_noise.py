@@ -216,7 +216,7 @@ def is_below(word: int, chance: Fraction, *, rng: np.random.Generator) -> bool:
     bits = 63
     while math.floor(chance * 2**bits) == word:
         word, bits = word << 63 | int(rng.integers(WORDS)), bits + 63
-    return word < chance * 2**bits
+    return bool(word < chance * 2**bits)
 
 
 def _accepted(offered: NDArray[np.int64], sigma: float, whole: int, *, rng: np.random.Generator) -> NDArray[np.bool_]:

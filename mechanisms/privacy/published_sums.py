@@ -476,9 +476,8 @@ def sums_claim(
         if view.queries == 1
         else COMPOSED
     )
-    if view.queries > 1 and most - least >= FEW:
-        curve = AnyTruthsDelta(curve)
-    several = composed(curve, view.queries, limit=report.epsilon / view.queries)
+    single = AnyTruthsDelta(curve) if view.queries > 1 and most - least >= FEW else curve
+    several = composed(single, view.queries, limit=report.epsilon / view.queries)
     claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
     return replace(claim, kind=report.kind)
 

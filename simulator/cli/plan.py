@@ -227,7 +227,7 @@ def describe_target(target: Target, *, view: str | None = None) -> str:
         f"{whole(target.expected)} expected in a cell"
     )
     over = "" if target.queries == 1 else f" over {counted(target.queries, 'query').replace('querys', 'queries')}"
-    if target.error is not None:
+    if target.epsilon is None:
         goal = f"an error of {number(target.error)} vehicles or less; {seen}{over} compared at "
         return f"{where}. Target: {goal}δ = {exact(target.delta)}."
     crowd = ""

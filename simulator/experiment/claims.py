@@ -21,7 +21,6 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
-from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Adjacency, possible_adjacency
 from scenarios.general import Claims
@@ -70,7 +69,7 @@ def released_claims(
         return
     differences = isinstance(mechanism, SamplingPrivacy)
     view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
-    place |= {"k": release.section.get("k")}
+    place = {**place, "k": release.section.get("k")}
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
@@ -160,9 +159,9 @@ def _group_rows(section: Claims, group: CampaignGroup) -> Iterator[dict[str, obj
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
-                if (place := (view.name, *seen.values())) in stated:
+                if (seen_by := (view.name, *seen.values())) in stated:
                     continue
-                stated.add(place)
+                stated.add(seen_by)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
                 yield from _rows(name, view.name, seen, claim, section.epsilons)
         for campaign, release in group.releases.items():
