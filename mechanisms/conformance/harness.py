@@ -66,7 +66,7 @@ class AffineEstimator:
 
 
 # Number of checks that compare samples; each has an equal share of the level.
-STATISTICAL_CHECKS = 9
+STATISTICAL_CHECKS = 10
 # Devices in one simulated query, in checks that repeat whole queries.
 CROWD = 24
 # Limited because encodings are held densely, and every cell's estimate is compared.

@@ -22,15 +22,16 @@ sample_law            sample_counts and reports that differ in the stated distri
 claims_sound          a claim that is inconsistent, or smaller than the claim about a view that contains less
 claims_hold           an ε or δ claimed for reports below what samples prove
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty
+likelihood            reports with other frequencies than those by which attacks guess (`log_likelihood`)
 releases_hold         an ε or δ claimed for published counts or shuffled reports below what samples prove, also for
                       devices that keep their memory from query to query
 bad_inputs            a wrong truth, round, mask, count or total that raises no ValueError or TypeError with a message
 ===================== ==============================================================================================
 
 A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
-`estimate`, `sample_counts` and `claim`. `std_error` given the truth, `sample_law`, `batch` and `warnings` may be
-absent: then the checks that depend on them are left out, and the report states it. If `estimate` raises a
-``NotEstimableError`` (a ValueError), estimates are not checked. A mechanism whose published counts are private only
+`estimate`, `sample_counts` and `claim`. `std_error` given the truth, `sample_law`, `batch`, `warnings` and
+`log_likelihood` may be absent: then the checks that depend on them are left out, and the report states it. If
+`estimate` raises a ``NotEstimableError`` (a ValueError), estimates are not checked. A mechanism whose published counts are private only
 among N devices states N in `devices`: then crowds are filled up to N with devices outside every cell.
 """
 
@@ -38,7 +39,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from mechanisms.conformance import claims, estimates, interface
+from mechanisms.conformance import claims, estimates, interface, likelihood
 from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, run_check
 from mechanisms.conformance.harness import Harness
 from mechanisms.parameter import ParameterError, check_integer
@@ -69,6 +70,7 @@ CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
     "claims_sound": claims.check_claims_are_sound,
     "claims_hold": claims.check_claims_hold,
     "infinite_claims": claims.check_infinite_claims_have_witnesses,
+    "likelihood": likelihood.check_likelihood,
     "releases_hold": claims.check_releases_hold,
     "bad_inputs": interface.check_bad_inputs_are_refused,
 }

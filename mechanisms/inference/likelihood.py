@@ -39,6 +39,8 @@ BATCH_FLOATS = 2**22
 class PluginLaw:
     """The law of a mechanism that has its own method `log_likelihood(reports, rounds)`.
 
+    The method is always given encodings, whatever form the reports have in a deployment: shares join to nothing else.
+
     Parameters
     ----------
     mechanism : LocalMechanism
@@ -50,16 +52,30 @@ class PluginLaw:
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return the mechanism's own log-likelihood; raise `ParameterError` for a wrong shape, NaN or +∞."""
-        logs = np.asarray(self.mechanism.log_likelihood(reports, self.rounds), dtype=np.float64)
+        vectors = [self._encoded(report) for report in reports]
+        logs = np.asarray(self.mechanism.log_likelihood(vectors, self.rounds), dtype=np.float64)
         shape = (len(reports[0]), self.mechanism.cells + 1)
         if logs.shape != shape or np.isnan(logs).any() or np.isposinf(logs).any():
             rule = f"must return {shape} logarithms, none of them NaN or +∞"
-            raise ParameterError(f"{type(self.mechanism).__name__}.log_likelihood", rule, logs.shape)
+            raise ParameterError(f"{_class_name(self.mechanism)}.log_likelihood", rule, logs.shape)
         return logs
+
+    def _encoded(self, report: Any) -> NDArray[np.int64]:
+        """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
+        words = isinstance(report, np.ndarray) and report.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
+        if not (words and report.shape[1:] == tuple(self.mechanism.tally_shape)):
+            report = self.mechanism.encode(report)
+        vectors: NDArray[np.int64] = report.astype(np.int64)
+        return vectors
 
     def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - the signature of all likelihoods
         """Return None: the success has no known closed form."""
         return None
+
+
+def _class_name(mechanism: Any) -> str:
+    """Return the name of a mechanism's class; that of a user's if it is wrapped."""
+    return str(getattr(mechanism, "class_name", type(mechanism).__name__))
 
 
 def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
@@ -108,7 +124,7 @@ def report_law(mechanism: Any, rounds: Sequence[int] | None = None) -> ReportLaw
         if kind in LAWS:
             return LAWS[kind](mechanism, seen)
     raise NoLikelihoodError(
-        type(mechanism).__name__, "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
+        _class_name(mechanism), "give it a method log_likelihood(reports, rounds) that returns (n, cells + 1) logs."
     )
 
 

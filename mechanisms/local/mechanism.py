@@ -126,6 +126,10 @@ class LocalMechanism(Protocol):
     changing one device's truth changes no other device's report and leaves the state of the generator unchanged. A
     single vehicle is a batch of one. `V` is the number of cells, numbered 1…V. The truth 0 means outside every cell; it
     is treated like any other truth.
+
+    A mechanism of a user's own may also have `log_likelihood(reports, rounds)`, by which attacks guess: given the
+    encodings of these rounds, a list of (n, *tally_shape) int64, log P(reports | cell), (n, V + 1) float64, up to a
+    constant per row and −∞ if impossible. Without it they are not tried on it.
     """
 
     @property

@@ -168,7 +168,8 @@ def run_attacks(
             try:
                 rows, about, lacking = _rows(attack, play, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
-                notes.append(f"{where}: {reason}")
+                untried = "not tried: " if isinstance(reason, NoLikelihoodError) else ""
+                notes.append(f"{where}: {untried}{reason}")
                 continue
             except (ParameterError, WrongGuessesError) as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error

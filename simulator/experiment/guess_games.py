@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mechanisms.inference.likelihood import report_law
 from mechanisms.privacy.audit import clopper_pearson, epsilon_lower_bound
 from simulator.aggregation.transcript import HandleKind
 from simulator.arrays import Cells, FloatArray, IntArray
@@ -332,6 +333,9 @@ def play_rounds(
         If a user's own attack raises an error, or returns what is no answer.
     """
     single: CellAttack = ROUND_ATTACKS[kind] if isinstance(kind, str) else kind
+    if isinstance(kind, str):
+        # Without a likelihood nothing was tried, even where no report is read: a gain of 0 would say more.
+        report_law(contexts[0].record.mechanism)
     parts: list[Guessed] = []
     sampled: list[tuple[AttackContext, SamplingGuesses]] = []
     for context in contexts:
@@ -419,6 +423,7 @@ def play_longitudinal(
     NoLikelihoodError
         If no likelihood is known for the mechanism's reports.
     """
+    report_law(contexts[0].record.mechanism)
     for times in asked:
         parts = [part for context in contexts if (part := _guess_stayed(context, times, rng=rng)) is not None]
         guessed += parts

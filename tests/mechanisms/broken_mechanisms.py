@@ -388,6 +388,13 @@ class WrongEstimatedErrorUnderLoss(KRandomizedResponse):
         return estimate if tuple(counted) == tuple(asked) else changed(estimate, std_error=0.95 * estimate.std_error)
 
 
+class LikelihoodReversed(KRandomizedResponse):
+    """States the greater likelihood for the cells that a device does not report."""
+
+    def log_likelihood(self, reports, rounds):  # noqa: ARG002
+        return np.log(np.where(reports[0] == 1, self.false_yes, self.true_yes))
+
+
 class HasNoEstimate:
     """Lacks a method."""
 
@@ -438,6 +445,7 @@ BROKEN = [
     (IgnoresLoss(**COINS), "loss"),
     (AcceptsInvalidTruth(**SAMPLING), "bad_inputs"),
     (RaisesWithoutMessage(cells=3), "bad_inputs"),
+    (LikelihoodReversed(cells=3, epsilon=1.0), "likelihood"),
     (HasNoEstimate(), "attributes"),
     (TruthRoundTooLate(cells=3), "attributes"),
     (TruthRoundTooEarly(**SAMPLING), "early_rounds"),

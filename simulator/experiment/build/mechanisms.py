@@ -51,6 +51,7 @@ class PlugIn:
         if missing:
             raise TypeError(f"a mechanism must have {', '.join(missing)} (see mechanisms.local.LocalMechanism)")
         self._mechanism = mechanism
+        self.class_name = type(mechanism).__name__
         self.cells: int = getattr(mechanism, "cells", cells)
         self.batch: int = getattr(mechanism, "batch", BATCH)
 
