@@ -14,7 +14,7 @@ from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
-from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
+from mechanisms.parameter import ParameterError, check_chance, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim
@@ -22,6 +22,8 @@ from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
 SUM_TOLERANCE = 1e-9
+# Above the rounding error of a sum of probabilities.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,9 +80,9 @@ class BinarySamplingPrivacy(BinaryReports):
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         check_integer("cells", self.cells, at_least=1)
-        check_probability("sampling", self.sampling, above_zero=True)
+        check_chance("sampling", self.sampling, above_zero=True)
         zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero
-        check_probability("blank_zero", zero)
+        check_chance("blank_zero", zero)
         if self.sampling + zero > 1.0 + SUM_TOLERANCE:
             raise ParameterError("blank_zero", f"must be at most 1 − sampling = {1.0 - self.sampling:g}", zero)
         object.__setattr__(self, "blank_zero", zero)
@@ -92,7 +94,7 @@ class BinarySamplingPrivacy(BinaryReports):
         zero = 0.0 if self.blank_zero is None else min(self.blank_zero, 1.0 - self.sampling)
         # Rounding may leave a tiny probability for an impossible outcome: a claim must not depend on it.
         one = 1.0 - zero - self.sampling
-        return zero, one if one > SUM_TOLERANCE else 0.0, self.sampling
+        return (zero, one, self.sampling) if one > ROUNDING else (1.0 - self.sampling, 0.0, self.sampling)
 
     @property
     def batch(self) -> int:

@@ -27,8 +27,8 @@ from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import (
     ParameterError,
     ParameterWarning,
+    check_chance,
     check_integer,
-    check_probability,
     check_true_counts,
 )
 from mechanisms.privacy.claim import PrivacyClaim
@@ -71,7 +71,7 @@ def resolve_blanks(
     if blank is None:
         if blank_zero is None:
             return np.full(cells + 1, left / (cells + 1))
-        zero = check_probability("blank_zero", blank_zero)
+        zero = check_chance("blank_zero", blank_zero)
         if zero > left + SUM_TOLERANCE:
             raise ParameterError("blank_zero", f"must be at most 1 − sampling = {left:g}", blank_zero)
         blanks = np.full(cells + 1, max(left - zero, 0.0) / cells)
@@ -79,7 +79,7 @@ def resolve_blanks(
         return blanks
     values = _check_cells(blank, cells)
     total = float(values.sum())
-    zero = left - total if blank_zero is None else check_probability("blank_zero", blank_zero)
+    zero = left - total if blank_zero is None else check_chance("blank_zero", blank_zero)
     if blank_zero is None and zero < -SUM_TOLERANCE:
         raise ParameterError("blank", f"must sum over the cells to at most 1 − sampling = {left:g}", total)
     if abs(sampling + zero + total - 1.0) > SUM_TOLERANCE:
@@ -101,6 +101,7 @@ def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
     if wrong.any():
         cell = int(wrong.argmax())
         raise ParameterError("blank", f"must be a probability, 0 to 1, at cell {cell + 1}", float(values[cell]))
+    check_chance("blank", values.min(initial=1.0, where=values > 0.0))
     return values
 
 
@@ -212,10 +213,10 @@ class SamplingPrivacy(CategoricalReports):
         refresh: float = 0.0,
     ) -> None:
         self.cells = check_integer("cells", cells, at_least=1)
-        self.sampling = check_probability("sampling", sampling, above_zero=True)
+        self.sampling = check_chance("sampling", sampling, above_zero=True)
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
-        self.refresh = check_probability("refresh", refresh)
+        self.refresh = check_chance("refresh", refresh)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:

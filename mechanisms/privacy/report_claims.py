@@ -231,7 +231,8 @@ def binary_answer_claim(
         Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
         that of one query, and δ is a bound.
     """
-    yes, no = (true_no, true_yes), (1.0 - false_yes, false_yes)
+    false_no = true_no + apart  # 1 − q, which a subtraction of a q near 1 would lose
+    yes, no = (true_no, true_yes), (false_no, false_yes)
     if true_no == 0.0 or false_yes == 0.0:
         return per_cell_claim(yes, no, cells=cells, queries=queries, source=source)
     yes_loss, no_loss = math.log1p(apart / false_yes), math.log1p(apart / true_no)
@@ -241,13 +242,11 @@ def binary_answer_claim(
             f"Two answers change when a device moves between cells, ε = {rounded_up(between, 6)}; one when it leaves "
             f"every cell, ε = {rounded_up(outside, 6)}, which the first bounds ({source})"
         )
-        return mirror_claim(
-            distinguishing=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source
-        )
+        return mirror_claim(distinguishing=true_yes * false_no, epsilon=between, queries=queries, source=source)
     composed = per_cell_claim(yes, no, cells=1, queries=queries, source=source)
     epsilon = queries * max(yes_loss, no_loss)
     if queries == 1:
-        curve = BinaryAnswerDelta(true_yes, yes_loss, 1.0 - false_yes, no_loss)
+        curve = BinaryAnswerDelta(true_yes, yes_loss, false_no, no_loss)
         return PrivacyClaim.exact(epsilon, curve, composed.basis)
     return replace(composed, epsilon=epsilon)
 

@@ -273,7 +273,7 @@ class CrowdRatioDelta:
         n, factor = self.crowd, math.exp(epsilon)
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
-        others, p = n - b, min(self.up / (1.0 - self.still), 1.0)
+        others, p = n - b, min(self.up / max(1.0 - self.still, self.up), 1.0)
         fewer, fall = np.maximum(others - 1.0, 0.0), 1.0 - self.up_ratio
         level = n + (self.still_ratio - 1.0) * b  # n times the density at a = 0
         # Elsewhere: E[(level − n·e^ε − fall·a) 1{a ≤ t}] given b.
