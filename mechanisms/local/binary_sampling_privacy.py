@@ -195,7 +195,7 @@ class BinarySamplingPrivacy(BinaryReports):
         """Return the claim of both rounds' published counts."""
         zero, one, sampling = self.faces
         seen = one / (zero + one) if sampling < 1.0 else 0.0
-        return released_counts_claim(view, sampling=sampling, seen=seen)
+        return released_counts_claim(view, sampling=sampling, seen=seen, by_cell=True)
 
     def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
         """Return the claim of the published differences."""

@@ -143,7 +143,7 @@ def _curve(crowd: int, sampling: float, seen: float) -> CrowdRatioDelta:
     )
 
 
-def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float) -> PrivacyClaim:
+def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float, by_cell: bool = False) -> PrivacyClaim:
     """Return the claim of both rounds' published counts about one device, in its cell or outside every cell.
 
     Every other device asked adds the same independent counts under both hypotheses. So a crowd that is asked alone is
@@ -157,28 +157,66 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float)
         π_s.
     seen : float
         (1 − π_s − π_0)/(1 − π_s): probability that an unsampled device's blank is not 0.
+    by_cell : bool
+        Whether a device answers about each cell apart, with coins of its own. Then the counts of the two cells of a
+        move are independent, and the two are composed.
 
     Returns
     -------
     PrivacyClaim
-        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowd was asked. For a
-        move a bound from its two steps.
+        "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ; δ a bound, attained for one query where only the crowds were asked.
     """
-    if view.adjacency == "move":
-        leaving = replace(view, adjacency="enter_leave")
-        return released_counts_claim(leaving, sampling=sampling, seen=seen).of_move()
     basis = (
         "K and the unsampled blanks of round one, for one device between the cell and outside, all others known "
         "(from SP eqs 6-16)"
     )
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
-    more = "" if view.queries == 1 else COMPOSED
+    curve: Callable[[float], float] = _curve(view.crowd or 1, sampling, seen)
+    times = view.queries
+    if view.adjacency == "move" and by_cell:
+        times *= 2
+        basis += "; a move changes the counts about two cells, which are independent"
+    elif view.adjacency == "move":
+        curve = MovedCountsDelta(view.crowd or 1, sampling, curve)
+        basis += "; between two cells K of both, since the blanks depend on their sum only"
+    more = "" if times == 1 else COMPOSED
     return PrivacyClaim.bound(
         math.inf,
-        composed(_curve(view.crowd or 1, sampling, seen), view.queries),
+        composed(curve, times),
         f"{basis}; exact where no other device was queried; every other queried device only lowers δ{more}.",
     )
+
+
+@dataclass(frozen=True)
+class MovedCountsDelta:
+    """δ(ε) of both rounds' counts for a device that moves between two cells, or between one and outside.
+
+    Let K and K' be the differences of the two cells. The devices that are not sampled answer blanks, whatever their
+    cells. Their number is the number of devices less K + K', which does not depend on the device's cell. So given
+    K and K', round one's counts have the same distribution under both hypotheses, and a move between two cells is
+    revealed by the two differences alone (`moved_differences_delta`).
+
+    Parameters
+    ----------
+    crowd : int
+        n, devices in each of the two cells while the device is in it, the device included.
+    sampling : float
+        π_s, below 1.
+    leaving : callable
+        δ(ε) for a device in its cell or outside.
+    """
+
+    crowd: int
+    sampling: float
+    leaving: Callable[[float], float]
+
+    def __call__(self, epsilon: float) -> float:
+        """Return δ of one query."""
+        between = moved_differences_delta(
+            crowd=self.crowd, other_crowd=self.crowd, sampling=self.sampling, epsilon=epsilon
+        )
+        return max(between, self.leaving(epsilon))
 
 
 # n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
@@ -448,11 +486,11 @@ class MoveSearch:
     def _climb(self, everything: tuple[Crowds, Crowds]) -> float:
         """Return the δ of a local maximum, from the worst crowd of one cell by steps that are halved."""
         (low, _), (other_low, _) = everything
-        peak = math.ceil(self.k / (1.0 - (1.0 - self.sampling) * math.exp(-self.epsilon)))
+        slope = -math.expm1(math.log1p(-self.sampling) - self.epsilon)
+        peak = math.ceil(min(self.k / slope, LARGEST_CROWD))
         best, place = 0.0, (0, 0)
         for start in ((max(low, peak), max(other_low, peak)), (max(low, peak), other_low), (low, max(other_low, peak))):
-            here, step = self.at(*start), max(peak // 2, 1)
-            (n, m) = start
+            (n, m), here, step = start, self.at(*start), max(peak // 2, 1)
             while step:
                 around = [(n + step, m), (n - step, m), (n, m + step), (n, m - step)]
                 heights = [(self.at(a, b), (a, b)) for a, b in around if a >= low and b >= other_low]
@@ -467,7 +505,7 @@ class MoveSearch:
 
 @lru_cache(maxsize=1024)
 def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float) -> Pair:
-    """Return a pair, absent and present, that dominates a range of crowds, with detail where δ(ε) of a move needs it."""
+    """Return a pair, absent and present, that dominates a range of crowds, with detail where a move needs it."""
     lowest = -math.log1p(-beta)
     ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, 200), LARGEST_CROWD_EPSILON)
     tails = _worst(_present, least, crowds, beta, np.append(epsilon, ends))

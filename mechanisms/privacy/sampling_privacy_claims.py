@@ -10,7 +10,7 @@ from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.hockey_stick import ComposedDelta
-from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta
+from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
 
@@ -174,8 +174,7 @@ def refreshed_release_claim(
     likely), so v is the cell with the least likely blank. Other devices that were asked only hide more, and dropping
     small differences reveals no more. With ρ = 0 the bound of the differences is their exact δ.
 
-    A move between two cells is leaving the one and entering the other, at the smaller of the two crowds. What is
-    released is also a function of the linked pair of reports and of the other devices' independent reports.
+    A move between two cells is leaving the one and entering the other, at the smaller of the two crowds.
 
     Parameters
     ----------
@@ -201,12 +200,7 @@ def refreshed_release_claim(
         return refreshed_release_claim(leaving, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
         entering = ReleasedDifferences(min(view.crowd or 1, view.other_crowd), view.k, queries)
-        moved = refreshed_release_claim(entering, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
-        linked = linked_claim(sampling=sampling, queries=queries, blanks=blanks, refresh=refresh)
-        if math.isinf(linked.epsilon) or linked.curve is None:
-            return moved
-        basis = f"A function of the linked pair and of others' reports: {linked.basis} {moved.basis}"
-        return PrivacyClaim.bound(linked.epsilon, AmplifiedDelta(moved.delta, linked), basis)
+        return refreshed_release_claim(entering, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
     up = float(pairs[1:].min())
     still = (

@@ -1,10 +1,12 @@
 """`ViewClaims`: the one place that selects the rule by which a mechanism's claim about a view is computed."""
 
 import math
+from dataclasses import replace
 from typing import ClassVar, assert_never, get_args
 
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.report_claims import shares_claim
+from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import (
     LinkedReports,
     LocatedReports,
@@ -47,17 +49,20 @@ class ViewClaims:
             case LocatedReports():
                 claim = located_claim()
             case Shares():
-                linked = self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
-                claim = shares_claim(view, linked=linked)
+                claim = shares_claim(view, linked=self._own_reports(view))
             case Shuffled():
-                claim = self.claim_shuffled(view)
+                own = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
+                claim = _at_most(own, self.claim_shuffled(view))
             case ReleasedCounts():
-                claim = self.claim_counts(view)
+                claim = _at_most(self._own_reports(view), self.claim_counts(view))
             case ReleasedDifferences():
-                claim = self.claim_differences(view)
+                claim = _at_most(self._own_reports(view), self.claim_differences(view))
             case _:
                 assert_never(view)
         return claim
+
+    def _own_reports(self, view: Shares | ReleasedCounts | ReleasedDifferences) -> PrivacyClaim:
+        return self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
 
     def claim_report(self, view: Report) -> PrivacyClaim:
         """Return the claim of the reports of one round."""
@@ -80,6 +85,19 @@ class ViewClaims:
     def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
         """Return the claim of the published differences of two rounds' counts."""
         return _no_rule(view)
+
+
+def _at_most(own: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
+    """Return a bound of what is made of all reports, lowered to the claim of the device's own where that is less.
+
+    The reports of the others are independent of the device's.
+    """
+    if claim.delta_kind != "bound" or own.curve is None:
+        return claim
+    curve = AmplifiedDelta(claim.delta, own)
+    if own.epsilon < claim.epsilon:
+        return PrivacyClaim.bound(own.epsilon, curve, f"At most the device's own reports. {claim.basis}")
+    return replace(claim, curve=curve)
 
 
 def _no_rule(view: View) -> PrivacyClaim:

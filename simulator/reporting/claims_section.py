@@ -351,7 +351,7 @@ def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, floa
     return min(known, key=lambda pair: abs(pair[0] - 1)) if known else None
 
 
-def sentence(claim: ViewClaim, *, rounds: int = 2, campaign_queries: int | None = None) -> str:
+def sentence(claim: ViewClaim, *, rounds: int = 2, over: str | None = None) -> str:
     """
     State who the observer is and what it can learn.
 
@@ -361,27 +361,22 @@ def sentence(claim: ViewClaim, *, rounds: int = 2, campaign_queries: int | None 
         The claim.
     rounds
         Number of answers the mechanism takes per query.
-    campaign_queries
-        Number of queries of the campaign of which the claim is about all queries or about one, if the sentence is to
-        begin with that.
+    over
+        How the sentence states the queries that the claim is about, with which it begins; empty for nothing. By default
+        the observer's name includes their number.
 
     Returns
     -------
     text
         One whole sentence.
     """
-    subject = observer(claim if campaign_queries is None else replace(claim, queries=1, campaign=None), rounds=rounds)
+    subject = observer(claim if over is None else replace(claim, queries=1, campaign=None), rounds=rounds)
     text = learns(claim)
     if subject.split()[0] in {"Two", "Three", "Some", "All"} or subject.split()[0].isdigit():
         text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
     separator = ", " if ", " in subject else " "
     text = f"{subject}{separator}{text}"
-    if campaign_queries is None or campaign_queries == 1:
-        return text
-    over = f"In one of the campaign’s {campaign_queries:,} queries"
-    if claim.queries > 1:
-        over = f"Over the campaign’s {claim.queries:,} queries, for a device that stays through it"
-    return f"{over}, {text[0].lower()}{text[1:]}"
+    return f"{over}, {text[0].lower()}{text[1:]}" if over else text
 
 
 def one_line(claims: list[ViewClaim], *, rounds: int = 2, queries: int = 1) -> str:

@@ -247,7 +247,7 @@ def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
         campaign = min(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))
         own = _in_campaign(run, claims, campaign, first)
         text = _over_campaign(run, campaign, lambda chosen: _strongest(chosen, rounds=run.rounds_of(first)), own)
-        alone = len(run.private) == 1
+        alone = len(run.mechanisms) == 1
         said += [text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}"] if text else []
     released = [
         (row["rmse"], row["campaign"], row["mechanism"])
@@ -274,7 +274,10 @@ def _over_campaign(
     stated = whole or one
     if stated is None:
         return ""
-    text = sentence(stated, rounds=run.rounds_of(stated.mechanism), campaign_queries=queries)
+    alike = len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
+    whose = f"the campaign’s {queries:,} queries" if alike else f"the {queries:,} queries of campaign {campaign}"
+    over = f"Over {whose}, for a device that stays through it" if stated is whole else f"In one of {whose}"
+    text = sentence(stated, rounds=run.rounds_of(stated.mechanism), over=over if queries > 1 else "")
     return text if one is None or one is stated else f"{text.removesuffix('.')}; in one query {short_limit(one)}."
 
 

@@ -97,13 +97,15 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
 
 
 def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
-    """Return what a mechanism's rounds reveal together; empty for a mechanism of one round."""
-    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)].set_index("view")
-    if "report_round_2" not in own.index:
+    """Return what a mechanism's rounds reveal together over the campaign; empty for a mechanism of one round."""
+    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)]
+    if "report_round_2" not in set(own["view"]):
         return ""
-    epsilon, delta = own.loc["linked_reports", ["epsilon", "delta"]]
-    pure = related("ε", "=", epsilon) if math.isfinite(epsilon) else "no finite ε"
-    return f"; each round alone: whoever links its rounds has {pure} and {related('δ', '=', delta)} at the target's ε"
+    linked = own[own["view"] == "linked_reports"].sort_values("queries").iloc[-1]
+    pure = related("ε", "=", linked["epsilon"]) if math.isfinite(linked["epsilon"]) else "no finite ε"
+    over = "" if linked["queries"] == 1 else f", over {linked['queries']} queries,"
+    delta = related("δ", "=", linked["delta"])
+    return f"; each round alone: whoever links its rounds{over} has {pure} and {delta} at the target's ε"
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
