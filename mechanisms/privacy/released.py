@@ -219,7 +219,6 @@ class MovedCountsDelta:
         return max(between, self.leaving(epsilon))
 
 
-# n·e^ε overflows a double for ε above this; there δ comes only from outputs that reveal the truth with certainty.
 # A worst crowd above this has a δ of 0 to the last digit.
 LARGEST_CROWD = 10**15
 # Least and greatest number of devices in a cell, the device in question included.
@@ -598,7 +597,7 @@ def _basis(view: ReleasedDifferences) -> str:
             "Two differences, (Bin(n, π_s), Bin(m − 1, π_s)) against (Bin(n − 1, π_s), Bin(m, π_s)), for one device "
             f"between two cells{worst}, {known}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
         )
-    worst = "" if view.k is None else f", at the worst n {from_on}"
+    worst = "" if view.k is None else f", at the worst n {from_on} (LQS theorem 5 bounds it)"
     return (
         f"D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell{worst}, "
         f"{known}; δ(ε) ≥ π_sⁿ where that is published, so no ε is finite"

@@ -108,21 +108,24 @@ def test_two_known_crowds_of_suppressed_samples(crowd):
     claim = SampleThenSuppress(k=3, sampling=0.4).claim(crowd=crowd, adjacency="move")
     p, q = moved(lambda n: published(n, 3, 0.4), crowd)
     for epsilon in EPSILONS:
-        assert claim.delta(epsilon) == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
+        exact = moved_differences_delta(crowd=crowd, other_crowd=crowd, k=3, sampling=0.4, epsilon=epsilon)
+        assert exact == pytest.approx(pair_delta(p, q, epsilon=epsilon), abs=1e-12)
+        # A crowd is at least so many, and more may reveal more.
+        assert claim.delta(epsilon) >= exact
 
 
 def test_error_of_suppressed_samples_planned_for_a_move_between_any_two_crowds():
-    """At ε = 1, δ = 1e-6 and 100 vehicles 11.14, with k = 34; the worst pair found has δ of 8.1e-7."""
+    """At 100 vehicles 11.14, with k = 34; the worst two crowds, of all from 34 on, have δ(1) = 8.1e-7."""
     k, sampling = 34, 0.4795
     bound = worst_move_delta(k=k, sampling=sampling, epsilon=1.0)
-    assert 0.99e-6 < bound <= 1e-6
+    assert 0.80e-6 < bound <= 0.81e-6
     assert SampleThenSuppress(k=k, sampling=sampling).std_error(np.array([100]))[0] == pytest.approx(11.14, abs=0.01)
-    crowds = [*range(k, 60, 3), *range(60, 160, 10)]
+    crowds = range(k, 90)
     found = max(
         moved_differences_delta(crowd=n, other_crowd=m, sampling=sampling, epsilon=1.0, k=k)
         for n, m in itertools.combinations(crowds, 2)
     )
-    assert 0.75 * bound < found < bound
+    assert 0.99 * bound < found <= bound
     assert worst_move_delta(k=k, sampling=1.0, epsilon=1.0) == 1.0
 
 
@@ -131,7 +134,7 @@ def test_bound_of_a_move_holds_where_nearly_nothing_is_sampled(sampling):
     """Points of its curve are nearer to 1 than numbers can tell; at most both differences change."""
     bound = worst_move_delta(k=1, sampling=sampling, epsilon=0.0)
     assert worst_crowd_delta(k=1, sampling=sampling, epsilon=0.0) <= bound * (1 + 1e-9)
-    assert bound <= 3 * sampling
+    assert bound <= 3 * sampling + 1e-16  # half a unit in the last place of 1
 
 
 def test_pair_of_a_curve_is_nowhere_below_it():
