@@ -14,10 +14,10 @@ from mechanisms.privacy.hockey_stick import matrix_delta as matrix_delta
 from mechanisms.privacy.hockey_stick import matrix_epsilon as matrix_epsilon
 from mechanisms.privacy.hockey_stick import pair_delta as pair_delta
 from mechanisms.privacy.hockey_stick import pair_epsilon as pair_epsilon
-from mechanisms.privacy.released import moved_differences_delta as moved_differences_delta
+from mechanisms.privacy.published_differences import moved_differences_delta as moved_differences_delta
+from mechanisms.privacy.published_differences import released_differences_delta as released_differences_delta
+from mechanisms.privacy.published_differences import worst_crowd_delta as worst_crowd_delta
 from mechanisms.privacy.released import released_counts_delta as released_counts_delta
-from mechanisms.privacy.released import released_differences_delta as released_differences_delta
-from mechanisms.privacy.released import worst_crowd_delta as worst_crowd_delta
 from mechanisms.privacy.report_claims import shares_claim as shares_claim
 from mechanisms.privacy.sampling_privacy_claims import printed_binary_leakage as printed_binary_leakage
 from mechanisms.privacy.sampling_privacy_claims import printed_multi_value_leakage as printed_multi_value_leakage

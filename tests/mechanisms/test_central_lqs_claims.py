@@ -80,9 +80,7 @@ def test_worst_crowd_bounds_all_crowds_and_theorem_5_bounds_it(k, sampling):
     release = SampleThenSuppress(k=k, sampling=sampling)
     whatever, theorem = release.claim(crowd=None), release.theorem_5()
     for epsilon in (0.05, 0.3, 0.6, 1.0, 2.0):
-        deltas = [
-            released_differences_delta(crowd=n, k=k, sampling=sampling, epsilon=epsilon) for n in range(1, 150)
-        ]
+        deltas = [released_differences_delta(crowd=n, k=k, sampling=sampling, epsilon=epsilon) for n in range(1, 150)]
         assert whatever.delta(epsilon) == pytest.approx(max(deltas), rel=1e-9)
         assert whatever.delta(epsilon) <= theorem.delta(epsilon) * (1 + 1e-9)
         for known in (5, 30, 90):

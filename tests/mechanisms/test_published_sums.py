@@ -273,7 +273,7 @@ def test_claim_of_a_move_from_two_steps():
     step = PrivacyClaim.exact(1.0, lambda epsilon: 0.2 * math.exp(-epsilon), "A test.")
     moved = step.of_move()
     assert (moved.kind, moved.delta_kind, moved.epsilon) == ("bound", "bound", 2.0)
-    # With ε₁ for the first step δ is .2(e^−ε₁ + e^(2ε₁ − .6)), least where e^(3ε₁) = e^.6/2: never above it by a percent.
+    # With ε₁ for the first step δ is .2(e^−ε₁ + e^(2ε₁ − .6)); the grid of ε₁ costs less than a percent.
     least = min(0.2 * (math.exp(-first) + math.exp(2.0 * first - 0.6)) for first in np.linspace(0.0, 0.6, 6_001))
     assert least <= moved.delta(0.6) <= 1.01 * least
     assert moved.delta(2.0) == 0.0

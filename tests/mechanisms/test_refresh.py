@@ -288,9 +288,7 @@ def test_refreshed_releases_state_what_is_proved():
     assert (moved.kind, moved.epsilon) == ("bound", linked.epsilon)
     # A move is two steps, of which the smaller crowd hides less.
     step = mechanism.claim(ReleasedDifferences(crowd=5))
-    least = min(
-        step.delta(first) + math.exp(first) * step.delta(0.6 - first) for first in np.linspace(0.0, 0.6, 601)
-    )
+    least = min(step.delta(first) + math.exp(first) * step.delta(0.6 - first) for first in np.linspace(0.0, 0.6, 601))
     assert least * (1 - 1e-3) <= moved.delta(0.6) <= 1.02 * least
     assert mechanism.claim(ReleasedDifferences(crowd=1, other_crowd=9)).delta(0.6) == linked.delta(0.6)
     two = mechanism.claim(ReleasedDifferences(crowd=20, queries=2))
