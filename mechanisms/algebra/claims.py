@@ -14,7 +14,8 @@ from mechanisms.algebra.estimator import Estimator
 from mechanisms.algebra.protocol import Answers, Protocol, Tallies
 from mechanisms.parameter import ParameterError, check_epsilon, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hockey_stick import ComposedDelta, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.composition import ComposedDelta
+from mechanisms.privacy.hockey_stick import dominating_pair, pair_delta, pair_epsilon
 from mechanisms.privacy.view import LinkedReports, Report, View
 
 Masses: TypeAlias = tuple[float, ...]

@@ -18,9 +18,7 @@ from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
-from mechanisms.privacy.composition import ComposedCurve, composed
-from mechanisms.privacy.hockey_stick import ComposedDelta
-from mechanisms.privacy.laplace_noise import PartialDelta
+from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, composed
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
@@ -160,11 +158,6 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
         yield linked
 
 
-# For queries whose total privacy loss may exceed this, numerical composition takes minutes and gigabytes. Then only
-# basic composition bounds δ.
-LARGEST_COMPOSED = 200.0
-# Points of the grid of losses, and its half-width in standard deviations.
-PLACES, REACH = 2**12, 12.0
 # Points up to the root mean square loss for an approximate composition.
 ROUGH_FINENESS = 2
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
@@ -175,85 +168,20 @@ MOST_MARGIN = 50.0
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 
-@dataclass(frozen=True)
-class RememberedDelta(ComposedDelta):
-    """The same δ(ε), cached for each ε, because claims about several views use the same composition."""
-
-    def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ at this ε."""
-        return _remembered(self, epsilon)
-
-    def compute(self, epsilon: float) -> float:
-        """Return the bound of δ without the cache."""
-        return super().__call__(epsilon)
-
-
-@lru_cache(maxsize=1024)
-def _remembered(composed: RememberedDelta, epsilon: float) -> float:
-    return composed.compute(epsilon)
-
-
-@dataclass(frozen=True)
-class RoughDelta(RememberedDelta):
-    """Approximately the same δ(ε), computed in a millisecond with the losses on a coarser grid that keeps their mean.
-
-    Losses are first rounded up to multiples of the interval, as in the exact composition. Each is then divided between
-    two neighbouring points of a grid that is as wide as the likely range of the sum of all queries' losses.
-    """
-
-    def compute(self, epsilon: float) -> float:
-        """Return an approximation of δ: the larger of both directions, or basic composition if that is less."""
-        p, q = np.array(self.p), np.array(self.q)
-        return min(self.basic(epsilon), max(self._direction(p, q, epsilon), self._direction(q, p, epsilon)))
-
-    def _direction(self, p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float) -> float:
-        shared = (p > 0.0) & (q > 0.0)
-        if not shared.any():
-            return 1.0
-        masses = p[shared]
-        kept = float(masses.sum())
-        losses = np.ceil(np.log(masses / q[shared]) / self.interval - 1e-9) * self.interval
-        mean = float(masses @ losses) / kept
-        away = losses - mean
-        spread = math.sqrt(self.queries * float(masses @ away**2) / kept)
-        step = 2.0 * (REACH * spread + 2.0 * float(np.abs(away).max()) + 1e-300) / PLACES
-        place = np.floor(away / step)
-        above = (away / step - place) * masses
-        index = place.astype(np.int64) % PLACES
-        law = np.bincount(index, masses - above, PLACES) + np.bincount((index + 1) % PLACES, above, PLACES)
-        summed = np.fft.irfft(np.fft.rfft(law) ** self.queries, PLACES)
-        total = self.queries * mean + step * np.fft.fftfreq(PLACES, 1.0 / PLACES)
-        revealed = -np.expm1(np.minimum(epsilon - total, 0.0))
-        return min(1.0, max(0.0, 1.0 - kept**self.queries + float(summed @ revealed)))
-
-
 def cached_bound(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
-    """Return the result of `bound_view` with cached compositions, or approximate ones if `rough`.
-
-    A composition that would take too long is bounded by basic composition.
-    """
+    """Return the result of `bound_view`, with fast approximations of its curves if `rough`."""
     bound = bound_view(mechanism, view, devices=devices)
-    kind = RoughDelta if rough else RememberedDelta
-    return ViewBound(view, _recomposed(bound.own, kind), tuple(_recomposed(claim, kind) for claim in bound.made_from))
+    if not rough:
+        return bound
+    return ViewBound(view, _rough_claim(bound.own), tuple(_rough_claim(claim) for claim in bound.made_from))
 
 
-def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClaim:
-    """Return the claim with its composition replaced by another kind."""
+def _rough_claim(claim: PrivacyClaim) -> PrivacyClaim:
     curve = claim.curve
-    if isinstance(curve, PartialDelta) and curve.queries > 1:
-        curve = curve.composed
-    if isinstance(curve, ComposedDelta):
-        if claim.epsilon <= LARGEST_COMPOSED:
-            return replace(claim, curve=_of_kind(curve, kind))
-        return replace(claim, curve=curve.basic)
-    if isinstance(curve, ComposedCurve) and kind is RoughDelta:
-        return replace(claim, curve=_roughly(curve))
     if isinstance(curve, AmplifiedDelta):
-        amplified = replace(curve, local=_recomposed(curve.local, kind))
-        if kind is RoughDelta:
-            amplified = replace(amplified, shuffled=_roughly(curve.shuffled), stronger=_roughly(curve.stronger))
-        return replace(claim, curve=amplified)
-    return claim
+        local, shuffled, stronger = _rough_claim(curve.local), _roughly(curve.shuffled), _roughly(curve.stronger)
+        return replace(claim, curve=replace(curve, local=local, shuffled=shuffled, stronger=stronger))
+    return replace(claim, curve=_roughly(curve)) if isinstance(curve, ComposedCurve) else claim
 
 
 def _single(curve: Any) -> tuple[Any, int]:
@@ -270,10 +198,6 @@ def _roughly(curve: Any) -> Any:
     if isinstance(curve, SumsDelta):
         return replace(curve, certified=False)
     return replace(curve, pairs=ROUGH_PAIRS) if isinstance(curve, BlanketDelta | VariationRatioDelta) else curve
-
-
-def _of_kind(composed: ComposedDelta, kind: type[RememberedDelta]) -> ComposedDelta:
-    return kind(composed.p, composed.q, composed.queries, composed.interval)
 
 
 def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:

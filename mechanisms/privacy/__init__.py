@@ -5,8 +5,8 @@ from mechanisms.parameter import ParameterError as ParameterError
 from mechanisms.privacy.claim import ClaimKind as ClaimKind
 from mechanisms.privacy.claim import ConstantDelta as ConstantDelta
 from mechanisms.privacy.claim import PrivacyClaim as PrivacyClaim
+from mechanisms.privacy.composition import composed_delta as composed_delta
 from mechanisms.privacy.hockey_stick import best_guess_success as best_guess_success
-from mechanisms.privacy.hockey_stick import composed_delta as composed_delta
 from mechanisms.privacy.hockey_stick import dominating_pair as dominating_pair
 from mechanisms.privacy.hockey_stick import hockey_stick as hockey_stick
 from mechanisms.privacy.hockey_stick import linked_guess_success as linked_guess_success

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.composition import composed
-from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, pair_delta
+from mechanisms.privacy.composition import ComposedDelta, composed
+from mechanisms.privacy.hockey_stick import Pair, pair_delta
 from mechanisms.privacy.integer_noise import PartialNoise, mass_ratios
 from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.report_claims import mirror_claim

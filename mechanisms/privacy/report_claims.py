@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.composition import ComposedDelta
+from mechanisms.privacy.hockey_stick import check_distribution, dominating_pair, pair_delta, pair_epsilon
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.view import Shares, Shuffled

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.composition import COMPOSED, composed
-from mechanisms.privacy.hockey_stick import ComposedDelta
+from mechanisms.privacy.composition import COMPOSED, ComposedDelta, composed
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 

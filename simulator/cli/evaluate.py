@@ -94,27 +94,34 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     wide = console.width >= WIDE
     table = Table(Column("mechanism by data set", no_wrap=True, overflow="fold"))
     names = ["RMSE, vehicles", "95 % interval"] if wide else ["RMSE, vehicles,\n95 % interval"]
-    for name in (*names, "ε", "δ", *(("relative", "hot cells", "bytes") if wide else ())):
+    leaks = ["ε over the\ncampaign", "δ over the\ncampaign"]
+    over = "in one query" if work.goal.queries == 1 else f"over {work.goal.queries} queries"
+    further = [f"ε\n{over}", f"δ\n{over}", "relative", "hot cells", "bytes"] if wide else []
+    for name in (*names, *leaks, *further):
         table.add_column(name, justify="right")
     rows, last = tables["evaluation"], ""
     row: dict[Any, Any]
     for row in rows[rows["runs"] > 0].to_dict("records"):
         if row["data"] != last:
             table.add_section()
-            table.add_row(Text(str(row["data"]), "bold"))
+            asked = "one query" if row["queries"] == 1 else f"{row['queries']:.0f} queries"
+            table.add_row(Text(f"{row['data']}, {asked}", "bold"))
             last = row["data"]
         interval = "–" if pd.isna(row["lower"]) else f"{number(row['lower'])} … {number(row['upper'])}"
         marks = f"{'' if row['meets'] else ' !'}{'' if pd.isna(row['crowd']) else ' *'}"
         error = [number(row["rmse"]), interval]
-        more = [number(row[name]) for name in ("relative_rmse", "hot_cells_recall", "bytes_up")]
+        more = [claimed(row["epsilon"]), claimed(row["delta"])]
+        more += [number(row[name]) for name in ("relative_rmse", "hot_cells_recall", "bytes_up")]
         table.add_row(
             Text(f"  {row['mechanism']}{marks}"),
             *(error if wide else ["\n".join(error)]),
-            claimed(row["epsilon"]),
-            claimed(row["delta"]),
+            claimed(row["campaign_epsilon"]),
+            claimed(row["campaign_delta"]),
             *(more if wide else ()),
         )
+    console.print(Text(work.goal.words()), highlight=False)
     console.print(table)
+    console.print("Over the campaign: for a device that stays through all of its queries.", highlight=False)
     if not wide:
         console.print(Text(f"More columns: {work.directory / 'tables' / 'evaluation.csv'}"), soft_wrap=True)
     if rows["meets"].isin([False]).any():

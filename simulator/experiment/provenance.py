@@ -20,7 +20,6 @@ from scenarios.manifest import data_set
 from scenarios.references import DATA_PREFIX, WITH_FILES, file_names, is_outside
 
 PACKAGES = (
-    "dp-accounting",
     "geopandas",
     "jinja2",
     "networkx",

@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +235,9 @@ class Evaluation:
         `relative_rmse`, in mean occupancies; `zero_rmse`, the error of estimating 0 everywhere, and
         `beats_zero`, whether `rmse` is less; `hot_cells_recall`; `coverage`; `epsilon` of the goal's view at δ = 0 and
         `delta` at the goal's ε, the largest of all runs, with `crowd` devices certain to be in the cell, null for any;
-        `meets`, whether these are within the goal; `bytes_up`, of a device in a query; `runs`.
+        `meets`, whether these are within the goal; `queries` of the campaign, and `campaign_epsilon` and
+        `campaign_delta`, the same for a device that stays through all of them; `bytes_up`, of a device in a query;
+        `runs`.
         """
         if not len(scores):
             return {"runs": 0}
@@ -243,6 +245,8 @@ class Evaluation:
         occupancy = float(np.average(deciles["occupancy"], weights=deciles["cells"]))
         zero = math.sqrt(np.average(deciles["rms_occupancy"] ** 2, weights=deciles["cells"]))
         leak = leak_of(claims, self.goal, crowd)
+        queries = int(rounds.groupby("key")["query"].nunique().max())
+        campaign_leak = leak_of(claims, replace(self.goal, queries=queries), crowd)
         sent = rounds.groupby(["key", "query"])[["bytes_up", "asked"]].agg({"bytes_up": "sum", "asked": "max"})
         return {
             "rmse": mean,
@@ -256,6 +260,9 @@ class Evaluation:
             "epsilon": leak[0],
             "delta": leak[1],
             "meets": self._within(*leak, mean),
+            "queries": queries,
+            "campaign_epsilon": campaign_leak[0],
+            "campaign_delta": campaign_leak[1],
             "bytes_up": float(sent["bytes_up"].sum() / max(1, sent["asked"].sum())),
             "runs": len(scores),
         }
