@@ -94,9 +94,10 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     wide = console.width >= WIDE
     table = Table(Column("mechanism by data set", no_wrap=True, overflow="fold"))
     names = ["RMSE, vehicles", "95 % interval"] if wide else ["RMSE, vehicles,\n95 % interval"]
-    leaks = ["ε over the\ncampaign", "δ over the\ncampaign"]
+    at = f"δ({work.goal.epsilon or 1.0:g})"
+    leaks = ["ε over the\ncampaign", f"{at} over the\ncampaign"]
     over = "in one query" if work.goal.queries == 1 else f"over {work.goal.queries} queries"
-    further = [f"ε\n{over}", f"δ\n{over}", "relative", "hot cells", "bytes"] if wide else []
+    further = [f"ε\n{over}", f"{at}\n{over}", "relative", "hot cells", "bytes"] if wide else []
     for name in (*names, *leaks, *further):
         table.add_column(name, justify="right")
     rows, last = tables["evaluation"], ""
