@@ -29,6 +29,8 @@ ROUNDING = 1e-10
 # A window of the summed loss leaves out at most e^−41 of the tilted mass.
 LEFT_OUT_LOG = -41.0
 UNIT = 2.0**-53
+# Far above any logarithm of a δ below 1, and below the range of doubles.
+LARGEST_LOG = 700.0
 COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
 
 
@@ -232,6 +234,10 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     while points[-1] < grid:
         points.append(min(points[-1] + max(1, points[-1] // (PROPORTION * fineness)), grid))
     heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
+    # A convex h with h(x) = 1 − x + x·h(1/x) has a slope of at least (h(1) − 1)/2 from 1 on, so a greater bound of h(1)
+    # than the others allow is lowered. Otherwise the masses would add up to more than 1.
+    x = np.exp(np.array(points[1:]) * width)
+    heights[0] = min(distance, float(((2.0 * np.array(heights[1:]) + x - 1.0) / (x + 1.0)).min()))
     return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
 
 
@@ -314,7 +320,7 @@ class SummedLoss:
         losses, tilted, error = self.laws[best]
         beyond = losses[losses > epsilon] - epsilon
         sums = tilted[len(losses) - len(beyond) :] @ (-np.expm1(-beyond) * np.exp(-self.tilts[best] * beyond))
-        return float(math.exp(min(float(scales[best]), 0.0)) * min(1.0, sums + error))
+        return float(math.exp(min(float(scales[best]), LARGEST_LOG)) * min(1.0, sums + error))
 
     def law(self, tilt: int) -> tuple[Floats, Floats, float]:
         """Return losses, ascending, their tilted masses, whose sum is 1, and a bound of the error of any sum of them.
