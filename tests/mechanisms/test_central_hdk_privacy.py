@@ -202,7 +202,9 @@ def test_median_claim_holds_on_neighbouring_populations(share):
     assert worst > (0.03 if share == 1.0 else 0.001)  # the integration would detect a breach
     assert release.claim().delta(1.0) <= 0.01
     assert release.claim().kind == "infinite"
-    assert release.claim(queries=4).delta(4.0) == pytest.approx(4 * release.claim().delta(1.0), rel=1e-9)
+    # Composed: at least what one of the queries reveals, and less than T·δ(ε/T).
+    four = release.claim(queries=4)
+    assert release.claim().delta(4.0) < four.delta(4.0) < 4 * release.claim().delta(1.0)
 
 
 @pytest.mark.parametrize("sampling", [1.0, 0.4, 0.05])
