@@ -48,7 +48,7 @@ def mean_reach(deviations: NDArray[np.float64], variance: NDArray[np.float64], *
     alpha : float
         Level of each column.
     """
-    return _bernstein(len(deviations), variance, WIDER * _greatest(deviations), alpha)
+    return bernstein(len(deviations), variance, WIDER * _greatest(deviations), alpha)
 
 
 def square_reach(
@@ -71,7 +71,7 @@ def square_reach(
         Level of each column.
     """
     spread = variance * (2.0 * variance + 4.0 * step**2)
-    return _bernstein(len(deviations), spread, WIDER * _greatest(deviations) ** 2, alpha)
+    return bernstein(len(deviations), spread, WIDER * _greatest(deviations) ** 2, alpha)
 
 
 def same_law(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
@@ -151,7 +151,7 @@ def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)
 
 
-def _bernstein(n: int, variance: NDArray[np.float64], reach: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
+def bernstein(n: int, variance: NDArray[np.float64], reach: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:
     """Return how far the mean of n independent terms may lie from its expectation."""
     log = math.log(2.0 / alpha)
     return np.sqrt(2.0 * variance * log / n) + reach * log / (3.0 * n) + 1e-9 * (1.0 + reach)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.conformance.bounds import COMMON, mean_interval, row_keys
+from mechanisms.conformance.bounds import COMMON, bernstein, row_keys
 from mechanisms.conformance.findings import Findings, SkippedCheckError
 from mechanisms.conformance.harness import Harness
 from mechanisms.inference.likelihood import report_law
@@ -64,20 +64,21 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
             stated = 1.0 / (1.0 + np.exp(np.clip(both[:, 0] - both[:, 1], -700.0, 700.0)))
             vectors = np.concatenate([np.stack(held[i], axis=1).reshape(trial.calls, -1) for i in (one, other)])
             events = _events(np.concatenate([keys[one], keys[other]]), own, vectors[:, :ENTRIES], stated)
-            judged.append((name, own - stated, events))
-    alpha = trial.alpha(findings, sum(len(events) for _, _, events in judged))
+            judged.append((name, own, stated, events))
+    alpha = trial.alpha(findings, sum(len(events) for *_, events in judged))
     tested = np.arange(2 * trial.calls) % 2 == 1
     worst = 0.0
-    for name, off, events in judged:
-        table = np.stack([np.where(event, off, 0.0)[tested] for event in events.values()], axis=1)
-        lower, upper = mean_interval(table, alpha=alpha)
-        worst = max(worst, float(np.abs(table.mean(axis=0)).max()))
-        for column in np.flatnonzero((lower > 0.0) | (upper < 0.0)):
-            event = list(events.values())[column][tested]
-            real = np.repeat([0.0, 1.0], trial.calls)[tested][event].mean()
-            wrong = real - off[tested][event].mean()
-            words = f"of reports {name} with {list(events)[column]}, {real:.1%} are of the latter"
-            findings.fault(f"{words}; by log_likelihood {wrong:.1%}")
+    for name, own, stated, events in judged:
+        for words, event in events.items():
+            chosen = event & tested
+            off = float((own - stated)[chosen].sum()) / trial.calls
+            worst = max(worst, abs(off))
+            # Of each report the truth is 0 or 1, with the variance that the stated probability has.
+            variance = (stated * (1.0 - stated))[chosen].sum() / trial.calls
+            if abs(off) > bernstein(trial.calls, variance, np.float64(1.0), alpha):
+                real, wrong = own[chosen].mean(), stated[chosen].mean()
+                share = f"of reports {name} with {words}, {real:.1%} are of the latter"
+                findings.fault(f"{share}; by log_likelihood {wrong:.1%}")
     findings.figures["greatest deviation"] = worst
 
 
@@ -96,7 +97,9 @@ def _events(
     counts = [np.bincount(place[::2][own[::2] == truth], minlength=len(outcomes)) for truth in (0, 1)]
     events: Events = {"any content": np.ones(len(keys), dtype=np.bool_)}
     for number, outcome in enumerate(np.argsort(-(counts[0] + counts[1]), kind="stable")[:COMMON], start=1):
-        events[f"the most frequent content but {number - 1}"] = place == outcome
+        events["the most frequent content" if number == 1 else f"the content of frequency rank {number}"] = (
+            place == outcome
+        )
     events["contents that are more frequent of the latter"] = (counts[1] > counts[0])[place]
     for entry, column in enumerate(vectors.T, start=1):
         events[f"entry {entry} above its median"] = column > np.median(column[::2])
