@@ -22,6 +22,7 @@ from mechanisms.privacy.composition import ComposedCurve, composed
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.laplace_noise import PartialDelta
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
+from mechanisms.privacy.released import ReleasedDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
@@ -104,7 +105,8 @@ class ViewBound:
             how far ln ε₀ is above it, instead of a margin of δ.
         """
         least = math.inf
-        for claim in sorted((self.own, *self.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+        parts = (part for claim in (self.own, *self.made_from) for part in _parts(claim))
+        for claim in sorted(parts, key=lambda claim: isinstance(claim.curve, ComposedDelta)):
             curve, left = claim.curve, claim
             clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
             if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
@@ -167,6 +169,8 @@ LARGEST_COMPOSED = 200.0
 PLACES, REACH = 2**12, 12.0
 # Points up to the root mean square loss for an approximate composition.
 ROUGH_FINENESS = 2
+# Points of an approximate curve of suppressed differences.
+ROUGH_POINTS = 150
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
 ROUGH_PAIRS = 2**15
 # The greatest margin, and the negative of the least.
@@ -250,10 +254,27 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
         return replace(claim, curve=_roughly(curve))
     if isinstance(curve, AmplifiedDelta):
         amplified = replace(curve, local=_recomposed(curve.local, kind))
+        if (inner := _inner(curve)) is not None:
+            return replace(claim, curve=replace(amplified, shuffled=_recomposed(inner, kind).delta))
         if kind is RoughDelta:
             amplified = replace(amplified, shuffled=_roughly(curve.shuffled), stronger=_roughly(curve.stronger))
         return replace(claim, curve=amplified)
-    return claim
+    return replace(claim, curve=_roughly(curve)) if kind is RoughDelta else claim
+
+
+def _inner(curve: AmplifiedDelta) -> PrivacyClaim | None:
+    """Return the claim whose δ is the curve of the shuffled reports; None if it is no claim's."""
+    claim = getattr(curve.shuffled, "__self__", None)
+    return claim if isinstance(claim, PrivacyClaim) else None
+
+
+def _parts(claim: PrivacyClaim) -> Iterator[PrivacyClaim]:
+    """Yield the claims of which one is the lesser."""
+    inner = _inner(claim.curve) if isinstance(claim.curve, AmplifiedDelta) else None
+    if inner is None:
+        yield claim
+    else:
+        yield from (*_parts(inner), *_parts(claim.curve.local))  # type: ignore[union-attr]  # it is amplified
 
 
 def _single(curve: Any) -> tuple[Any, int]:
@@ -263,6 +284,8 @@ def _single(curve: Any) -> tuple[Any, int]:
 
 def _roughly(curve: Any) -> Any:
     """Return a fast approximation of a bound; the bound itself where it is fast."""
+    if isinstance(curve, ReleasedDelta):
+        return replace(curve, searched=False, points=ROUGH_POINTS)
     if isinstance(curve, ComposedCurve):
         return replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
     if isinstance(curve, AnyTruthsDelta):

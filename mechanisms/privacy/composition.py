@@ -29,7 +29,7 @@ UNIT = 2.0**-53
 COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
 
 
-def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
+def composed(curve: Curve, queries: int, *, limit: float = math.inf, fineness: int = FINENESS) -> Curve:
     """Return δ(ε) of T independent queries as a function of ε, each of them bounded by the same curve.
 
     Parameters
@@ -41,8 +41,10 @@ def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
         T. For one query the curve itself is returned.
     limit : float
         ε of one query at δ = 0, where that is finite.
+    fineness : int
+        Points of the curve up to its root mean square loss.
     """
-    return curve if queries == 1 else ComposedCurve(curve, queries, limit)
+    return curve if queries == 1 else ComposedCurve(curve, queries, limit, fineness)
 
 
 @dataclass(frozen=True)

@@ -359,7 +359,9 @@ POINTS = 1_500
 END_SHARE = 1e-5
 
 
-def dominating_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int = 1, other_crowd: int = 1) -> float:
+def dominating_move_delta(
+    *, k: int, sampling: float, epsilon: float, crowd: int = 1, other_crowd: int = 1, points: int = POINTS
+) -> float:
     """Return a bound of δ(ε) of the suppressed differences for a device that moves, from a pair that covers all crowds.
 
     A move between two cells changes two independent differences: one as if a device left, the other as if it entered.
@@ -378,13 +380,15 @@ def dominating_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int
         At least 0.
     crowd, other_crowd : int
         At least this many devices are in each cell while the device is in it, the device included.
+    points : int
+        Points of the curve on either side of ε = 0; fewer are faster and give a greater bound.
 
     Returns
     -------
     float
         At least `worst_move_delta`. No single crowd is the worst at every x, so it is not attained.
     """
-    search = MoveSearch(k, sampling, min(epsilon, LARGEST_CROWD_EPSILON))
+    search = MoveSearch(k, sampling, min(epsilon, LARGEST_CROWD_EPSILON), points)
     return 1.0 if sampling == 1.0 else search.bound(((crowd, LARGEST_CROWD), (other_crowd, LARGEST_CROWD)))
 
 
@@ -434,11 +438,14 @@ class MoveSearch:
         β = π_s, below 1.
     epsilon : float
         ε.
+    points : int
+        Points of a curve that bounds a range of crowds.
     """
 
     k: int
     sampling: float
     epsilon: float
+    points: int = POINTS
 
     def maximum(self, everything: tuple[Crowds, Crowds]) -> float:
         """Return the certified greatest δ over two ranges of crowds."""
@@ -480,7 +487,7 @@ class MoveSearch:
             return CellLaw(np.ones(1), np.ones(1))  # nothing is ever published
         if low == high:
             return _cell_law(low, self.sampling, self.k)
-        absent, present = _worst_pair(self.k, crowds, self.sampling, self.epsilon)
+        absent, present = _worst_pair(self.k, crowds, self.sampling, self.epsilon, self.points)
         return CellLaw(present, absent)
 
     def _climb(self, everything: tuple[Crowds, Crowds]) -> float:
@@ -504,13 +511,13 @@ class MoveSearch:
 
 
 @lru_cache(maxsize=1024)
-def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float) -> Pair:
+def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float, points: int) -> Pair:
     """Return a pair, absent and present, that dominates a range of crowds, with detail where a move needs it."""
     lowest = -math.log1p(-beta)
-    ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, 200), LARGEST_CROWD_EPSILON)
+    ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, min(points, 200)), LARGEST_CROWD_EPSILON)
     tails = _worst(_present, least, crowds, beta, np.append(epsilon, ends))
     end = ends[int(np.argmax(tails[1:] - tails[-1] <= END_SHARE * tails[0]))]
-    up, down = _distinct(np.linspace(0.0, end, POINTS)), _distinct(np.linspace(0.0, lowest, POINTS))
+    up, down = _distinct(np.linspace(0.0, end, points)), _distinct(np.linspace(0.0, lowest, points))
     present, absent = pair_of_curve(
         np.exp(up), _worst(_present, least, crowds, beta, up), np.exp(down), _worst(_absent, least, crowds, beta, down)
     )
@@ -538,11 +545,14 @@ class ReleasedDelta:
         π_s.
     searched : bool
         Whether the two worst crowds of a move are searched, or a pair that covers all crowds is used.
+    points : int
+        Of that pair's curve, on either side of ε = 0.
     """
 
     view: ReleasedDifferences
     sampling: float
     searched: bool = True
+    points: int = POINTS
 
     def __call__(self, epsilon: float) -> float:
         """Return δ at this ε."""
@@ -554,8 +564,12 @@ class ReleasedDelta:
             return released_differences_delta(crowd=crowd, sampling=self.sampling, epsilon=epsilon)
         if not moves:
             return worst_crowd_delta(k=k, sampling=self.sampling, epsilon=epsilon, at_least=crowd)
-        worst = worst_move_delta if self.searched else dominating_move_delta
-        return worst(k=k, sampling=self.sampling, epsilon=epsilon, crowd=crowd, other_crowd=other)
+        beta, points = self.sampling, self.points
+        if self.searched:
+            return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
+        return dominating_move_delta(
+            k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points
+        )
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
