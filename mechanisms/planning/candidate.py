@@ -20,6 +20,7 @@ from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, composed
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
+from mechanisms.privacy.released import ReleasedDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
@@ -102,7 +103,8 @@ class ViewBound:
             how far ln ε₀ is above it, instead of a margin of δ.
         """
         least = math.inf
-        for claim in sorted((self.own, *self.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
+        parts = (part for claim in (self.own, *self.made_from) for part in _parts(claim))
+        for claim in sorted(parts, key=lambda claim: isinstance(claim.curve, ComposedDelta)):
             curve, left = claim.curve, claim
             clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
             if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
@@ -160,6 +162,8 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
 
 # Points up to the root mean square loss for an approximate composition.
 ROUGH_FINENESS = 2
+# Points of an approximate curve of suppressed differences.
+ROUGH_POINTS = 150
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
 ROUGH_PAIRS = 2**15
 # The greatest margin, and the negative of the least.
@@ -178,10 +182,27 @@ def cached_bound(mechanism: Claimant, view: View, *, devices: int, rough: bool =
 
 def _rough_claim(claim: PrivacyClaim) -> PrivacyClaim:
     curve = claim.curve
-    if isinstance(curve, AmplifiedDelta):
-        local, shuffled, stronger = _rough_claim(curve.local), _roughly(curve.shuffled), _roughly(curve.stronger)
-        return replace(claim, curve=replace(curve, local=local, shuffled=shuffled, stronger=stronger))
-    return replace(claim, curve=_roughly(curve)) if isinstance(curve, ComposedCurve) else claim
+    if not isinstance(curve, AmplifiedDelta):
+        return replace(claim, curve=_roughly(curve))
+    curve = replace(curve, local=_rough_claim(curve.local))
+    if (inner := _inner(curve)) is not None:
+        return replace(claim, curve=replace(curve, shuffled=_rough_claim(inner).delta))
+    return replace(claim, curve=replace(curve, shuffled=_roughly(curve.shuffled), stronger=_roughly(curve.stronger)))
+
+
+def _inner(curve: AmplifiedDelta) -> PrivacyClaim | None:
+    """Return the claim whose δ is the curve of the shuffled reports; None if it is no claim's."""
+    claim = getattr(curve.shuffled, "__self__", None)
+    return claim if isinstance(claim, PrivacyClaim) else None
+
+
+def _parts(claim: PrivacyClaim) -> Iterator[PrivacyClaim]:
+    """Yield the claims of which one is the lesser."""
+    inner = _inner(claim.curve) if isinstance(claim.curve, AmplifiedDelta) else None
+    if inner is None:
+        yield claim
+    else:
+        yield from (*_parts(inner), *_parts(claim.curve.local))  # type: ignore[union-attr]  # it is amplified
 
 
 def _single(curve: Any) -> tuple[Any, int]:
@@ -191,6 +212,8 @@ def _single(curve: Any) -> tuple[Any, int]:
 
 def _roughly(curve: Any) -> Any:
     """Return a fast approximation of a bound; the bound itself where it is fast."""
+    if isinstance(curve, ReleasedDelta):
+        return replace(curve, searched=False, points=ROUGH_POINTS)
     if isinstance(curve, ComposedCurve):
         return replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
     if isinstance(curve, AnyTruthsDelta):

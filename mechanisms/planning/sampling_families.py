@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,11 @@ from mechanisms.local.mechanism import Counts
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.candidate import Candidate
-from mechanisms.planning.error_distribution import laplace_excess, suppressed_excess
-from mechanisms.planning.search import Dial, Family, Shape, find_best
+from mechanisms.planning.error_distribution import excess_kurtosis, laplace_excess, suppressed_excess
+from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
 from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.integer_noise import IntegerNoise
+from mechanisms.privacy.integer_noise import LARGEST_SCALE, IntegerNoise, NoiseKind
 from mechanisms.privacy.published_sums import known_counts_claim
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View, possible_adjacency
 
@@ -83,6 +84,11 @@ class NoisyServers:
         return np.array([math.sqrt(self.servers * self.noise.variance)])
 
 
+@excess_kurtosis.register
+def _of_servers_noise(mechanism: NoisyServers, target: Target) -> float:  # noqa: ARG001 - the same for every target
+    return mechanism.noise.excess_kurtosis / mechanism.servers
+
+
 def suppression_threshold(target: Target, shape: Shape) -> int:
     """Return k of the target, or else of the shape, on a logarithmic scale from 1 to twice the occupancy."""
     if target.k is not None:
@@ -94,6 +100,16 @@ def suppression_threshold(target: Target, shape: Shape) -> int:
 def suppression_shapes(target: Target) -> list[Shape]:
     """Return shapes of thresholds to start from; empty if the target states k."""
     return [] if target.k is not None else [(x,) for x in np.linspace(0.0, 0.95, 14).tolist()]
+
+
+def _found_threshold(target: Target) -> list[Shape]:
+    """Return the shape of the best threshold of sampling_privacy_suppressed, whose release is the same."""
+    if target.k is not None:
+        return []
+    found = find_best(_sampling_suppressed, PROBABILITY, target, tuple(suppression_shapes(target)))
+    if found is None or found.release is None:
+        return [(0.0,)]
+    return [(math.log(found.release["k"]) / math.log(max(2, 2 * target.expected)),)]
 
 
 def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
@@ -110,17 +126,24 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
     return Candidate(server, target, {}, release=release, excess_kurtosis=laplace_excess(math.exp(-epsilon)))
 
 
-def _server_noise(target: Target, _: Shape, precision: float) -> Candidate:
-    """Return a candidate whose dial is 1/σ."""
-    sigma = 1.0 / precision
-    noise = IntegerNoise("discrete_gaussian", sigma)
-    servers = NoisyServers(target.cells, noise, target.honest, target.servers)
-    aggregation = {
-        "kind": "secret_shared",
-        "servers": target.servers,
-        "noise": {"kind": "discrete_gaussian", "sigma": sigma},
-    }
-    return Candidate(servers, target, {}, aggregation=aggregation, excess_kurtosis=0.0)
+def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
+    """Return what makes a candidate of noise of a kind, by one trusted server or by each server; its dial is 1/scale."""
+
+    def make(target: Target, _: Shape, precision: float) -> Candidate:
+        servers, honest = (1, 1) if trusted else (target.servers, target.honest)
+        shares = honest if kind == "polya" else 1
+        noise = IntegerNoise(kind, 1.0 / precision, shares)
+        section: dict[str, Any] = {"kind": kind, "sigma" if kind == "discrete_gaussian" else "scale": noise.scale}
+        section |= {"honest": shares} if kind == "polya" else {}
+        deployed: dict[str, Any] = {"kind": "trusted"} if trusted else {"kind": "secret_shared", "servers": servers}
+        return Candidate(
+            NoisyServers(target.cells, noise, honest, servers),
+            target,
+            {},
+            aggregation={**deployed, "noise": section},
+        )
+
+    return make
 
 
 def _of_servers(target: Target) -> str | None:
@@ -157,18 +180,36 @@ def _certain(target: Target) -> str | None:
     )
 
 
+# The greatest 1/b has noise of another value than 0 with probability 1e-21.
+SCALE = Dial(1.0 / LARGEST_SCALE, 50.0, near=0.3)
+
 RELEASES = (
     Family(
         "sample_then_suppress",
         Dial(1e-12, 1.0, "logit"),
         "the sampling probability β",
         (_suppressed,),
-        starts=suppression_shapes,
+        starts=_found_threshold,
         refusal=_not_suppressible,
         reason=_certain,
         kind="no_privacy",
     ),
-    Family("server_noise", Dial(1e-3, 1e3), "1/σ", (_server_noise,), refusal=_of_servers, kind="no_privacy"),
+    Family(
+        "server_noise",
+        SCALE,
+        "1/σ or 1/b of the noise",
+        (_noisy("discrete_gaussian"), _noisy("discrete_laplace"), _noisy("polya")),
+        refusal=_of_servers,
+        kind="no_privacy",
+    ),
+    Family(
+        "gaussian_counts",
+        SCALE,
+        "1/σ",
+        (_noisy("discrete_gaussian", trusted=True),),
+        refusal=_trusted,
+        kind="no_privacy",
+    ),
     Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
 )
 

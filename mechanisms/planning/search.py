@@ -25,6 +25,8 @@ GRID = {1: 17, 2: 7}
 SPREAD_POINTS = 256
 # The local search ends when its step is this small, and accepts a shape only if its score is better by this share.
 LEAST_STEP, LEAST_GAIN = 5e-4, 1e-4
+# Exact evaluations by which a dial set approximately is moved on, and the least step worth one.
+MOST_ADVANCES, LEAST_ADVANCE = 5, 2e-4
 # The search for a shape uses at most this crowd: a larger one costs time and does not change the best shape.
 SEARCHED_CROWD = 10_000
 DIGITS = 6
@@ -42,11 +44,14 @@ class Dial:
         The ends of the range.
     scale : {"log", "logit"}
         Logarithmic, or logistic for a probability, which may be near 0 or near 1.
+    near : float, optional
+        Where a search begins, if evaluations at the ends take long.
     """
 
     low: float
     high: float
     scale: Scale = "log"
+    near: float | None = None
 
     def place(self, value: float) -> float:
         """Return the place of a value on the scale: its logarithm or logit."""
@@ -125,6 +130,7 @@ def set_dial(
     met = -1.0 if target.error is None else 1.0
     start = dial.place(dial.low if least is None else least)
     low, high = sorted((-met * start, -met * dial.place(dial.high)))
+    near = dial.near if near is None else near
     root = last_met(
         lambda x: rough(-met * x),
         low,
@@ -188,9 +194,10 @@ def _set_exactly(
     """Return the candidate nearest to a root that meets the target, with a rounded dial; None if none near does."""
     value = dial.value(root)
     nearest = at(dial.rounded(value, up=None))
-    if (excess := _excess(nearest)) <= 0.0:
-        return nearest
+    excess = _excess(nearest)
     slope = (rough(root) - rough(root + back * 1e-3)) / 1e-3
+    if excess <= 0.0:
+        return _advance(at, dial, nearest, root, -back, slope=slope)
     value = dial.rounded(value, up=back > 0.0)
     for least in 10.0 ** np.arange(-12.0, 1.0):
         candidate = at(value)
@@ -199,6 +206,33 @@ def _set_exactly(
         step = max(least, 1.05 * excess / slope) if slope > 0.1 else least
         value = dial.value(dial.place(value) + back * min(step, 1.0))
     return None
+
+
+def _advance(
+    at: Callable[[float], Candidate | None],
+    dial: Dial,
+    found: Candidate | None,
+    place: float,
+    forward: float,
+    *,
+    slope: float,
+) -> Candidate | None:
+    """Return a candidate that meets the target, as far forward from one that does as is worth a few evaluations.
+
+    The approximate claims of a search may be greater than the claims, so the dial may be set further.
+    """
+    step = -_excess(found) / slope if slope > 0.1 else 0.0
+    for _ in range(MOST_ADVANCES):
+        if step < LEAST_ADVANCE:
+            break
+        candidate = at(dial.rounded(dial.value(place + forward * min(step, 0.5)), up=forward < 0.0))
+        excess = _excess(candidate)
+        if excess <= 0.0:
+            found, place, step = candidate, place + forward * min(step, 0.5), -excess / slope
+        else:
+            less = step - 1.1 * excess / slope
+            step = less if less > 0.0 else step / 2.0
+    return found
 
 
 def _excess(candidate: Candidate | None) -> float:

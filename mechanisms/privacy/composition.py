@@ -124,7 +124,7 @@ def _at_least_once(probability: float, queries: int) -> float:
     return 1.0 if probability >= 1.0 else -math.expm1(queries * math.log1p(-probability))
 
 
-def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
+def composed(curve: Curve, queries: int, *, limit: float = math.inf, fineness: int = FINENESS) -> Curve:
     """Return δ(ε) of T independent queries as a function of ε, each of them bounded by the same curve.
 
     Parameters
@@ -136,8 +136,10 @@ def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
         T. For one query the curve itself is returned.
     limit : float
         ε of one query at δ = 0, where that is finite.
+    fineness : int
+        Points of the curve up to its root mean square loss.
     """
-    return curve if queries == 1 else ComposedCurve(curve, queries, limit)
+    return curve if queries == 1 else ComposedCurve(curve, queries, limit, fineness)
 
 
 @dataclass(frozen=True)

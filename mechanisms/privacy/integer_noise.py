@@ -76,9 +76,17 @@ class IntegerNoise:
     @property
     def variance(self) -> float:
         """Variance of the noise of one server."""
+        return self._moment(2)
+
+    @property
+    def excess_kurtosis(self) -> float:
+        """Excess kurtosis of the noise of one server; 0 where it is 0 with probability 1."""
+        return self._moment(4) / self.variance**2 - 3.0 if self.variance > 0.0 else 0.0
+
+    def _moment(self, order: int) -> float:
         masses = np.array(self.masses(1))
-        values = np.arange(len(masses)) - len(masses) // 2
-        return float(masses @ values**2)
+        values = np.arange(len(masses), dtype=np.float64) - len(masses) // 2
+        return float(masses @ values**order)
 
     def masses(self, servers: int) -> tuple[float, ...]:
         """Return the masses of the sum of the noise of some servers, symmetric around 0.

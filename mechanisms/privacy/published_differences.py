@@ -220,7 +220,9 @@ POINTS = 1_500
 END_SHARE = 1e-5
 
 
-def dominating_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int = 1, other_crowd: int = 1) -> float:
+def dominating_move_delta(
+    *, k: int, sampling: float, epsilon: float, crowd: int = 1, other_crowd: int = 1, points: int = POINTS
+) -> float:
     """Return a bound of δ(ε) of the suppressed differences for a device that moves, from a pair that covers all crowds.
 
     A move between two cells changes two independent differences: one as if a device left, the other as if it entered.
@@ -239,13 +241,15 @@ def dominating_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int
         At least 0.
     crowd, other_crowd : int
         At least this many devices are in each cell while the device is in it, the device included.
+    points : int
+        Points of the curve on either side of ε = 0; fewer are faster and give a greater bound.
 
     Returns
     -------
     float
         At least `worst_move_delta`. No single crowd is the worst at every x, so it is not attained.
     """
-    search = MoveSearch(k, sampling, min(epsilon, LARGEST_CROWD_EPSILON))
+    search = MoveSearch(k, sampling, min(epsilon, LARGEST_CROWD_EPSILON), points)
     return 1.0 if sampling == 1.0 else search.bound(((crowd, LARGEST_CROWD), (other_crowd, LARGEST_CROWD)))
 
 
@@ -295,11 +299,14 @@ class MoveSearch:
         β = π_s, below 1.
     epsilon : float
         ε.
+    points : int
+        Points of a curve that bounds a range of crowds.
     """
 
     k: int
     sampling: float
     epsilon: float
+    points: int = POINTS
 
     def maximum(self, everything: tuple[Crowds, Crowds]) -> float:
         """Return the certified greatest δ over two ranges of crowds."""
@@ -341,7 +348,7 @@ class MoveSearch:
             return CellLaw(np.ones(1), np.ones(1))  # nothing is ever published
         if low == high:
             return _cell_law(low, self.sampling, self.k)
-        absent, present = _worst_pair(self.k, crowds, self.sampling, self.epsilon)
+        absent, present = _worst_pair(self.k, crowds, self.sampling, self.epsilon, self.points)
         return CellLaw(present, absent)
 
     def _climb(self, everything: tuple[Crowds, Crowds]) -> float:
@@ -365,13 +372,13 @@ class MoveSearch:
 
 
 @lru_cache(maxsize=1024)
-def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float) -> Pair:
+def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float, points: int) -> Pair:
     """Return a pair, absent and present, that dominates a range of crowds, with detail where a move needs it."""
     lowest = -math.log1p(-beta)
-    ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, 200), LARGEST_CROWD_EPSILON)
+    ends = np.minimum(epsilon + lowest * np.geomspace(0.01, 1e5, min(points, 200)), LARGEST_CROWD_EPSILON)
     tails = _worst(_present, least, crowds, beta, np.append(epsilon, ends))
     end = ends[int(np.argmax(tails[1:] - tails[-1] <= END_SHARE * tails[0]))]
-    up, down = _distinct(np.linspace(0.0, end, POINTS)), _distinct(np.linspace(0.0, lowest, POINTS))
+    up, down = _distinct(np.linspace(0.0, end, points)), _distinct(np.linspace(0.0, lowest, points))
     present, absent = pair_of_curve(
         np.exp(up), _worst(_present, least, crowds, beta, up), np.exp(down), _worst(_absent, least, crowds, beta, down)
     )

@@ -26,7 +26,7 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
 from mechanisms.privacy.hockey_stick import pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta
@@ -349,6 +349,8 @@ def _remembered(curve: SumsDelta, epsilon: float) -> float:
 BOXES, MOST_MASSES, POINTS = 256, 2**24, 500
 # For at most so many numbers of others in the cell, the exact maximum over two cells is composed.
 FEW = 32
+# Fineness of a composition for fixed truths.
+FINE = 40
 
 
 @dataclass(frozen=True)
@@ -477,7 +479,9 @@ def sums_claim(
         else COMPOSED
     )
     single = AnyTruthsDelta(curve) if view.queries > 1 and most - least >= FEW else curve
-    several = composed(single, view.queries, limit=report.epsilon / view.queries)
+    # The curve for fixed truths is fast, so that more points of it can be used.
+    fineness = FINE if least == most else FINENESS
+    several = composed(single, view.queries, limit=report.epsilon / view.queries, fineness=fineness)
     claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
     return replace(claim, kind=report.kind)
 

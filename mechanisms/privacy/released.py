@@ -8,6 +8,7 @@ from mechanisms.parameter import check_integer, check_probability
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.published_differences import (
+    POINTS,
     dominating_move_delta,
     moved_differences_delta,
     released_differences_delta,
@@ -167,11 +168,14 @@ class ReleasedDelta:
         π_s.
     searched : bool
         Whether the two worst crowds of a move are searched, or a pair that covers all crowds is used.
+    points : int
+        Of that pair's curve, on either side of ε = 0.
     """
 
     view: ReleasedDifferences
     sampling: float
     searched: bool = True
+    points: int = POINTS
 
     def __call__(self, epsilon: float) -> float:
         """Return δ at this ε."""
@@ -183,8 +187,10 @@ class ReleasedDelta:
             return released_differences_delta(crowd=crowd, sampling=self.sampling, epsilon=epsilon)
         if not moves:
             return worst_crowd_delta(k=k, sampling=self.sampling, epsilon=epsilon, at_least=crowd)
-        worst = worst_move_delta if self.searched else dominating_move_delta
-        return worst(k=k, sampling=self.sampling, epsilon=epsilon, crowd=crowd, other_crowd=other)
+        beta, points = self.sampling, self.points
+        if self.searched:
+            return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
+        return dominating_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points)
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:

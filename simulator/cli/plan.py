@@ -327,7 +327,9 @@ def _parameters(plan: Plan) -> dict[str, Any]:
     """Return the parameters of a mechanism and those of its release, or of the servers' noise, if there are any."""
     given = plan.release or {}
     if plan.aggregation is not None:
-        given = {"servers": plan.aggregation["servers"], **plan.aggregation["noise"]}
+        noise = dict(plan.aggregation["noise"])
+        servers = {"servers": plan.aggregation["servers"]} if "servers" in plan.aggregation else {}
+        given = {**servers, "noise": noise.pop("kind"), **noise}
     return {**plan.parameters, **{key: value for key, value in given.items() if key != "kind"}}
 
 
