@@ -217,7 +217,7 @@ def test_a_study_keeps_the_same_tables_throughout(tmp_path):
 def test_shards_that_keep_different_tables_are_not_merged(tmp_path):
     for index, keep in ((1, "scores"), (2, "estimates")):
         do(sweep(tmp_path / str(index), shard=(index, 2), keep=keep), until=1)
-    with pytest.raises(InputError, match="2 is not of the same study as .*: keep differs"):
+    with pytest.raises(InputError, match=r"2 is not of the same study as .*: keep differs"):
         merge([tmp_path / "1", tmp_path / "2"], tmp_path / "joined")
 
 
