@@ -48,6 +48,12 @@ def test_capacities_of_several_hours_and_wider_lanes(read):
     assert (data["lanes"], data["capacity_vph"], data["capacity_total_vph"]) == (3, 600, 1800)
 
 
+def test_lanes_are_rounded_to_nearest(read):
+    network, _ = read(lane_capacity_vph=2000)  # 1.8 lanes
+    data = network.graph.edges[1, 3, 0]
+    assert (data["lanes"], data["capacity_vph"], data["capacity_total_vph"]) == (2, 1800, 3600)
+
+
 def test_zones_and_centroids(read):
     network, report = read()
     assert {node: data.get("zone") for node, data in network.graph.nodes(data=True)} == {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import simpy
 
-from mechanisms.local import NoPrivacy, RandomizedResponse, SamplingPrivacy
+from mechanisms.local import AnonymizedDeniable, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.plain_servers import Trusted
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.channel import Channel
@@ -135,6 +135,22 @@ def test_results_do_not_depend_on_engine_or_other_mechanisms():
         not np.array_equal(a.answers[0].estimate.count, b.answers[0].estimate.count)
         for a, b in zip(alone, reseeded, strict=True)
     )
+
+
+def test_devices_that_left_do_not_return_at_a_later_moment():
+    chances = {"yes_second": 0.3, "yes_third": 0.3, "no_second": 0.3, "no_third": 0.4}
+    deniable = AnonymizedDeniable(cells=3, shift=0.2, onward=0.4, **chances)
+    for seed in range(4):
+        for query in ask(
+            ENGINES[0],
+            mechanisms={"d": deniable},
+            schedule=Schedule(20, 15, 5, 5, 5),
+            until=200,
+            churn=0.5,
+            seed=seed,
+        ):
+            first, second, third = (statistics.answered for statistics in query.answers[0].rounds)
+            assert first >= second >= third
 
 
 def test_departed_devices_answer_only_round_one():

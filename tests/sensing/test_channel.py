@@ -82,6 +82,18 @@ def test_shares_are_delivered_as_separate_messages(channel):
         assert not (arrived[0] | arrived[1])[found.link_down].any()
 
 
+@pytest.mark.parametrize("route", [CHAIN, SHARES])
+def test_message_that_arrives_at_the_deadline_is_in_time(route):
+    for latency, fate in ((30.0, DeliveryStatus.COUNTED), (np.nextafter(30.0, 31.0), DeliveryStatus.LATE)):
+        for channel in (Channel(ConstantLatency(latency)), Channel(ConstantLatency(latency), loss_one=0.5)):
+            sending = send(1, route=route)
+            found = channel.deliver(1_000, sending, rng=np.random.default_rng(2))
+            arrived = np.isfinite(found.arrived_s["server:1"]) & (found.fate != DeliveryStatus.LOST)
+            assert arrived.any()
+            assert (found.fate[arrived] == fate).all()
+            assert (channel.probabilities(sending).late == 0.0) == (fate == DeliveryStatus.COUNTED)
+
+
 def test_outage_loses_exactly_the_messages_that_arrive_during_it():
     counted = [channel.probabilities(send(1)).in_time for channel in CHANNELS[-3:]]
     assert counted == [0.0, 1.0, 1.0]  # [102, 103) takes what arrives at 102; [101, 102) does not; nor a mixer not used

@@ -214,6 +214,13 @@ def test_a_study_keeps_the_same_tables_throughout(tmp_path):
         do(sweep(tmp_path / "study", keep="all"))
 
 
+def test_shards_that_keep_different_tables_are_not_merged(tmp_path):
+    for index, keep in ((1, "scores"), (2, "estimates")):
+        do(sweep(tmp_path / str(index), shard=(index, 2), keep=keep), until=1)
+    with pytest.raises(InputError, match=r"2 is not of the same study as .*: keep differs"):
+        merge([tmp_path / "1", tmp_path / "2"], tmp_path / "joined")
+
+
 @pytest.mark.parametrize(("keep", "more"), [("estimates", ["estimates"]), ("all", ["estimates", "rounds", "servers"])])
 def test_more_tables_are_kept_on_request(tmp_path, keep, more):
     do(sweep(tmp_path / "study", {SAMPLING: [0.2]}, replicates=1, keep=keep))
