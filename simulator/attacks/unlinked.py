@@ -128,7 +128,9 @@ def guess_devices(
             reports = list(group.reports.values())
             cells, sure = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng), among=among)
         found.append(Guesses(query, group.handle_kind, group.handles, cells, prior.trusted(theory, query), sure))
-    if anyone is not None and linked < unknown:
+    # What reveals nothing when it is linked reveals nothing without a link; then each guess is that of the prior.
+    most = guess_success(mechanism, rounds, q)
+    if anyone is not None and linked < unknown and (most is None or most > prior.success(query) * (1.0 + ROUNDING)):
         cell = best_guess(anyone, rng=prior.tie_rng(rng))
         found.append(Guesses(query, "none", None, cell, math.nan, anyone.max(axis=1)))
     return found
@@ -191,8 +193,10 @@ def _guess_few(
     if linked < unknown:
         parts.append(("none", None, 1))
     for kind, handles, size in parts:
-        rows = after[start : start + size]
-        theory = prior.trusted(crowd.success(links, start), query)
+        rows, success = after[start : start + size], crowd.success(links, start)
+        theory = prior.trusted(success, query)
+        if handles is None and success <= prior.success(query) * (1.0 + ROUNDING):
+            continue
         cells = best_guess(rows, rng=prior.tie_rng(rng), among=among)
         found.append(Guesses(query, kind, handles, cells, theory, rows.max(axis=1)))
         start += size
