@@ -278,7 +278,9 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
     return found
 
 
-def best_guess(posterior: ArrayLike, *, rng: np.random.Generator | None = None) -> NDArray[np.int32]:
+def best_guess(
+    posterior: ArrayLike, *, rng: np.random.Generator | None = None, among: ArrayLike | None = None
+) -> NDArray[np.int32]:
     """Return the most probable truth of each row, (n,) int32.
 
     Ties are posteriors within 1e-12 of the greatest. Without `rng` the lowest tied truth is returned; with `rng` one of
@@ -288,9 +290,14 @@ def best_guess(posterior: ArrayLike, *, rng: np.random.Generator | None = None) 
     ----------
     posterior : (n, truths) float64
     rng : numpy.random.Generator, optional
+    among : (truths,) float64, optional
+        Only the tied truths with the greatest of these numbers are guessed.
     """
     rows = np.asarray(posterior, dtype=np.float64)
     tied = rows >= rows.max(axis=1, keepdims=True) * (1.0 - TIED)
+    if among is not None:
+        first = np.where(tied, np.asarray(among), -1.0)
+        tied &= first >= first.max(axis=1, keepdims=True) * (1.0 - TIED)
     if rng is None:
         lowest: NDArray[np.int32] = tied.argmax(axis=1).astype(np.int32)
         return lowest
@@ -307,6 +314,7 @@ def guess_cells(
     rounds: Sequence[int] | None = None,
     *,
     rng: np.random.Generator | None = None,
+    among: ArrayLike | None = None,
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """Return the best guess of every device's cell and its posterior probability, computed in batches of rows.
 
@@ -317,6 +325,8 @@ def guess_cells(
     prior : (cells + 1,) float64
     rng : numpy.random.Generator, optional
         Breaks ties at random; if None, the lowest tied cell is the guess.
+    among : (cells + 1,) float64, optional
+        As `best_guess` takes it.
 
     Returns
     -------
@@ -330,6 +340,6 @@ def guess_cells(
     sure = np.empty(len(guesses))
     for rows in batches(len(guesses), mechanism.cells):
         after = posterior(law.log_likelihood([report[rows] for report in reports]), q)
-        guesses[rows] = best_guess(after, rng=rng)
+        guesses[rows] = best_guess(after, rng=rng, among=among)
         sure[rows] = after.max(axis=1)
     return guesses, sure

@@ -127,7 +127,7 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
 
 
 def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
-    """Return what makes a candidate of noise of a kind, by one trusted server or by each server; its dial is 1/scale."""
+    """Return what makes a candidate of noise of a kind, by a trusted server or by each server; its dial is 1/scale."""
 
     def make(target: Target, _: Shape, precision: float) -> Candidate:
         servers, honest = (1, 1) if trusted else (target.servers, target.honest)

@@ -418,7 +418,7 @@ def _last_encoding(observation: Observation, query: int, round_: int) -> Readabl
     It is the published sums minus the reports of corrupted vehicles.
     """
     released = observation.released_of(query)
-    if released is None or released.counts is None or observation.own_of(query) is None:
+    if released is None or released.counts is None:
         return None
     tally, devices = observation.own_tally(query, round_)
     if observation.unknown_devices(query) != 1 or released.counted[round_ - 1] - devices != 1:

@@ -8,149 +8,26 @@ from typing import Any
 import numpy as np
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
-from mechanisms.inference.likelihood import best_guess, guess_cells, log_likelihood, posterior, repeated_log_likelihood
-from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
-from mechanisms.parameter import ParameterError, check_integer
+from mechanisms.inference.likelihood import best_guess, guess_cells, posterior, repeated_log_likelihood
+from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.transcript import HandleKind
-from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.arrays import FloatArray, IntArray
+from simulator.attacks.guesses import Guesses as Guesses
+from simulator.attacks.guesses import Prior as Prior
 from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
+from simulator.attacks.unlinked import guess_devices
 
-ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy)
-"""Mechanisms whose report is one of V + 1 outputs, so that their counts are the unordered list of all reports."""
 LARGEST = 2**32
 """Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
-ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Prior:
-    """Prior probabilities of a device's cell, (cells + 1,) float64 with [0] outside, for each query.
-
-    Parameters
-    ----------
-    by_query
-        Probabilities by the query's number.
-    even
-        Whether the prior is uniform. Ties between guesses are then broken at random; otherwise the lowest of equally
-        likely cells is guessed, which does not change the expected success.
-    exact
-        Whether the devices guessed are known to be distributed over the cells in exactly these shares. Reports that
-        cannot be linked to a device then reveal nothing more about one.
-    """
-
-    by_query: Mapping[int, FloatArray]
-    even: bool = False
-    exact: bool = False
-
-    @classmethod
-    def from_counts(cls, counts: Mapping[int, IntArray], *, exact: bool = False) -> "Prior":
-        """Return the prior given by the share of devices in each cell.
-
-        Parameters
-        ----------
-        counts
-            (cells + 1,) int64 by query, at least one device in each query.
-        exact
-            As in the class: whether the counts are those of the devices guessed.
-
-        Raises
-        ------
-        ParameterError
-            If a query has no device.
-        """
-        for query, places in counts.items():
-            if places.sum() < 1:
-                raise ParameterError("counts", f"must hold a device in query {query}", 0)
-        return cls({query: places / places.sum() for query, places in counts.items()}, exact=exact)
-
-    @classmethod
-    def uniform(cls, cells: int, queries: tuple[int, ...]) -> "Prior":
-        """Return the uniform prior over all cells and outside."""
-        places = check_integer("cells", cells, at_least=1) + 1
-        return cls(dict.fromkeys(queries, np.full(places, 1.0 / places)), even=True)
-
-    def of(self, query: int) -> FloatArray:
-        """Return the probabilities of one query."""
-        return self.by_query[query]
-
-    def tie_rng(self, rng: np.random.Generator) -> np.random.Generator | None:
-        """Return the generator that breaks ties if the prior is uniform; otherwise None, for ties broken by order."""
-        return rng if self.even else None
-
-    def guess(self, query: int, n: int, *, rng: np.random.Generator) -> Cells:
-        """Return the best guesses for n devices of which nothing was observed, (n,) int32."""
-        return best_guess(np.tile(self.of(query), (n, 1)), rng=self.tie_rng(rng))
-
-    def usual(self, query: int) -> int | None:
-        """Return the cell that `guess` always returns; None if it is drawn."""
-        return None if self.even else int(best_guess(self.of(query)[np.newaxis])[0])
-
-    def success(self, query: int) -> float:
-        """Return the probability that `guess` is right: the largest of the prior."""
-        return float(self.of(query).max())
-
-    def trusted(self, theory: float | None, query: int) -> float:
-        """Return an expected success computed for this prior; NaN if devices are not distributed like the prior.
-
-        Under a uniform prior they are not. The expected success is then known only if the observation reveals nothing,
-        as every guess is then drawn.
-        """
-        if theory is None or (self.even and theory > self.success(query) * (1.0 + ROUNDING)):
-            return math.nan
-        return theory
-
-
-@dataclass(frozen=True, eq=False)
-class Guesses:
-    """Guesses about devices of which the coalition received the same kinds of reports in one query.
-
-    Parameters
-    ----------
-    query
-        From 1.
-    handle_kind, handles
-        (n,) int64, the devices that the guesses are about; None: one guess for any device.
-    cells
-        (n,) int32, 0 (outside) … V; (1,) if it is one guess for any device.
-    theory
-        The expected success before the reports are seen; NaN if it is not known.
-    probability
-        As `cells`, float64: the posterior probability of each guess; None if the attack computes none.
-
-    Raises
-    ------
-    ValueError
-        If handles and cells do not have the same number of devices.
-    """
-
-    query: int
-    handle_kind: HandleKind
-    handles: IntArray | None
-    cells: Cells
-    theory: float = math.nan
-    probability: FloatArray | None = None
-
-    @classmethod
-    def about(cls, group: Linked, query: int, cells: Cells, theory: float = math.nan) -> "Guesses":
-        """Return guesses about the devices of a group of linked reports, (n,) in its order."""
-        return cls(query, group.handle_kind, group.handles, cells, theory)
-
-    def __post_init__(self) -> None:
-        """Check that there is one guess for each handle."""
-        if (self.handles is None) != (self.handle_kind == "none"):
-            raise ValueError(f"handles are required unless handle_kind is 'none', received {self.handle_kind!r}")
-        if len(self.cells) != (1 if self.handles is None else len(self.handles)):
-            raise ValueError(f"there must be one guess a device, received {len(self.cells)}")
 
 
 @dataclass(frozen=True)
 class RoundAttack:
     """Guess every device's cell from the readable reports of some rounds of each query.
 
-    The guess is the Bayes-optimal one from the device's reports, linked if they can be. From reports that cannot be
-    linked to a device, one guess is made for any device: the most likely cell of the sender of one of them. If several
-    rounds have such reports only the last round is used. Sampling Privacy answers round one independently of the truth:
-    from round one alone the guess is that of the prior.
+    The guess uses the device's reports that are linked to it, and lists and published sums of these rounds
+    (`guess_devices`). Sampling Privacy answers round one independently of the truth: from round one alone the guess is
+    that of the prior.
 
     Parameters
     ----------
@@ -160,8 +37,7 @@ class RoundAttack:
         Whether a device's shares are joined even if the coalition holds too few of them, and the result is treated as
         the report's encoding. With as many shares as are needed it is the report, and the guess is that of linked
         rounds. With fewer it is uniform, unlike any device's report; so it makes no truth more likely, and the
-        guess is that of the prior. The servers' published sums are used too: minus the reports of all vehicles but
-        one, they are the reports of that one. No guess is made for any device.
+        guess is that of a coalition without shares.
     """
 
     only_round: int | None = None
@@ -187,29 +63,35 @@ class RoundAttack:
         found: list[Guesses] = []
         for query in observation.queries:
             groups = list(link_rounds_of(observation, query, rounds, partial=self.partial))
-            found += [self._guess(observation, query, group, prior, rng=rng) for group in groups]
-            if not groups and not self.partial:
-                found += _guess_any_device(observation, query, rounds, prior, rng=rng)
+            held = [entry for entry in observation.of_query(query).seen if entry.sharing is not None]
+            if self.partial and held and not holds_enough(held) and any(group.handles is not None for group in groups):
+                anyone = guess_devices(observation, query, rounds, [], prior, rng=rng)
+                found += [self._guess_partial(observation, query, group, anyone, prior, rng=rng) for group in groups]
+                found += anyone
+            else:
+                found += guess_devices(observation, query, rounds, groups, prior, rng=rng)
         return found
 
-    def _guess(
-        self, observation: Observation, query: int, group: Linked, prior: Prior, *, rng: np.random.Generator
+    def _guess_partial(
+        self,
+        observation: Observation,
+        query: int,
+        group: Linked,
+        anyone: Sequence[Guesses],
+        prior: Prior,
+        *,
+        rng: np.random.Generator,
     ) -> Guesses:
-        """Return the best guesses about devices of which the same rounds' reports are read, or sums of their shares.
-
-        Where a sum cannot encode a report, the guess is that of the prior.
-        """
-        mechanism, q = observation.mechanism, prior.of(query)
-        cells, rows, whole = np.empty(len(group), dtype=np.int32), np.arange(len(group)), True
-        sure = np.empty(len(group))
-        if self.partial:
-            cells, rows = prior.guess(query, len(group), rng=rng), np.flatnonzero(_possible(group))
-            sure[:] = prior.success(query)
-            held = [entry for entry in observation.seen if entry.sharing is not None]
-            whole = group.handles is None or not held or holds_enough(held)
+        """Return the best guesses from sums of too few shares; of a sum that encodes no report, that about any device."""
+        cells, theory = prior.guess(query, len(group), rng=rng), prior.success(query)
+        sure = np.full(len(group), theory)
+        for one in anyone:
+            cells[:], theory = one.cells[0], one.theory
+            sure[:] = math.nan if one.probability is None else one.probability[0]
+        rows = np.flatnonzero(_possible(group))
         reports = [report[rows] for report in group.reports.values()]
-        cells[rows], sure[rows] = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng))
-        theory = prior.trusted(guess_success(mechanism, group.rounds, q), query) if whole else prior.success(query)
+        q, ties = prior.of(query), prior.tie_rng(rng)
+        cells[rows], sure[rows] = guess_cells(observation.mechanism, reports, q, group.rounds, rng=ties)
         return Guesses(query, group.handle_kind, group.handles, cells, theory, sure)
 
 
@@ -232,58 +114,13 @@ def _possible(group: Linked) -> np.ndarray:
     return fine
 
 
-def _guess_any_device(
-    observation: Observation, query: int, rounds: Sequence[int], prior: Prior, *, rng: np.random.Generator
-) -> list[Guesses]:
-    """Return one guess for any device, from the last of these rounds with readable reports without handles.
-
-    A device's report is equally likely to be any of the n that are read, or one that is not read. So its posterior is
-    the mean of the posteriors from these n reports and, for each device asked whose report is not read, of the prior.
-    """
-    if prior.exact:
-        return []
-    q = prior.of(query)
-    for round_ in sorted(rounds, reverse=True):
-        reports, times = _unlinked(observation, query, round_)
-        if not len(times):
-            continue
-        unread = max((observation.unknown_devices(query) or 0) - int(times.sum()), 0)
-        after = unread * q
-        step = max(1, 2**20 // len(q))
-        for start in range(0, len(times), step):
-            logs = log_likelihood(observation.mechanism, [reports[start : start + step]], (round_,))
-            after = after + times[start : start + step] @ posterior(logs, q)
-        after = (after / after.sum())[np.newaxis]
-        cell = best_guess(after, rng=prior.tie_rng(rng))
-        return [Guesses(query, "none", None, cell, math.nan, after.max(axis=1))]
-    return []
-
-
-def _unlinked(observation: Observation, query: int, round_: int) -> tuple[Any, Any]:
-    """Return n reports without handles and the number of devices that sent each, (n,) int64; n = 0 if none are read.
-
-    In a list each report was sent by one device. Published counts are such a list too if a report is one of a few
-    outputs.
-    """
-    read = read_round(observation, query, round_)
-    if read is not None:
-        return (read.content, np.ones(len(read.content), dtype=np.int64)) if read.handles is None else ((), np.empty(0))
-    released = observation.released_of(query)
-    if released is None or released.counts is None or not isinstance(observation.mechanism, ONE_OUTPUT):
-        return (), np.empty(0)
-    tally, _ = observation.own_tally(query, round_)
-    counts = released.counts[round_ - 1] - tally
-    outputs = np.flatnonzero(counts > 0)
-    return np.eye(len(counts), dtype=np.int64)[outputs], counts[outputs]
-
-
 @dataclass(frozen=True)
 class LongitudinalAttack:
     """Guess every device's cell from all its reports of several queries, assuming that it stayed in one cell.
 
     Reports of different queries are linked to one device if they are stored under its own number, if the network links
-    its pseudonyms to it, or if all vehicles but one are corrupted. Otherwise only the reports of the last query are
-    used.
+    its pseudonyms to it, or if all vehicles but one are corrupted. Otherwise, and where the linked reports do not depend
+    on the truth, only what is seen of the last query is used.
 
     Parameters
     ----------
@@ -311,10 +148,11 @@ class LongitudinalAttack:
                 for (query, round_), one in read.items()
                 if observation.last_vehicle and observation.unknown_devices(query) == 1 and len(one.content) == 1
             }
-            if not alone:
-                return RoundAttack().guess(observation.of_query(self.last), prior, rng=rng)
-            groups = [Linked("none", None, alone)]
-        return [self._guess(observation.mechanism, group, prior, rng=rng) for group in groups]
+            groups = [Linked("none", None, alone)] if alone else []
+        found = [self._guess(observation.mechanism, group, prior, rng=rng) for group in groups]
+        if not found or all(one.theory <= prior.success(self.last) for one in found):
+            return RoundAttack().guess(observation.of_query(self.last), prior, rng=rng)
+        return found
 
     def _guess(self, mechanism: Any, group: Linked, prior: Prior, *, rng: np.random.Generator) -> Guesses:
         """Return the best guesses about devices of which the same rounds of the same queries were received.

@@ -27,6 +27,7 @@ from simulator.experiment.vehicle_guesses import CoalitionGuesses, tabulate_gues
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
+ONE_VEHICLE = "one_vehicle"
 MOST_CHOICES = 200
 """Greatest number of choices of corrupted vehicles that are tried."""
 MANY_TARGETS = 100
@@ -273,6 +274,8 @@ def _rows(
             return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
         words = ", ".join(map(str, coalition)) or NO_MEMBER
         guessed: list[Guessed] = []
+        every = [*_play(attack, play, stored, contexts, coalition, guessed, source)]
+        every += _of_one_vehicle(attack, play, stored, contexts, coalition, source)
         findings += [
             Finding(
                 name=attack.name,
@@ -284,7 +287,7 @@ def _rows(
                 campaign=", ".join(stored.campaigns),
                 **columns,
             )
-            for columns in _play(attack, play, stored, contexts, coalition, guessed, source)
+            for columns in every
         ]
         guesses.append(CoalitionGuesses(attack.name, attack.kind, words, stored.name, tuple(stored.campaigns), guessed))
     return findings, guesses, list(_lacking(attack, contexts, findings))
@@ -307,7 +310,7 @@ def _contexts(attack: Any, stored: StoredTranscripts, coalition: Sequence[Member
     def with_corrupted(corrupted: IntArray | None) -> AttackContext:
         rng = stored.streams.of("attack targets", *stored.campaigns)
         targets = record.with_targets(attack.targets if honest > 0 else 0, corrupted=corrupted, rng=rng)
-        last = corrupted is not None and honest == 1
+        last = honest == 1
         return AttackContext(stored, targets, attack.prior == "uniform", tuple(coalition), corrupted, last_vehicle=last)
 
     if not corrupted_vehicles:
@@ -344,8 +347,8 @@ def _play(
     guessed: list[Guessed],
     source: str,
 ) -> Iterator[Columns]:
-    parties = (member.party for member in coalition)
-    rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name, *parties)
+    # All coalitions of a growing one face the same targets and counterfactual worlds, so that they can be compared.
+    rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name)
     record, corrupted = contexts[0].record, sum(member.vehicles for member in coalition)
     if attack.kind == "poisoning":
         if not record.deployment.sums_reports:
@@ -358,6 +361,27 @@ def _play(
     given = {"contexts": contexts, "record": record, "corrupted": corrupted, "guessed": guessed, "rng": rng}
     available = {**vars(attack), **given}
     yield from play(**{name: available[name] for name in signature(play).parameters if name in available})
+
+
+def _of_one_vehicle(
+    attack: Any,
+    play: Callable[..., Iterator[Columns]],
+    stored: StoredTranscripts,
+    contexts: Sequence[AttackContext],
+    coalition: Sequence[Member],
+    source: str,
+) -> Iterator[Columns]:
+    """Yield a row on one vehicle where all others are corrupted; the other rows are over several choices of it.
+
+    It is the honest vehicle of the first choice that has targets.
+    """
+    own = next(one for one in contexts if any(len(query.truth) for query in one.record.queries))
+    if own.corrupted is None or not own.last_vehicle:
+        return
+    number = next(int(query.recorded.devices[0]) for query in own.record.queries if len(query.truth))
+    for columns in _play(attack, play, stored, [own], coalition, [], source):
+        if columns.get("metric") is None:
+            yield {**columns, "metric": ONE_VEHICLE, "value": float(number), "unit": "number of the vehicle"}
 
 
 def most_targets(scenario: Scenario, campaign: str) -> int:

@@ -387,11 +387,11 @@ def fill_guesses(
     unread = math.nan if context.stored.record.deployment.locates else prior.success(query.number)
     expected = np.full(len(cells), unread)
     probability = np.full(len(cells), prior.success(query.number))
-    for guesses in found:
+    for guesses in sorted(found, key=lambda one: one.handles is not None):
         sure = np.full(len(guesses.cells), math.nan) if guesses.probability is None else guesses.probability
         if guesses.handles is None:
             cells[:], expected[:], probability[:] = guesses.cells[0], guesses.theory, sure[0]
-            break
+            continue
         targets = context.places(query.number, guesses.handle_kind, guesses.handles)
         asked = targets >= 0
         cells[targets[asked]], expected[targets[asked]] = guesses.cells[asked], guesses.theory

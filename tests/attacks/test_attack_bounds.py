@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 from synthetic_campaigns import CELLS, DEPLOYMENTS, FAMILY, SAMPLING, attack, campaign, evaluate_attacks, filed_of
 
 from mechanisms.local import (
@@ -16,7 +17,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from mechanisms.privacy import LinkedReports, Report, released_differences_delta
+from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.plain_servers import PerRound
 from simulator.attacks.reconstruction import ROUND_ATTACKS
@@ -94,11 +95,18 @@ def test_delta_of_linked_reports_is_approached():
         assert found > 0.9 * claimed or epsilon > 2
 
 
+def total_variation(n, sampling, k):
+    """Between the published differences of n devices and of n − 1, by their masses; those below k are one value."""
+    masses = [binom.pmf(np.arange(n + 1), devices, sampling) for devices in (n, n - 1)]
+    gap = masses[0] - masses[1]
+    return (abs(gap[:k].sum()) if k else 0.0) / 2 + np.abs(gap[k or 0 :]).sum() / 2
+
+
 @pytest.mark.parametrize("k", [None, 3])
 def test_known_others_success_reaches_the_bound_of_released_differences(k):
     mechanism = SamplingPrivacy(cells=40, sampling=0.45)
     hits = trials = 0
-    expected, bound = [], []
+    expected, bound, claims = [], [], []
     for seed in range(25):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
         stored = filed_of(record)
@@ -112,9 +120,12 @@ def test_known_others_success_reaches_the_bound_of_released_differences(k):
         expected.append((row["theory"], row["trials"]))
         for query in record.queries:
             crowds = query.occupancy[1:][query.occupancy[1:] > 0]
-            bound += [released_differences_delta(crowd=int(n), k=k, sampling=0.45, epsilon=0.0) for n in crowds]
+            bound += [total_variation(int(n), 0.45, k) for n in crowds]
+            # A claim is for at least so many devices.
+            claims += [mechanism.claim(ReleasedDifferences(int(n), k=k)).delta(0.0) for n in crowds]
     theory = sum(one * weight for one, weight in expected) / trials
     assert theory == pytest.approx(0.5 + 0.5 * np.mean(bound), rel=1e-9)
+    assert all(one <= claim + 1e-12 for one, claim in zip(bound, claims, strict=True))
     low, high = clopper_pearson(hits, trials, alpha=FAMILY / 4)
     assert low <= theory <= high
     assert trials > 1500

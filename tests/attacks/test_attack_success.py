@@ -200,16 +200,21 @@ def test_memoised_bits_add_no_independent_trials():
     assert kept.epsilon_lower < one.epsilon_lower + 0.5
 
 
-def test_uniform_prior_gains_nothing_without_reports():
+def test_uniform_prior_learns_from_published_counts_and_more_with_each_member():
+    """The counts show the most frequent cell; server 1 alone links nothing to a cell, but sees the counts as well."""
     record = campaign(PerRound(), vehicles=20_000)
     rows, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"], growing=True, prior="uniform"))
-    for row in rows:
-        assert row.prior == pytest.approx(1 / 7)
-    assert rows[0].theory == pytest.approx(1 / 7)
-    assert agrees(rows[0])
-    assert rows[1].theory is None
-    # Sampled in a cell: revealed. Otherwise, after an uninformative 0 or a blank: one in seven, or the guess for 0.
+    (public,), _ = evaluate_attacks(record, attack("link_rounds", [], prior="uniform"))
+    assert all(row.prior == pytest.approx(1 / 7) and row.theory is None for row in (public, *rows))
+    most = record.queries[0].occupancy.max() / 20_000
+    assert public.success == pytest.approx(most, abs=1e-9)
+    assert rows[0].success == pytest.approx(most, abs=1e-9)
+    # Sampled in a cell: revealed. Otherwise, after an uninformative 0 or a blank: the most frequent cell, or outside.
     assert rows[1].gain_low > 0.3
+    # Round one alone has no counts that depend on the truth: every guess is drawn.
+    (alone,), _ = evaluate_attacks(record, attack("round_one", [], prior="uniform"))
+    assert alone.theory == pytest.approx(1 / 7)
+    assert agrees(alone)
 
 
 def test_mixer_and_network_without_a_server_learn_nothing():

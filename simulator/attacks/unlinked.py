@@ -1,0 +1,267 @@
+"""Guesses that use all that a coalition sees of a query: linked reports, and lists and published sums of any devices.
+
+A coalition has linked reports of some rounds of some devices; of other rounds it may have lists without handles, or
+the published sums. It guesses from all of these together:
+
+- With few devices (`Crowd`) the posterior is exact, and so is its expected success.
+- With many, a device's unlinked rounds are used through the sums of all devices (`crowd_law`), and the expected success
+  is not known. A device with linked reports of all rounds is guessed from these alone, which is exact: given its own
+  reports the others' add nothing. From one round's list, or from sums that are such a list, the guess is exact too.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mechanisms.inference.bayes_success import guess_success
+from mechanisms.inference.crowd import Crowd
+from mechanisms.inference.likelihood import batches, best_guess, guess_cells, log_likelihood, posterior
+from mechanisms.inference.report_outcomes import report_outcomes
+from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
+from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
+from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.attacks.observation import Linked, Observation, read_round
+from simulator.attacks.guesses import ROUNDING, Guesses, Prior
+
+ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy, HadamardResponse)
+"""Mechanisms whose report is one of a few outputs, so that their counts are the unordered list of all reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class Unlinked:
+    """One round's reports of devices that are not corrupted, of which the coalition does not know the devices.
+
+    Parameters
+    ----------
+    listed
+        The reports in a list; None if only their sums are seen.
+    sums
+        (*tally_shape,) int64.
+    devices
+        Number of reports.
+    """
+
+    listed: Any | None
+    sums: IntArray
+    devices: int
+
+    @classmethod
+    def of(cls, observation: Observation, query: int, round_: int) -> "Unlinked | None":
+        """Return the reports of a round in a list without handles, or else in published sums; None without either."""
+        entries = observation.of_round(query, round_)
+        if any(entry.content_kind == "reports" and entry.handles is None for entry in entries):
+            read = read_round(observation, query, round_)
+            if read is not None and read.handles is None:
+                encoded = isinstance(read.content, np.ndarray) and read.content.ndim > 1
+                sums = read.content.sum(axis=0) if encoded else observation.mechanism.tally(read.content)
+                return cls(read.content, sums.astype(np.int64), len(read.content))
+        released = observation.released_of(query)
+        if released is None or released.counts is None:
+            return None
+        tally, devices = observation.own_tally(query, round_)
+        return cls(None, released.counts[round_ - 1] - tally, released.counted[round_ - 1] - devices)
+
+    def without(self, tally: IntArray, devices: int) -> "Unlinked":
+        """Return published sums without the reports of some devices, given by their tally."""
+        return Unlinked(self.listed, self.sums - tally, self.devices - devices)
+
+    @property
+    def reports(self) -> tuple[Any, IntArray]:
+        """Return different reports and the number of devices that sent each, (n,) int64, where the list is known."""
+        if self.listed is not None:
+            return self.listed, np.ones(len(self.listed), dtype=np.int64)
+        outputs = np.flatnonzero(self.sums > 0)
+        return np.eye(len(self.sums), dtype=np.int64)[outputs], self.sums[outputs]
+
+
+def guess_devices(
+    observation: Observation,
+    query: int,
+    rounds: Sequence[int],
+    groups: Sequence[Linked],
+    prior: Prior,
+    *,
+    rng: np.random.Generator,
+) -> list[Guesses]:
+    """Return the best guesses from some rounds of a query: about linked devices, and one about any other device.
+
+    Parameters
+    ----------
+    observation, query
+        What the coalition observed, and the query.
+    rounds
+        The rounds that are used, ascending.
+    groups
+        The devices with linked reports of these rounds.
+    prior
+        If the devices are known to be distributed in exactly its shares, reports that cannot be linked to a device
+        reveal nothing more about one, and only linked reports are used.
+    rng
+        Breaks ties under a uniform prior.
+    """
+    q, mechanism = prior.of(query), observation.mechanism
+    seen = {} if prior.exact else {r: one for r in rounds if (one := Unlinked.of(observation, query, r)) is not None}
+    unknown, linked = observation.unknown_devices(query), sum(len(group) for group in groups)
+    if unknown is None:
+        unknown = max((one.devices for one in seen.values()), default=linked)
+    few = _guess_few(observation, query, rounds, groups, seen, unknown, prior, rng=rng)
+    if few is not None:
+        return few
+    law, anyone = _of_many(observation, query, rounds, groups, seen, unknown, q)
+    found = []
+    for group in groups:
+        complete = len(group.rounds) == len(rounds)
+        theory = guess_success(mechanism, group.rounds, q)
+        theory = math.nan if theory is None else theory
+        among = anyone[0] if anyone is not None and prior.even else None
+        if not complete and law is not None:
+            cells, sure = _guess_by_law(law, group, q, among, rng=prior.tie_rng(rng))
+            theory = math.nan
+        elif not complete and anyone is not None and theory <= prior.success(query) * (1.0 + ROUNDING):
+            # Its linked reports alone reveal nothing, so that it is a device like any other.
+            after = np.repeat(anyone, len(group), axis=0)
+            cells, sure, theory = best_guess(after, rng=prior.tie_rng(rng)), after.max(axis=1), math.nan
+        else:
+            reports = list(group.reports.values())
+            cells, sure = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng), among=among)
+        found.append(Guesses(query, group.handle_kind, group.handles, cells, prior.trusted(theory, query), sure))
+    # What reveals nothing when it is linked reveals nothing without a link; then each guess is that of the prior.
+    most = guess_success(mechanism, rounds, q)
+    if anyone is not None and linked < unknown and (most is None or most > prior.success(query) * (1.0 + ROUNDING)):
+        cell = best_guess(anyone, rng=prior.tie_rng(rng))
+        found.append(Guesses(query, "none", None, cell, math.nan, anyone.max(axis=1)))
+    return found
+
+
+def _guess_few(
+    observation: Observation,
+    query: int,
+    rounds: Sequence[int],
+    groups: Sequence[Linked],
+    seen: dict[int, Unlinked],
+    unknown: int,
+    prior: Prior,
+    *,
+    rng: np.random.Generator,
+) -> list[Guesses] | None:
+    """Return the exact guesses about a few devices, or None.
+
+    None if there is nothing but complete linked reports of single devices, if there are too many devices or reports, or
+    if lists or sums lack some device, so that it is not known which.
+    """
+    linked = sum(len(group) for group in groups)
+    shared = {r: one for r, one in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
+    if not shared or linked > unknown or any(one.devices != unknown for one in shared.values()):
+        return None
+    if len({group.handle_kind for group in groups}) > 1:
+        return None
+    outcomes = report_outcomes(observation.mechanism)
+    if outcomes is None or not Crowd.fits(unknown, outcomes.masses.shape[1]):
+        return None
+    flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]
+    sums, shown = [], []
+    for round_, one in shared.items():
+        part, total = flat[round_ - 1], [one.sums.ravel()]
+        if one.listed is not None:
+            distinct, label = np.unique(part, axis=0, return_inverse=True)
+            part, total = np.eye(len(distinct), dtype=np.int64)[label.ravel()], []
+            for encoding in _encoded(observation.mechanism, one.listed).reshape(one.devices, -1):
+                total.append((distinct == encoding).all(axis=1).astype(np.int64))
+        sums.append(part)
+        shown.append(np.sum(total, axis=0))
+    crowd = Crowd(unknown, prior.of(query), outcomes.masses, np.concatenate(sums, axis=1))
+    possible = [np.ones(len(flat[0]), dtype=np.bool_) for _ in range(unknown)]
+    numbers = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in flat]
+    links: list[list[IntArray]] = [[] for _ in range(unknown)]
+    place = 0
+    for group in groups:
+        for row in range(len(group)):
+            for round_, reports in group.reports.items():
+                encoding = _encoded(observation.mechanism, reports[row : row + 1]).reshape(-1)
+                possible[place] &= (flat[round_ - 1] == encoding).all(axis=1)
+                links[place].append(numbers[round_ - 1])
+            place += 1
+    after = crowd.posterior(possible, np.concatenate(shown))
+    if after is None:
+        return None
+    among = after.mean(axis=0) if prior.even else None
+    found, start = [], 0
+    parts = [(group.handle_kind, group.handles, len(group)) for group in groups]
+    if linked < unknown:
+        parts.append(("none", None, 1))
+    for kind, handles, size in parts:
+        rows, success = after[start : start + size], crowd.success(links, start)
+        theory = prior.trusted(success, query)
+        if handles is None and success <= prior.success(query) * (1.0 + ROUNDING):
+            continue
+        cells = best_guess(rows, rng=prior.tie_rng(rng), among=among)
+        found.append(Guesses(query, kind, handles, cells, theory, rows.max(axis=1)))
+        start += size
+    return found
+
+
+def _of_many(
+    observation: Observation,
+    query: int,
+    rounds: Sequence[int],
+    groups: Sequence[Linked],
+    seen: dict[int, Unlinked],
+    unknown: int,
+    q: FloatArray,
+) -> tuple[CrowdLaw | None, FloatArray | None]:
+    """Return the law of a device's linked reports given all sums, and the posterior of any device, (1, V + 1).
+
+    Devices with linked reports of all rounds are left out of the sums, unless all devices have them. The posterior of
+    any device is exact from one round's list: a device's report is equally likely to be any of the n in the list, or
+    one that is not in it. So it is the mean of the posteriors from these n reports and, for each device asked whose
+    report is missing, of the prior.
+    """
+    mechanism = observation.mechanism
+    complete = [group for group in groups if len(group.rounds) == len(rounds)]
+    devices, known = unknown, sum(len(group) for group in complete)
+    if known < unknown:
+        devices -= known
+        for round_, one in seen.items():
+            if one.listed is None:
+                tallies = [_encoded(mechanism, group.reports[round_]).sum(axis=0) for group in complete]
+                seen[round_] = one.without(np.sum(tallies, axis=0, dtype=np.int64) if tallies else 0, known)
+    seen = {round_: one for round_, one in sorted(seen.items()) if one.devices > 0}
+    law: CrowdLaw | None = None
+    released = observation.released_of(query)
+    if len(seen) == len(rounds) and all(one.devices == devices for one in seen.values()):
+        law = crowd_law(mechanism, q, {round_: one.sums for round_, one in seen.items()}, devices)
+    elif released is not None and released.differences is not None and len(rounds) == 2 and not known:
+        # The differences of corrupted vehicles are known; a suppressed difference is not used.
+        own = observation.own_tally(query, 2)[0] - observation.own_tally(query, 1)[0]
+        differences = released.differences - np.broadcast_to(own, len(q))[1:]
+        law = TiltedPairs.of_differences(mechanism, q, differences / devices, ~np.asarray(released.suppressed))
+    lists = [r for r, one in seen.items() if one.listed is not None or isinstance(mechanism, ONE_OUTPUT)]
+    if law is not None and (len(rounds) > 1 or not lists):
+        return law, posterior(law.logs({}), q)
+    if not lists:
+        return None, None
+    reports, times = seen[lists[-1]].reports
+    after = max(devices - int(times.sum()), 0) * q
+    for rows in batches(len(times), len(q)):
+        after = after + times[rows] @ posterior(log_likelihood(mechanism, [reports[rows]], lists[-1:]), q)
+    return None, (after / after.sum())[np.newaxis]
+
+
+def _guess_by_law(
+    law: CrowdLaw, group: Linked, q: FloatArray, among: FloatArray | None, *, rng: np.random.Generator | None
+) -> tuple[Cells, FloatArray]:
+    """Return the best guesses from linked reports of some rounds and the sums, and their posterior probabilities."""
+    cells, sure = np.empty(len(group), dtype=np.int32), np.empty(len(group))
+    for rows in batches(len(group), len(q)):
+        after = posterior(law.logs({round_: reports[rows] for round_, reports in group.reports.items()}), q)
+        cells[rows], sure[rows] = best_guess(after, rng=rng, among=among), after.max(axis=1)
+    return cells, sure
+
+
+def _encoded(mechanism: LocalMechanism, reports: Any) -> IntArray:
+    """Return the encodings of reports, (n, *tally_shape) int64; what is already encoded is returned as it is."""
+    words = isinstance(reports, np.ndarray) and reports.ndim > 1
+    return reports.astype(np.int64) if words else mechanism.encode(reports)
