@@ -192,3 +192,5 @@ def _print_conformance(report: "ConformanceReport") -> None:
     compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
     alarms = f"{compared}false alarms below {report.level:g}, seed {report.seed}"
     typer.echo(wrapped(f"{verdict} with {sizes} cells; {alarms}"))
+    if report.limits:
+        typer.echo(wrapped(report.limits))
