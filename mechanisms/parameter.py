@@ -61,6 +61,18 @@ def check_probability(field: str, value: object, *, above_zero: bool = False) ->
     return value
 
 
+# The least probability of a mechanism above 0: products of several, squared, and their ratios are then doubles.
+LEAST_CHANCE = 1e-20
+
+
+def check_chance(field: str, value: object, *, above_zero: bool = False) -> float:
+    """Return a mechanism's probability as a float: 0 (unless `above_zero`), or 1e-20…1; reject NaN."""
+    chance = check_probability(field, value, above_zero=above_zero)
+    if 0.0 < chance < LEAST_CHANCE:
+        raise ParameterError(field, f"must be {'' if above_zero else '0 or '}at least {LEAST_CHANCE:g}", value)
+    return chance
+
+
 def to_number(value: object) -> float:
     """Return a number as a float; NaN for anything else."""
     return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else math.nan

@@ -159,7 +159,17 @@ class LaplaceNoise(Section):
     """b, vehicles: one server's noise alone has ε = 1/b for a count that changes by 1."""
 
 
-Noise = Annotated[GaussianNoise | LaplaceNoise, ByKind("noise")]
+class PolyaNoise(Section):
+    """Pólya noise, a share of discrete Laplace noise: those of ``honest`` servers add up to P(k) ~ e^(−|k|/b)."""
+
+    kind: Literal["polya"]
+    scale: Annotated[float, Field(gt=0, le=MOST_NOISE)]
+    """b, vehicles: the shares of ``honest`` servers have ε = 1/b for a count that changes by 1, those of fewer more."""
+    honest: Annotated[int, Field(ge=1, le=MOST_SHARES)]
+    """Number of servers whose shares add up to discrete Laplace noise, at most the number of servers."""
+
+
+Noise = Annotated[GaussianNoise | LaplaceNoise | PolyaNoise, ByKind("noise")]
 
 
 class AggregationSection(Section):
@@ -216,6 +226,9 @@ class Aggregation(AggregationSection):
         if known.get("noise") is not None and any(is_capable("deployment", kind, each) for each in _CANNOT_PAIR):
             words = f'needs kind = "trusted" or "secret_shared": servers of {kind} publish what they received'
             yield RuleViolation(("noise",), words, known["noise"].kind)
+        shares, servers = getattr(known.get("noise"), "honest", 1), known.get("servers") or 1
+        if shares > servers:
+            yield RuleViolation(("noise", "honest"), f"must be at most the number of servers ({servers})", shares)
         for capability, why in _CANNOT_PAIR.items():
             if known.get("paired") and is_capable("deployment", kind, capability):
                 yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)

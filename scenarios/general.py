@@ -74,7 +74,8 @@ class Claims(Section):
     epsilons: Annotated[tuple[Positive, ...], Field(strict=False, min_length=1)] = (0.5, 1.0, 2.0, 4.0)
     """Each ε at which δ is reported."""
     queries: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1,)
-    """Numbers of queries a device answers."""
+    """Numbers of queries a device answers. Those of each campaign, which a device that stays through it answers, are
+    always stated too."""
     crowds: Annotated[tuple[Count, ...], Field(strict=False, min_length=1)] = (1, 10, 100, 1000)
     """Numbers of devices counted in a cell, for views whose privacy grows with that number."""
 

@@ -180,6 +180,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     "noise": (
         _kind("channel:GaussianNoise", "discrete_gaussian", "discrete Gaussian noise", _NOISE),
         _kind("channel:LaplaceNoise", "discrete_laplace", "discrete Laplace noise", _NOISE),
+        _kind("channel:PolyaNoise", "polya", "Pólya noise", _NOISE),
     ),
     # The statistics of campaigns that it can publish; "whole": it publishes only if all reports were received;
     # "exact": it needs the true counts of all devices.

@@ -63,15 +63,15 @@ def protocol_claim(protocol: Protocol, view: View) -> PrivacyClaim:
         Exact for one query. Over T queries, a device's kind may differ from query to query: ε is T times that of one
         query, and δ is a bound.
     """
-    if isinstance(view, Report):
+    if type(view) is Report:
         if view.round > protocol.rounds:
             return PrivacyClaim.unknown(f"{protocol.name} has {protocol.rounds} rounds only.")
         rows = [tuple(protocol.round_law(kind, view.round).values()) for kind in protocol.kinds]
-    elif isinstance(view, LinkedReports):
+    elif type(view) is LinkedReports:
         answers = protocol.answers
         rows = [tuple(protocol.probability(kind, (a,)) for a in answers) for kind in protocol.kinds]
     else:
-        return PrivacyClaim.unknown(f"The claim of {view.name} does not follow from one device's answers.")
+        return PrivacyClaim.unknown(f"The claim of {type(view).__name__} does not follow from one device's answers.")
     curve = WorstPairDelta.from_pairs(itertools.combinations(rows, 2))
     basis = f"Hockey-stick divergence of every pair of kinds in the table of {protocol.name}"
     epsilon = curve.epsilon

@@ -12,7 +12,7 @@ from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_epsilon, check_integer
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.subsampling import Form, SafeDelta, safe_claim
-from mechanisms.privacy.view import Adjacency
+from mechanisms.privacy.view import Adjacency, possible_adjacency
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,7 +161,7 @@ class Generalised:
         known. `theorem_6` gives the paper's bound. A move is bounded by its two steps, leaving and entering.
         """
         claim = self._claim("worst crowd", queries, 1 if crowd is None else crowd)
-        return claim.of_move() if adjacency == "move" else claim
+        return claim.of_move() if possible_adjacency(adjacency, cells=self.cells) == "move" else claim
 
     def claim_sampled(self, *, queries: int = 1) -> PrivacyClaim:
         """Return the claim of `publish_sampled`, for any crowd."""
@@ -171,7 +171,7 @@ class Generalised:
         check_integer("queries", queries, at_least=1)
         check_integer("crowd", crowd, at_least=1)
         options = len(self.levels)
-        return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd, queries))
+        return safe_claim(SafeDelta(self.k, self.sampling, self.epsilon, form, options, crowd), queries)
 
     @property
     def _each(self) -> range:
@@ -263,4 +263,4 @@ class GeneralisedSample:
         if crowd is not None:
             check_integer("crowd", crowd, at_least=1)
         claim = self.whole.claim_sampled(queries=queries)
-        return claim.of_move() if adjacency == "move" else claim
+        return claim.of_move() if possible_adjacency(adjacency, cells=self.whole.cells) == "move" else claim

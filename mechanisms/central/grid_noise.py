@@ -1,4 +1,4 @@
-"""Laplace noise on a public grid, and discrete Gaussian and Laplace noise, sampled exactly with integers.
+"""Laplace noise on a public grid, and discrete Gaussian, Laplace and Pólya noise, sampled exactly with integers.
 
 Laplace noise computed in doubles reveals the statistic it hides: which doubles can be published depends on the
 statistic (Mironov 2012, *On Significance of the Least Significant Bits for Differential Privacy*). Here every value is
@@ -31,6 +31,8 @@ WORDS = 2**63
 # Distance of a uniform number from a probability below which more of its bits are drawn: far above the error of
 # doubles, about 2^-48.
 DOUBTFUL = 2.0**-40
+# Geometric variables drawn at once, of which Pólya variables are accepted.
+MOST_OFFERED = 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ def draw_geometric(scale: float, size: int, *, rng: np.random.Generator) -> NDAr
 
 
 def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw integer noise without error (Canonne, Kamath and Steinke 2020, algorithms 2 and 3).
+    """Draw integer noise without error (Canonne, Kamath and Steinke 2020, algorithms 2 and 3; `draw_polya`).
 
     Parameters
     ----------
@@ -151,6 +153,10 @@ def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> N
     """
     if noise.kind == "discrete_laplace":
         return draw_laplace(noise.scale, size, rng=rng)
+    if noise.kind == "polya":
+        up, down = draw_polya(noise.scale, noise.honest, 2 * size, rng=rng).reshape(2, -1)
+        difference: NDArray[np.int64] = up - down
+        return difference
     sigma, whole = noise.scale, math.floor(noise.scale) + 1
     drawn, missing = np.empty(size, dtype=np.int64), np.arange(size)
     while len(missing):
@@ -164,6 +170,53 @@ def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> N
 def draw_laplace(scale: float, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw the difference of two geometric variables, which is discrete Laplace noise."""
     return draw_geometric(scale, size, rng=rng) - draw_geometric(scale, size, rng=rng)
+
+
+def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw negative binomial variables of shape 1/h: the sum of h of them is geometric, as `draw_geometric` draws it.
+
+    P(k) is in proportion to e^(−k/scale)·c_k with c_k = Π_{i ≤ k} (1 − (1 − 1/h)/i), which is at most 1. So a geometric
+    variable is drawn and accepted with probability c_k. That is a rational number, and where a uniform number is too
+    near to it for doubles, further bits of it are compared with the fraction.
+
+    Parameters
+    ----------
+    scale : float
+        Above 0, at most 1,000, taken as exactly this double.
+    shares : int
+        h, at least 1.
+    size : int
+        Number of draws.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (size,) int64
+    """
+    drawn, found = np.empty(size, dtype=np.int64), 0
+    # The share accepted is (1 − e^(−1/scale))^(1 − 1/h).
+    offers = math.ceil((-math.expm1(-1.0 / scale)) ** (1.0 / shares - 1.0))
+    while found < size:
+        offered = draw_geometric(scale, min(offers * (size - found), MOST_OFFERED), rng=rng)
+        chances = np.cumprod(1.0 - np.append(0.0, (1.0 - 1.0 / shares) / np.arange(1.0, offered.max() + 1.0)))[offered]
+        words = rng.integers(WORDS, size=len(offered))
+        accepted = words / float(WORDS) < chances
+        for place in np.flatnonzero(np.abs(words / float(WORDS) - chances) < DOUBTFUL):
+            steps = range(1, int(offered[place]) + 1)
+            chance = math.prod((Fraction(shares * (i - 1) + 1, shares * i) for i in steps), start=Fraction(1))
+            accepted[place] = is_below(int(words[place]), chance, rng=rng)
+        taken = offered[accepted][: size - found]
+        drawn[found : found + len(taken)] = taken
+        found += len(taken)
+    return drawn
+
+
+def is_below(word: int, chance: Fraction, *, rng: np.random.Generator) -> bool:
+    """Return whether a uniform number in [0, 1) is below a fraction; `word` has its first 63 bits."""
+    bits = 63
+    while math.floor(chance * 2**bits) == word:
+        word, bits = word << 63 | int(rng.integers(WORDS)), bits + 63
+    return bool(word < chance * 2**bits)
 
 
 def _accepted(offered: NDArray[np.int64], sigma: float, whole: int, *, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -14,7 +14,8 @@ from mechanisms.local.common.intervals import LEVEL, invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import check_budget, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.laplace_noise import LaplaceDelta, SampledLaplaceDelta, noisy_sample_claim
+from mechanisms.privacy.composition import composed
+from mechanisms.privacy.laplace_noise import SampledLaplaceDelta, noisy_sample_claim
 from mechanisms.privacy.subsampling import sample_privacy
 from mechanisms.privacy.view import Adjacency
 
@@ -268,7 +269,9 @@ class LaplaceMean(NoisyStatistic):
         if queries == 1:
             return PrivacyClaim.exact(self.epsilon, SampledLaplaceDelta(self.epsilon, fraction), f"{basis}.")
         basis += "; over T queries T·ε, attained, and δ by composing the privacy loss distribution of the worst pair"
-        return PrivacyClaim("exact", queries * self.epsilon, "bound", f"{basis}.", LaplaceDelta(self.epsilon, queries))
+        # A sample of any share reveals no more than the whole, so this bounds queries of any shares and values.
+        curve = composed(SampledLaplaceDelta(self.epsilon), queries, limit=self.epsilon)
+        return PrivacyClaim("exact", queries * self.epsilon, "bound", f"{basis}.", curve)
 
     def _sum_noise(self, devices: int) -> tuple[Grid, float]:
         """Return the grid for a sample from N devices, and the scale of the noise on the sum, in steps."""

@@ -98,7 +98,8 @@ class CountRelease(Protocol):
             Releases of the same kind about the device.
         adjacency : {"enter_leave", "move"}
             The change that the claim hides: the device is in a cell or outside every cell, or it is in either of two
-            cells. A claim for a move covers both.
+            cells. A claim for a move covers both. Where there is only one cell, a device can only enter or leave: a
+            release that does not know its cells is then asked for that (`possible_adjacency`).
         """
 
 

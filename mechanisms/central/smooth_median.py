@@ -14,6 +14,7 @@ from mechanisms.compiled import compiled
 from mechanisms.local.common.intervals import LEVEL
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.claim import PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.laplace_noise import SmoothNoiseDelta, smoothing
 from mechanisms.privacy.subsampling import sample_privacy
 
@@ -337,9 +338,9 @@ class SmoothMedian(NoisyStatistic):
             basis += "; calibrated for a sample with HDK theorem 1"
             basis += f", n/N = {fractions[0]:.6g}" if devices is not None else ", at the worst n/N that rounding makes"
         if queries > 1:
-            basis += "; over T queries T·δ(ε/T), by basic composition"
-        curve = SmoothMedianDelta(self.epsilon, self.delta, fractions, queries)
-        return PrivacyClaim.bound(math.inf, curve, f"{basis}.")
+            basis += COMPOSED
+        curve = SmoothMedianDelta(self.epsilon, self.delta, fractions)
+        return PrivacyClaim.bound(math.inf, composed(curve, queries), f"{basis}.")
 
     def _grid(self, calibration: Calibration) -> Grid:
         """Return the grid of the published values."""
@@ -348,7 +349,7 @@ class SmoothMedian(NoisyStatistic):
 
 @dataclass(frozen=True, slots=True)
 class SmoothMedianDelta:
-    """A bound of δ(ε) over T queries, the worst over some n/N, as a function of ε.
+    """A bound of δ(ε), the worst over some n/N, as a function of ε.
 
     Parameters
     ----------
@@ -356,22 +357,18 @@ class SmoothMedianDelta:
         ε and δ of the release.
     fractions : tuple of float
         Values of n/N.
-    queries : int
-        T.
     """
 
     epsilon: float
     delta: float
     fractions: tuple[float, ...]
-    queries: int
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ at this ε."""
-        single = check_epsilon(epsilon) / self.queries
-        worst = max(
-            _calibration(self.epsilon, self.delta, fraction).population_delta(single) for fraction in self.fractions
+        check_epsilon(epsilon)
+        return max(
+            _calibration(self.epsilon, self.delta, fraction).population_delta(epsilon) for fraction in self.fractions
         )
-        return min(1.0, self.queries * worst)
 
 
 @lru_cache(maxsize=4096)

@@ -14,6 +14,7 @@ from mechanisms.conformance.bounds import row_keys, wilson_interval
 from mechanisms.conformance.findings import Findings, SkippedCheckError
 from mechanisms.conformance.harness import Harness
 from mechanisms.privacy.audit import PairAudit
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import (
     Adjacency,
     LinkedReports,
@@ -66,7 +67,8 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
             findings.expect((np.diff(deltas) <= ROUNDING).all(), f"δ of {name} rises with ε")
             if math.isfinite(claim.epsilon):
                 end = claim.delta(claim.epsilon * (1 + 1e-9))
-                findings.expect(end <= ROUNDING, f"δ of {name} is {end:g} at ε = {claim.epsilon:g}, where it ends")
+                words = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
+                findings.expect(end <= ROUNDING, words)
     for one, more in itertools.permutations(views, 2):
         if not findings.faults and _sees_more(more, one):
             _expect_no_less(findings, claims[one], claims[more], f"{more!r} claims less than {one!r}")
@@ -155,16 +157,17 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
             proved = best.audit.epsilon_at_least(alpha=alpha)
             findings.expect(
                 proved <= claim.epsilon + ROUNDING,
-                f"{name}: ε is at least {proved:.4g} between {best.histories}, claimed {claim.epsilon:.4g}",
+                f"{name}: ε is at least {proved:.4g} between {best.histories}, claimed {rounded_up(claim.epsilon, 4)}",
             )
             for epsilon, delta in claimed.items():
                 best = max(pairs, key=partial(PairSample.approximate_delta, epsilon=epsilon))
                 least = best.audit.delta_at_least(epsilon, alpha=alpha)
                 findings.expect(
                     least <= delta + ROUNDING,
-                    f"{name}: δ({epsilon:.3g}) is at least {least:.4g} between {best.histories}, claimed {delta:.4g}",
+                    f"{name}: δ({epsilon:.3g}) is at least {least:.4g} between {best.histories}, "
+                    f"claimed {rounded_up(delta, 4)}",
                 )
-            findings.figures[f"{name}: ε proved"] = f"{proved:.3g}, claimed {claim.epsilon:.3g}"
+            findings.figures[f"{name}: ε proved"] = f"{proved:.3g}, claimed {rounded_up(claim.epsilon)}"
 
 
 @dataclass(frozen=True, eq=False)

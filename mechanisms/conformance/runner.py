@@ -31,8 +31,8 @@ bad_inputs            a wrong truth, round, mask, count or total that raises no 
 A mechanism must have `cells`, `rounds`, `truth_round`, `tally_shape`, `enrol`, `toss`, `answer`, `encode`, `tally`,
 `estimate`, `sample_counts` and `claim`. `std_error` given the truth, `sample_law`, `batch`, `warnings` and
 `log_likelihood` may be absent: then the checks that depend on them are left out, and the report states it. If
-`estimate` raises a ``NotEstimableError`` (a ValueError), estimates are not checked. A mechanism whose published counts are private only
-among N devices states N in `devices`: then crowds are filled up to N with devices outside every cell.
+`estimate` raises a ``NotEstimableError`` (a ValueError), estimates are not checked. A mechanism whose published counts
+are private only among N devices states N in `devices`: then crowds are filled up to N with devices outside every cell.
 """
 
 import dataclasses

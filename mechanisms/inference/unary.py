@@ -20,7 +20,7 @@ from mechanisms.inference.report_law import (
 )
 from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
-from mechanisms.privacy.laplace_noise import PartialNoise
+from mechanisms.privacy.integer_noise import PartialNoise
 
 # The log_ratio of an answer that no device gives.
 NEVER = np.nan

@@ -19,7 +19,7 @@ from mechanisms.local.common.binary_query_mechanism import (
     build_yes_no_silent,
 )
 from mechanisms.local.mechanism import Counts
-from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
+from mechanisms.parameter import ParameterError, check_chance, check_integer, check_true_counts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +71,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         for field in ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"):
-            check_probability(field, getattr(self, field))
+            check_chance(field, getattr(self, field))
         super().__post_init__()
 
     def build_binary_query(self) -> BinaryQuery:

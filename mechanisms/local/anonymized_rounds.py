@@ -12,10 +12,10 @@ from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism,
 from mechanisms.local.common.estimators import estimate_difference
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
-from mechanisms.parameter import ParameterError, check_probability
+from mechanisms.parameter import ParameterError, check_chance
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
-from mechanisms.privacy.view import ReleasedDifferences, View
+from mechanisms.privacy.view import ReleasedDifferences
 
 TWO_OUTPUTS, THREE_OUTPUTS = ("⊥1", "⊥2"), ("⊥1", "⊥2", "⊥3")
 
@@ -33,7 +33,7 @@ def stay_shares(shift: float, stay: Sequence[float] | None) -> tuple[float, floa
         return (left / 3, left / 3, left / 3)
     if not isinstance(stay, list | tuple) or len(stay) != 3:
         raise ParameterError("stay", "must be three probabilities", stay)
-    one, two, three = (check_probability("stay", share) for share in stay)
+    one, two, three = (check_chance("stay", share) for share in stay)
     if abs(math.fsum((one, two, three)) - left) > ROUNDING:
         raise ParameterError("stay", f"must sum to 1 − shift = {left:g}", tuple(stay))
     return one, two, three
@@ -79,9 +79,9 @@ class AnonymizedFirstAttempt(BinaryQueryMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_probability("base", self.base)
+        check_chance("base", self.base)
         for field in ("shift_yes", "shift_no"):
-            shift = check_probability(field, getattr(self, field))
+            shift = check_chance(field, getattr(self, field))
             if shift > self.base:
                 raise ParameterError(field, f"must be at most base = {self.base:g}", shift)
         super().__post_init__()
@@ -148,7 +148,7 @@ class AnonymizedCancelling(BinaryQueryMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
-        check_probability("shift", self.shift, above_zero=True)
+        check_chance("shift", self.shift, above_zero=True)
         object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
         super().__post_init__()
 
@@ -186,11 +186,9 @@ class AnonymizedCancelling(BinaryQueryMechanism):
         blank = stay_shares(self.shift, self.stay)[0]
         return estimate_difference(second, first, sampling=self.shift, blank=blank, received=backwards)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view; published differences of ⊥1 are as in Sampling Privacy with π_s = π_Y."""
-        if isinstance(view, ReleasedDifferences):
-            return released_differences_claim(view, self.shift)
-        return super().claim(view)
+    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+        """Return the claim of the published differences of ⊥1: those of Sampling Privacy with π_s = π_Y."""
+        return released_differences_claim(view, self.shift)
 
 
 MOVES = ("yes_second", "yes_third", "no_second", "no_third", "onward", "onward_yes")
@@ -249,9 +247,9 @@ class AnonymizedDeniable(BinaryQueryMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
-        check_probability("shift", self.shift, above_zero=True)
+        check_chance("shift", self.shift, above_zero=True)
         for field in MOVES:
-            check_probability(field, getattr(self, field))
+            check_chance(field, getattr(self, field))
         object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
         super().__post_init__()
 

@@ -14,14 +14,16 @@ from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.local.sampling_privacy import sampling_warnings, warn
-from mechanisms.parameter import ParameterError, check_integer, check_probability, check_true_counts
+from mechanisms.parameter import ParameterError, check_chance, check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
-from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim, shares_claim
+from mechanisms.privacy.report_claims import binary_answer_claim, per_cell_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, View
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
 SUM_TOLERANCE = 1e-9
+# Above the rounding error of a sum of probabilities.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,9 +80,9 @@ class BinarySamplingPrivacy(BinaryReports):
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
         check_integer("cells", self.cells, at_least=1)
-        check_probability("sampling", self.sampling, above_zero=True)
+        check_chance("sampling", self.sampling, above_zero=True)
         zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero
-        check_probability("blank_zero", zero)
+        check_chance("blank_zero", zero)
         if self.sampling + zero > 1.0 + SUM_TOLERANCE:
             raise ParameterError("blank_zero", f"must be at most 1 − sampling = {1.0 - self.sampling:g}", zero)
         object.__setattr__(self, "blank_zero", zero)
@@ -92,7 +94,7 @@ class BinarySamplingPrivacy(BinaryReports):
         zero = 0.0 if self.blank_zero is None else min(self.blank_zero, 1.0 - self.sampling)
         # Rounding may leave a tiny probability for an impossible outcome: a claim must not depend on it.
         one = 1.0 - zero - self.sampling
-        return zero, one if one > SUM_TOLERANCE else 0.0, self.sampling
+        return (zero, one, self.sampling) if one > ROUNDING else (1.0 - self.sampling, 0.0, self.sampling)
 
     @property
     def batch(self) -> int:
@@ -158,44 +160,47 @@ class BinarySamplingPrivacy(BinaryReports):
         first = rng.binomial(inside - sampled, given_blank) + rng.binomial(devices - inside, one)
         return with_no(np.stack([first, first + sampled]), devices)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about what a view reveals.
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of one round's report: nothing in round one.
 
-        Round one reveals nothing. The claim about round two is exact for the two answers that a move changes, whereas
-        SP eqs 18-25 count one. For linked reports, only a device in the cell answers 0 and then 1, so no ε is finite.
+        That of round two is exact for the two answers that a move changes, whereas SP eqs 18-25 count one.
         """
-        zero, one, sampling = self.faces
-        changed = self.cells if view.adjacency == "move" else 1
-        if isinstance(view, Report):
-            return self._claim_report(view)
-        if isinstance(view, LinkedReports):
-            linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
-            source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
-            return per_cell_claim(linked_yes, linked_no, cells=changed, queries=view.queries, source=source)
-        if isinstance(view, ReleasedDifferences):
-            return released_differences_claim(view, sampling)
-        if isinstance(view, ReleasedCounts):
-            seen = one / (zero + one) if sampling < 1.0 else 0.0
-            return released_counts_claim(view, sampling=sampling, seen=seen)
-        if isinstance(view, Shares):
-            return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))
-        return shuffled_claim(
-            view, local=self.claim(Report(view.round, view.queries)), single=self.claim(Report(view.round))
-        )
-
-    def _claim_report(self, view: Report) -> PrivacyClaim:
-        """Return the claim about what the report of one round reveals."""
-        zero, one, sampling = self.faces
         if view.round == 1:
             return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "Round one is answered without the truth (SP eqs 7-8).")
-        if view.round == 2:
-            return binary_answer_claim(
-                true_yes=one + sampling,
-                true_no=zero,
-                false_yes=one,
-                apart=sampling,
-                cells=self.cells if view.adjacency == "move" else 1,
-                queries=view.queries,
-                source="SP eqs 9-10; eqs 18-25 count one of the two answers",
-            )
-        return PrivacyClaim.unknown("The mechanism has two rounds only.")
+        zero, one, sampling = self.faces
+        return binary_answer_claim(
+            true_yes=one + sampling,
+            true_no=zero,
+            false_yes=one,
+            apart=sampling,
+            cells=self._changed(view),
+            queries=view.queries,
+            source="SP eqs 9-10; eqs 18-25 count one of the two answers",
+        )
+
+    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+        """Return the claim of both reports: only a device in the cell answers 0 and then 1, so no ε is finite."""
+        zero, one, sampling = self.faces
+        source = "SP eqs 7-10, the pairs of answers 00, 11 and 01; 01 is given only by a device in the cell"
+        linked_yes, linked_no = (zero, one, sampling), (zero + sampling, one, 0.0)
+        cells = self._changed(view)
+        return per_cell_claim(linked_yes, linked_no, cells=cells, queries=view.queries, source=source)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of one round's reports in random order."""
+        local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
+        return shuffled_claim(view, local=self.claim_report(local), single=self.claim_report(single))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of both rounds' published counts."""
+        zero, one, sampling = self.faces
+        seen = one / (zero + one) if sampling < 1.0 else 0.0
+        return released_counts_claim(view, sampling=sampling, seen=seen, by_cell=True)
+
+    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+        """Return the claim of the published differences."""
+        return released_differences_claim(view, self.sampling)
+
+    def _changed(self, view: Report | LinkedReports) -> int:
+        """Return V for a move; 1 where only one answer changes."""
+        return self.cells if view.adjacency == "move" else 1

@@ -26,8 +26,10 @@ from mechanisms.local.common.frequency_oracle import BudgetedProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.parameter import check_integer
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.report_claims import MirrorDelta, released_reports_claim, shares_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shares, View
+from mechanisms.privacy.report_claims import MirrorDelta, released_reports_claim
+from mechanisms.privacy.rounding import rounded_up
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
+from mechanisms.privacy.view_claims import ViewClaims
 
 Division = Literal["budget", "population"]
 
@@ -134,7 +136,7 @@ def estimate_dissimilarity(
 
 
 @dataclass(frozen=True, eq=False)
-class AdaptiveBudget:
+class AdaptiveBudget(ViewClaims):
     """LBA or LPA for one mechanism: what each question asks of whom, and what a device's reports reveal.
 
     The first query always publishes; the paper compares it with a release of zeros.
@@ -168,7 +170,7 @@ class AdaptiveBudget:
     def __post_init__(self) -> None:
         """Check the parameters."""
         check_integer("window", self.window, at_least=1)
-        self.mechanism(1)
+        object.__setattr__(self, "cells", self.mechanism(1).cells)
 
     @cached_property
     def _made(self) -> Callable[[float], BudgetedProtocol]:
@@ -211,25 +213,28 @@ class AdaptiveBudget:
         """
         return ((query - 1) % self.window,) if units is None else tuple(self.window + unit for unit in units)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about any view: a bound, by what all reports of the device to T consecutive queries reveal.
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of all reports of the device to T consecutive queries."""
+        return self._linked(view.queries)
 
-        It covers both adjacencies: two sequences of cells may differ at every query. Shuffled reports and published
-        counts have the same bound: which questions are asked depends on earlier reports, so no amplification is
-        claimed.
-        """
-        if isinstance(view, ReleasedDifferences):
-            return PrivacyClaim.unknown("Mechanisms of one round publish no differences.")
-        linked = self._linked(view.queries)
-        if isinstance(view, Shares):
-            return shares_claim(view, linked=linked)
-        return released_reports_claim(linked) if isinstance(view, ReleasedCounts) else linked
+    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+        """Return the claim of all reports of the device to T consecutive queries."""
+        return self._linked(view.queries)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the same: which questions are asked depends on earlier reports, so no amplification is claimed."""
+        return self._linked(view.queries)
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the same bound for published counts."""
+        return released_reports_claim(self._linked(view.queries))
 
     def _linked(self, queries: int) -> PrivacyClaim:
-        """Return the claim about all reports of one device to T consecutive queries.
+        """Return a bound for all reports of one device to T consecutive queries.
 
-        Which questions are asked depends on earlier reports. Whatever they are, the likelihoods of the reports under
-        two sequences of cells differ at most by the sum of the budgets used, and that sum has the bound stated.
+        It covers both adjacencies: two sequences of cells may differ at every query. Which questions are asked depends
+        on earlier reports. Whatever they are, the likelihoods of the reports under two sequences of cells differ at
+        most by the sum of the budgets used, and that sum has the bound stated.
         """
         w = self.window
         if self.divides == "population":
@@ -241,7 +246,8 @@ class AdaptiveBudget:
             return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
         epsilon = self.epsilon * (queries + most_units(queries, w)) / (2 * w)
         basis = (
-            f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = {epsilon:.6g}, "
-            "whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh and Viswanath 2015)."
+            f"The budgets of {queries} consecutive queries sum to at most ε(T + max(T, w))/(2w) = "
+            f"{rounded_up(epsilon, 6)}, whichever of them publish; δ is that of any mechanism with this ε (Kairouz, Oh "
+            "and Viswanath 2015)."
         )
         return PrivacyClaim.bound(epsilon, MirrorDelta(float(expit(epsilon)), epsilon), basis)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from mechanisms.local.common.response_counts import (
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.laplace_noise import PartialNoise, noise_claim
-from mechanisms.privacy.report_claims import one_round_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, View
+from mechanisms.privacy.integer_noise import PartialNoise
+from mechanisms.privacy.laplace_noise import noise_claim
+from mechanisms.privacy.report_claims import mixed_reports_claim
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report, Shuffled
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,18 +253,22 @@ class DistributedLaplace(BaseMechanism):
         counts: Counts = (truth[1:] + up - down).astype(np.int64, copy=False)
         return counts[np.newaxis]
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim of a view.
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of a plain vector, or of the shares of all servers: it contains one device's noise only.
 
-        The published counts of N devices have exactly ε, with δ = 0; for another number counted, see `released_claim`.
-        Shares of fewer than all servers reveal nothing. A plain vector, or the shares of all servers, contains only the
-        noise of one device: its ε is finite but large, and grows with 2·ln N.
+        Its ε is finite but large, and grows with 2·ln N.
         """
-        if isinstance(view, ReleasedCounts):
-            counted = self.devices if view.counted is None else view.counted
-            return self.released_claim(counted=counted, queries=view.queries, adjacency=view.adjacency)
-        source = "One device's complete vector, which no single server sees"
-        return one_round_claim(view, partial(self._noise_claim, counted=1, source=source))
+        return self._report_claim(view.queries, view.adjacency)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of plain vectors in random order."""
+        local = self._report_claim(view.queries, view.adjacency)
+        return mixed_reports_claim(view, local=local, single=self._report_claim(1, "move"))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published counts: of N devices exactly ε, at δ = 0; otherwise see `released_claim`."""
+        counted = self.devices if view.counted is None else view.counted
+        return self.released_claim(counted=counted, queries=view.queries, adjacency=view.adjacency)
 
     def released_claim(self, *, counted: int, queries: int = 1, adjacency: Adjacency = "move") -> PrivacyClaim:
         """Return the claim about the published counts of `counted` devices; fewer than N devices add less noise.
@@ -292,6 +296,11 @@ class DistributedLaplace(BaseMechanism):
     def _jumps(self) -> float:
         """Return the mean number of noise jumps in a device's vector, counting jumps up and down separately."""
         return -2.0 * self.cells * math.log(self._success) / self.devices
+
+    def _report_claim(self, queries: int, adjacency: Adjacency) -> PrivacyClaim:
+        """Return the claim about one device's own vectors."""
+        source = "One device's complete vector, which no single server sees"
+        return self._noise_claim(queries, adjacency, counted=1, source=source)
 
     def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> PrivacyClaim:
         """Return the claim about a sum over `counted` devices."""

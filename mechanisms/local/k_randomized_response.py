@@ -1,7 +1,7 @@
 """k-ary randomized response: report the truth with a known probability, otherwise a uniform symbol."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,9 +15,8 @@ from mechanisms.local.sampling_privacy import Dice
 from mechanisms.parameter import check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import sums_claim
-from mechanisms.privacy.report_claims import released_shuffled_claim
 from mechanisms.privacy.shuffled import shuffled_value_claim
-from mechanisms.privacy.view import ReleasedCounts, Shuffled, View
+from mechanisms.privacy.view import ReleasedCounts, Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,21 +76,17 @@ class KRandomizedResponse(CategoricalReports, FrequencyOracle):
         blanks = rng.multinomial(rest, np.full(self.symbols, 1.0 / self.symbols))
         return (truthful + blanks).astype(np.int64, copy=False)[np.newaxis]
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view: exact for a report, amplified by the other devices' blanks if shuffled.
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of the reports in random order, amplified by the other devices' blanks."""
+        blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
+        return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=self.report_claim(view.queries))
 
-        Published counts of all symbols are the shuffled reports. With a single cell they are a sum of bits.
-        """
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published counts of all symbols: they are the shuffled reports; of one cell, bits."""
+        if self.cells > 1:
+            return super().claim_counts(view)
         local = self.report_claim(view.queries)
-        if isinstance(view, ReleasedCounts) and self.cells == 1:
-            one = replace(view, adjacency="enter_leave")
-            return sums_claim(one, true_yes=self.true_yes, false_yes=self.false_yes, report=local, source=self.source)
-        if isinstance(view, Shuffled) and view.round == 1:
-            blanks = np.full(self.symbols, self.false_yes)  # a blank is as likely as any one wrong symbol
-            return shuffled_value_claim(view, sampling=self.truthful, blanks=blanks, local=local)
-        if isinstance(view, ReleasedCounts) and view.counted is not None:
-            return released_shuffled_claim(self.claim(Shuffled(1, view.counted, view.queries)))
-        return super().claim(view)
+        return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=local, source=self.source)
 
     @property
     def distinguishing(self) -> float:

@@ -16,7 +16,7 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.memoised_bits import MemoisedBits, moving_claim, staying_claim
 from mechanisms.privacy.report_claims import released_reports_claim
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled, View
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Shuffled
 
 PermanentStep = Literal["optimised", "symmetric"]
 ENCODINGS: dict[PermanentStep, type[SymmetricUnary | OptimisedUnary]] = {
@@ -123,8 +123,11 @@ class LongitudinalUnary(UnaryEncoding):
         return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_permanent)
 
     @cached_property
-    def both_steps(self) -> SymmetricUnary | OptimisedUnary:
-        """The encoding with the p and q of both steps together, with ε₁."""
+    def without_memory(self) -> SymmetricUnary | OptimisedUnary:
+        """The encoding with the p and q of both steps together, with ε₁, whose bits are drawn anew in every query.
+
+        `sample_counts` draws its counts: those of one query have the same law, those of several are independent.
+        """
         return ENCODINGS[self.permanent](cells=self.cells, epsilon=self.epsilon_first)
 
     @property
@@ -144,7 +147,7 @@ class LongitudinalUnary(UnaryEncoding):
         p is 1/2 like p₁ (optimised) or e^(ε₁/2)/(e^(ε₁/2) + 1) (symmetric), q is 1/(e^ε₁ + 1) or 1/(e^(ε₁/2) + 1), and
         p − q is tanh(ε₁/2)/2 or tanh(ε₁/4).
         """
-        return self.both_steps.bit
+        return self.without_memory.bit
 
     @property
     def flip(self) -> float:
@@ -177,18 +180,19 @@ class LongitudinalUnary(UnaryEncoding):
             rows ^= coins.flips
         return BitReports(rows, self.cells)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about what a view reveals, wherever the device is at each query.
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of the reports in random order, derived from all reports of a device together.
 
-        Because of the kept bits, the reports of several queries are dependent, including those of the other devices in
-        a shuffler. So the shuffled claim is derived from all reports of a device together.
+        Because of the kept bits, the reports of several queries are dependent, including those of the other devices.
         """
-        if isinstance(view, Shuffled) and view.round == 1:
-            # For a move: the others' reports come from any cells, so they differ from the device's as much.
-            return shuffled_claim(view, local=self.report_claim(view.queries))
-        if isinstance(view, ReleasedCounts) and view.queries > 1:
+        # For a move: the others' reports come from any cells, so they differ from the device's as much.
+        return shuffled_claim(view, local=self.report_claim(view.queries))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published sums: of several queries, that of the device's reports."""
+        if view.queries > 1:
             return released_reports_claim(self.report_claim(view.queries, view.adjacency))
-        return super().claim(view)
+        return super().claim_counts(view)
 
     def staying_claim(self, *, queries: int) -> PrivacyClaim:
         """Return the exact claim about T reports of a device that stays in one cell or outside: ε∞ at most.
@@ -220,4 +224,4 @@ class LongitudinalUnary(UnaryEncoding):
         """
         if queries == 1:
             return super().report_claim(1, adjacency)  # one report of both steps is a unary encoding with ε₁
-        return moving_claim(self._bits, queries=queries, source=self.source)
+        return moving_claim(self._bits, queries=queries, source=self.source, adjacency=adjacency)

@@ -14,8 +14,7 @@ from mechanisms.local.common.response_counts import ResponseCounts, check_round,
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import check_integer, check_true_counts
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
-from mechanisms.privacy.report_claims import shares_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled, View
+from mechanisms.privacy.view import ReleasedCounts, Report, Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,15 +82,19 @@ class NoPrivacy(CategoricalReports):
         """Return the true counts themselves, (1, V + 1) int64."""
         return check_true_counts(true_counts, self.cells)[np.newaxis].copy()
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return ε = ∞, δ = 1 for every view of reports, counts or all shares: they reveal the cell with certainty."""
-        if isinstance(view, Report) and view.round > self.rounds:
-            return PrivacyClaim.unknown("The mechanism has one round only.")
-        if isinstance(view, ReleasedDifferences):
-            return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
-        if isinstance(view, Report | LinkedReports):
-            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
-        if isinstance(view, ReleasedCounts | Shuffled):
-            basis = "With all other devices' cells known, exact counts reveal the last one."
-            return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
-        return shares_claim(view, linked=self.claim(LinkedReports(queries=view.queries)))
+    def claim_report(self, view: Report) -> PrivacyClaim:  # noqa: ARG002 - the same for any number of queries
+        """Return ε = ∞, δ = 1: a report reveals the cell with certainty."""
+        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), "A report is the device's cell.")
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:  # noqa: ARG002 - the same for any crowd
+        """Return ε = ∞, δ = 1."""
+        return self._exact_counts()
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:  # noqa: ARG002 - the same for any crowd
+        """Return ε = ∞, δ = 1."""
+        return self._exact_counts()
+
+    def _exact_counts(self) -> PrivacyClaim:
+        """Return the claim of exact counts."""
+        basis = "With all other devices' cells known, exact counts reveal the last one."
+        return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)

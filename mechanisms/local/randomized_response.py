@@ -14,7 +14,7 @@ from mechanisms.local.common.binary_query_mechanism import (
 )
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.local.unary_encoding import BitProbabilities, UnaryEncoding
-from mechanisms.parameter import ParameterError, check_choice, check_probability
+from mechanisms.parameter import ParameterError, check_chance, check_choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +51,8 @@ class RandomizedResponse(UnaryEncoding):
     def __post_init__(self) -> None:
         """Check the parameters."""
         super().__post_init__()
-        check_probability("first_coin", self.first_coin, above_zero=True)
-        check_probability("second_coin", self.second_coin)
+        check_chance("first_coin", self.first_coin, above_zero=True)
+        check_chance("second_coin", self.second_coin)
 
     @property
     def bit(self) -> BitProbabilities:
@@ -93,7 +93,7 @@ class Warner(BinaryQueryMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters."""
-        check_probability("truthful", self.truthful)
+        check_chance("truthful", self.truthful)
         if self.truthful == 0.5:
             raise ParameterError(
                 "truthful", "must not be 1/2, where an answer does not depend on the truth", self.truthful
@@ -157,10 +157,10 @@ class SampledResponse(ThreeAnswerMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the defaults."""
-        check_probability("sampling", self.sampling, above_zero=True)
-        check_probability("first_coin", self.first_coin, above_zero=True)
-        check_probability("second_coin", self.second_coin)
-        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
+        check_chance("sampling", self.sampling, above_zero=True)
+        check_chance("first_coin", self.first_coin, above_zero=True)
+        check_chance("second_coin", self.second_coin)
+        object.__setattr__(self, "sampling_no", check_chance("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
 
     def build_binary_query(self) -> BinaryQuery:
@@ -222,9 +222,9 @@ class SamplingAndNoise(BinaryQueryMechanism):
 
     def __post_init__(self) -> None:
         """Check the parameters and fill in the default."""
-        check_probability("sampling", self.sampling, above_zero=True)
+        check_chance("sampling", self.sampling, above_zero=True)
         check_choice("says", self.says, get_args(Reading))
-        object.__setattr__(self, "sampling_no", check_probability("sampling_no", sampling_rates(self)[1]))
+        object.__setattr__(self, "sampling_no", check_chance("sampling_no", sampling_rates(self)[1]))
         super().__post_init__()
 
     def build_binary_query(self) -> BinaryQuery:

@@ -27,13 +27,20 @@ from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
 from mechanisms.parameter import (
     ParameterError,
     ParameterWarning,
+    check_chance,
     check_integer,
-    check_probability,
     check_true_counts,
 )
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.sampling_privacy_claims import sampling_claim
-from mechanisms.privacy.view import View
+from mechanisms.privacy.released import released_counts_claim, released_differences_claim
+from mechanisms.privacy.sampling_privacy_claims import (
+    linked_claim,
+    refreshed_release_claim,
+    round_one_claim,
+    round_two_claim,
+)
+from mechanisms.privacy.shuffled import shuffled_value_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shuffled
 
 SUM_TOLERANCE = 1e-9
 
@@ -64,7 +71,7 @@ def resolve_blanks(
     if blank is None:
         if blank_zero is None:
             return np.full(cells + 1, left / (cells + 1))
-        zero = check_probability("blank_zero", blank_zero)
+        zero = check_chance("blank_zero", blank_zero)
         if zero > left + SUM_TOLERANCE:
             raise ParameterError("blank_zero", f"must be at most 1 − sampling = {left:g}", blank_zero)
         blanks = np.full(cells + 1, max(left - zero, 0.0) / cells)
@@ -72,7 +79,7 @@ def resolve_blanks(
         return blanks
     values = _check_cells(blank, cells)
     total = float(values.sum())
-    zero = left - total if blank_zero is None else check_probability("blank_zero", blank_zero)
+    zero = left - total if blank_zero is None else check_chance("blank_zero", blank_zero)
     if blank_zero is None and zero < -SUM_TOLERANCE:
         raise ParameterError("blank", f"must sum over the cells to at most 1 − sampling = {left:g}", total)
     if abs(sampling + zero + total - 1.0) > SUM_TOLERANCE:
@@ -94,6 +101,7 @@ def _check_cells(blank: ArrayLike, cells: int) -> NDArray[np.float64]:
     if wrong.any():
         cell = int(wrong.argmax())
         raise ParameterError("blank", f"must be a probability, 0 to 1, at cell {cell + 1}", float(values[cell]))
+    check_chance("blank", values.min(initial=1.0, where=values > 0.0))
     return values
 
 
@@ -205,10 +213,10 @@ class SamplingPrivacy(CategoricalReports):
         refresh: float = 0.0,
     ) -> None:
         self.cells = check_integer("cells", cells, at_least=1)
-        self.sampling = check_probability("sampling", sampling, above_zero=True)
+        self.sampling = check_chance("sampling", sampling, above_zero=True)
         self.blanks = resolve_blanks(cells=self.cells, sampling=self.sampling, blank_zero=blank_zero, blank=blank)
         self.blanks.flags.writeable = False
-        self.refresh = check_probability("refresh", refresh)
+        self.refresh = check_chance("refresh", refresh)
         warn(self.warnings(), stacklevel=2)
 
     def __repr__(self) -> str:
@@ -316,11 +324,44 @@ class SamplingPrivacy(CategoricalReports):
             second += rng.multinomial(int(redrawn.sum()), faces) - redrawn
         return np.stack([first, second]).astype(np.int64, copy=False)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about what a view reveals.
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of one round's report: nothing in round one.
 
-        Round one reveals nothing. The claim about round two is exact, over the truths 0…V, whereas SP eq 29 covers
-        1…V. For linked reports, only a device in cell v reports 0 and then v, so without refresh no ε is finite and
-        δ = π_s.
+        That of round two is exact, over the truths 0…V, whereas SP eq 29 covers 1…V. Refresh does not change the
+        distribution of a single round: the blanks of each come with π_v.
         """
-        return sampling_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self.refresh)
+        if view.round == 1:
+            return round_one_claim()
+        return round_two_claim(sampling=self.sampling, blanks=self.blanks, queries=view.queries)
+
+    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+        """Return the claim of both reports: only a device in cell v reports 0 and then v.
+
+        So without refresh no ε is finite and δ = π_s.
+        """
+        return linked_claim(sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn, queries=view.queries)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of one round's reports in random order."""
+        local = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
+        if view.round == 1:
+            return local
+        return shuffled_value_claim(view, sampling=self.sampling, blanks=self.blanks, local=local)
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of both rounds' published counts."""
+        if self._redrawn:
+            return refreshed_release_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn)
+        cells, every = float(self.blanks[1:].sum()), float(self.blanks.sum())
+        return released_counts_claim(view, sampling=self.sampling, seen=cells / every if every else 0.0)
+
+    def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
+        """Return the claim of the published differences."""
+        if self._redrawn:
+            return refreshed_release_claim(view, sampling=self.sampling, blanks=self.blanks, refresh=self._redrawn)
+        return released_differences_claim(view, self.sampling)
+
+    @property
+    def _redrawn(self) -> float:
+        """Return ρ; 0 where there are no blanks to draw again."""
+        return self.refresh if self.sampling < 1.0 else 0.0

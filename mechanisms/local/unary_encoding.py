@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from mechanisms.parameter import ParameterError, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import sums_claim
 from mechanisms.privacy.report_claims import binary_answer_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, View
+from mechanisms.privacy.view import Adjacency, ReleasedCounts
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -126,12 +126,8 @@ class UnaryEncoding(BinaryReports, PureProtocol):
         changed = self.cells if adjacency == "move" else 1
         return binary_answer_claim(**self.bit._asdict(), cells=changed, queries=queries, source=self.source)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view: exact for a report; for published sums their own, far below a report's."""
-        if not isinstance(view, ReleasedCounts):
-            return super().claim(view)
-        if self.cells == 1:
-            view = replace(view, adjacency="enter_leave")  # a device can only move outside
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published sums of bits, far below that of a report."""
         report = self.report_claim(view.queries, view.adjacency)
         return sums_claim(view, true_yes=self.true_yes, false_yes=self.false_yes, report=report, source=self.source)
 

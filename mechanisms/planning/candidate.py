@@ -18,10 +18,10 @@ from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
+from mechanisms.privacy.composition import ComposedCurve, composed
 from mechanisms.privacy.hockey_stick import ComposedDelta
 from mechanisms.privacy.laplace_noise import PartialDelta
-from mechanisms.privacy.published_sums import SumsDelta
-from mechanisms.privacy.released import ReleasedDelta
+from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
 from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_claim
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
@@ -106,9 +106,9 @@ class ViewBound:
         least = math.inf
         for claim in sorted((self.own, *self.made_from), key=lambda claim: isinstance(claim.curve, ComposedDelta)):
             curve, left = claim.curve, claim
-            if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(curve.shuffled, ClonesDelta):
-                clones = curve.shuffled
-                most = _largest_hidden(clones.devices, clones.queries, epsilon, delta)
+            clones, queries = _single(curve.shuffled) if isinstance(curve, AmplifiedDelta) else (None, 1)
+            if fixed and delta > 0.0 and isinstance(curve, AmplifiedDelta) and isinstance(clones, ClonesDelta):
+                most = _largest_hidden(clones.devices, queries, epsilon, delta)
                 least = min(least, math.log(clones.epsilon / most))
                 left = curve.local
                 if curve.stronger is not None and least > 0.0:
@@ -165,6 +165,8 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
 LARGEST_COMPOSED = 200.0
 # Points of the grid of losses, and its half-width in standard deviations.
 PLACES, REACH = 2**12, 12.0
+# Points up to the root mean square loss for an approximate composition.
+ROUGH_FINENESS = 2
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
 ROUGH_PAIRS = 2**15
 # The greatest margin, and the negative of the least.
@@ -244,8 +246,8 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
         if claim.epsilon <= LARGEST_COMPOSED:
             return replace(claim, curve=_of_kind(curve, kind))
         return replace(claim, curve=curve.basic)
-    if isinstance(curve, ReleasedDelta) and curve.composed is not None:
-        return replace(claim, curve=replace(curve, composed=_of_kind(curve.composed, kind)))
+    if isinstance(curve, ComposedCurve) and kind is RoughDelta:
+        return replace(claim, curve=_roughly(curve))
     if isinstance(curve, AmplifiedDelta):
         amplified = replace(curve, local=_recomposed(curve.local, kind))
         if kind is RoughDelta:
@@ -254,8 +256,17 @@ def _recomposed(claim: PrivacyClaim, kind: type[RememberedDelta]) -> PrivacyClai
     return claim
 
 
+def _single(curve: Any) -> tuple[Any, int]:
+    """Return the curve of one query, and the queries that it is composed over."""
+    return (curve.curve, curve.queries) if isinstance(curve, ComposedCurve) else (curve, 1)
+
+
 def _roughly(curve: Any) -> Any:
     """Return a fast approximation of a bound; the bound itself where it is fast."""
+    if isinstance(curve, ComposedCurve):
+        return replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
+    if isinstance(curve, AnyTruthsDelta):
+        curve = curve.sums
     if isinstance(curve, SumsDelta):
         return replace(curve, certified=False)
     return replace(curve, pairs=ROUGH_PAIRS) if isinstance(curve, BlanketDelta | VariationRatioDelta) else curve
@@ -282,7 +293,8 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
     """Return the greatest ε₀ of a report for which shuffling among this number of devices meets (ε, δ)."""
 
     def excess(log_local: float) -> float:
-        found = ClonesDelta(devices, math.exp(log_local), queries)(epsilon)
+        local = math.exp(log_local)
+        found = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
         return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))

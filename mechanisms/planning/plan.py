@@ -14,6 +14,7 @@ from mechanisms.planning.error_distribution import error_interval, excess_kurtos
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Family
 from mechanisms.planning.target import Target
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import View
 
 
@@ -269,7 +270,7 @@ def _why_none(family: Family, target: Target) -> str:
     found = candidate.delta(target.epsilon or 0.0)
     return (
         f"Even with {family.letter} = {family.dial.low:g}, where its error is {candidate.std_error:.4g} vehicles, "
-        f"{target.view} has δ = {found:.3g} at ε = {target.epsilon:g}."
+        f"{target.view} has δ = {rounded_up(found)} at ε = {target.epsilon:g}."
     )
 
 

@@ -20,7 +20,7 @@ from mechanisms.planning.target import RELEASED, Target
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim
-from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View, possible_adjacency
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class TrustedServer:
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved: the release's claim about published views, and no privacy for the server's views."""
         if isinstance(view, ReleasedCounts | ReleasedDifferences):
-            return self.release.claim(crowd=self.crowd, queries=view.queries, adjacency=view.adjacency)
+            adjacency = possible_adjacency(view.adjacency, cells=self.cells)
+            return self.release.claim(crowd=self.crowd, queries=view.queries, adjacency=adjacency)
         return NoPrivacy(cells=self.cells).claim(view)
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:

@@ -42,8 +42,6 @@ class BlanketDelta:
         π_s and 1 − π_s, in (0, 1); each at full precision, which a subtraction would lose.
     blank, other_blank, other_blanks : float
         b_t and b_t', above 0, and the sum of the others; all of them sum to 1.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     pairs : int
         Pairs (m, b) that are summed one by one (`positive_mean`).
     """
@@ -54,14 +52,13 @@ class BlanketDelta:
     blank: float
     other_blank: float
     other_blanks: float
-    queries: int = 1
     pairs: int = LARGEST_PAIR_SUM
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
-        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
+        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
         pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
-        return min(1.0, self.queries * max(self._direction(one, other, epsilon) for one, other in pairs))
+        return min(1.0, max(self._direction(one, other, epsilon) for one, other in pairs))
 
     def _direction(self, one: float, other: float, epsilon: float) -> float:
         """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
@@ -111,8 +108,6 @@ class VariationRatioDelta:
         q, at least 1.
     apart, other_apart : float
         Mass of P, and of Q, on outputs that only this one of them gives.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     pairs : int
         Pairs (m, b) that are summed one by one (`positive_mean`).
     """
@@ -125,7 +120,6 @@ class VariationRatioDelta:
     cover: float
     apart: float = 0.0
     other_apart: float = 0.0
-    queries: int = 1
     pairs: int = LARGEST_PAIR_SUM
 
     @property
@@ -135,9 +129,9 @@ class VariationRatioDelta:
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, the larger of both directions."""
-        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
+        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
         sides = {(self.up, self.down, self.apart), (self.down, self.up, self.other_apart)}
-        return min(1.0, self.queries * max(self._direction(*side, epsilon) for side in sides))
+        return min(1.0, max(self._direction(*side, epsilon) for side in sides))
 
     def _direction(self, up: float, down: float, apart: float, epsilon: float) -> float:
         """Return the bound of the hockey-stick divergence of the distribution with more of the part `up`."""
@@ -153,7 +147,7 @@ class VariationRatioDelta:
 
 
 def split_pair(
-    p: NDArray[np.float64], q: NDArray[np.float64], others: NDArray[np.float64], devices: int, queries: int = 1
+    p: NDArray[np.float64], q: NDArray[np.float64], others: NDArray[np.float64], devices: int
 ) -> VariationRatioDelta:
     """Return the bound for shuffled reports of which one has the distribution p or q.
 
@@ -168,8 +162,6 @@ def split_pair(
         The distributions of any other device's report, for every truth that it may have.
     devices : int
         n.
-    queries : int
-        T.
     """
     shared = (p > 0.0) & (q > 0.0)
     more, less = p[shared], q[shared]
@@ -188,7 +180,6 @@ def split_pair(
         cover=float((greatest / np.maximum(others[:, shared], LEAST_TAIL)).max(initial=1.0)),
         apart=float(p[~shared].sum()),
         other_apart=float(q[~shared].sum()),
-        queries=queries,
     )
 
 

@@ -26,20 +26,25 @@ class ConstantDelta:
         return self.value
 
 
+# Values of ε of the first of two steps; they do not depend on the ε of both, so the bound falls with ε.
+FIRST_STEPS = (0.0, *(10.0 ** (exponent / 12.0) for exponent in range(-36, 25)))
+
+
 @dataclass(frozen=True, slots=True)
 class TwoStepDelta:
     """A bound of δ(ε) of a move, from the curve of leaving or entering a cell.
 
-    A move is leaving one cell for outside, then entering the other. If the first step is bounded by (ε/2, δ) and the
-    second too, the move is bounded by (ε, δ + e^(ε/2)·δ) (group privacy).
+    A move is leaving one cell for outside, then entering the other. If the first step is bounded by (ε₁, δ₁) and the
+    second by (ε₂, δ₂), the move is bounded by (ε₁ + ε₂, δ₁ + e^ε₁·δ₂) (group privacy). The least over several ε₁ is
+    taken, with the rest of ε for the second step.
     """
 
     step: Callable[[float], float]
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
-        half = min(epsilon / 2.0, LARGEST_EPSILON)
-        return min(1.0, self.step(half) * (1.0 + math.exp(half)))
+        firsts = [first for first in FIRST_STEPS if first <= epsilon]
+        return min(1.0, *(self.step(first) + math.exp(first) * self.step(epsilon - first) for first in firsts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,8 @@ def pair_of_curve(
     down : (points,) float64
         y from 1, ascending.
     reverse : (points,) float64
-        H_y(Q‖P) at these; the last is 0. Both directions have the same value at 1.
+        H_y(Q‖P) at these; the last is the probability of an output that P never gives. Both directions have the same
+        value at 1.
 
     Returns
     -------
@@ -171,14 +172,19 @@ def pair_of_curve(
         In ascending order of p/q. Rounding of the slopes is always upwards, so both sum to 1 or a little more.
     """
     x = 1.0 / down[::-1]
-    below = np.append(0.0, np.diff(reverse[::-1] * x) / np.diff(x))  # slopes of h(x) − (1 − x), rising from 0
+    below = np.append(reverse[-1], np.diff(reverse[::-1] * x) / np.diff(x))  # slopes of h(x) − (1 − x),
     above = np.append(np.diff(delta) / np.diff(up), 0.0)
-    steps = np.concatenate([np.diff(below), [above[0] + 1.0 - below[-1]], np.diff(above)])
+    steps = np.concatenate([below[:1], np.diff(below), [above[0] + 1.0 - below[-1]], np.diff(above)])
     q = np.maximum(steps, 0.0)
-    ratio = np.concatenate([x[:-1], up])
+    ratio = np.concatenate([[0.0], x[:-1], up])
     p, q = np.append(q * ratio, delta[-1]), np.append(q, 0.0)
-    kept = p > 0.0
+    kept = (p > 0.0) | (q > 0.0)
     return p[kept], q[kept]
+
+
+def pair_curve(p: Distribution, q: Distribution, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return H_x(P‖Q) = Σ max(p − xq, 0) at each x ≥ 0; the tails of P and Q keep their digits."""
+    return _Curve(p, q).at(x)
 
 
 class _Curve:

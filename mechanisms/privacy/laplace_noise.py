@@ -2,16 +2,16 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError, check_epsilon
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.hockey_stick import INTERVAL, ComposedDelta, Pair, dominating_pair, pair_delta
+from mechanisms.privacy.composition import composed
+from mechanisms.privacy.hockey_stick import ComposedDelta, Pair, pair_delta
+from mechanisms.privacy.integer_noise import PartialNoise, mass_ratios
 from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.report_claims import mirror_claim
 from mechanisms.privacy.subsampling import sample_privacy
@@ -43,43 +43,6 @@ class SampledLaplaceDelta:
             return 0.0
         own, of = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
         return self.fraction * -math.expm1((own - of) / 2.0)
-
-
-@dataclass(frozen=True, slots=True)
-class LaplaceDelta:
-    """An upper bound of δ(ε) over several queries, each Lap(0, 1) against Lap(ε₀, 1), as a function of ε.
-
-    The pair is its own mirror image and dominates the pair of every sample with the same ε₀ (`SampledLaplaceDelta`
-    rises with q). So it bounds any queries, sampled or not, for any values of the device in each.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε₀ > 0.
-    queries : int
-        T.
-    """
-
-    epsilon: float
-    queries: int
-
-    def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ at this ε."""
-        if epsilon >= self.queries * self.epsilon:
-            return 0.0
-        return float(_losses(self).get_delta_for_epsilon(epsilon))
-
-
-@cache
-def _losses(noise: LaplaceDelta) -> Any:
-    """Return the loss distribution of all queries together."""
-    # Imported here because the import takes two seconds and most runs need claims about one query only.
-    from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism  # noqa: PLC0415 - two seconds, for claims over several queries only
-
-    single = from_laplace_mechanism(
-        1.0 / noise.epsilon, pessimistic_estimate=True, value_discretization_interval=INTERVAL
-    )
-    return single.self_compose(noise.queries)
 
 
 # Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.
@@ -214,76 +177,6 @@ class SmoothNoiseDelta:
 
 # Outputs beyond this are merged into one, to the disadvantage of the claim.
 REACH = 200
-# A recurrence starts where only e^−40 of its starting error is left at the outputs that are used.
-SETTLED = 40.0
-
-
-@dataclass(frozen=True)
-class PartialNoise:
-    """The difference of two negative binomial variables NB(r, 1 − α): a whole discrete Laplace variable at r = 1.
-
-    Its distribution f is symmetric. From its generating function [(1 − α)²/((1 − αz)(1 − α/z))]^r follows
-    α(k + 1 − r)f(k + 1) = k(1 + α²)f(k) − α(k − 1 + r)f(k − 1).
-
-    Parameters
-    ----------
-    decay : float
-        −ln α, the ε of whole noise (r = 1) for a change of one count by 1.
-    share : float
-        r, the amount of noise as a multiple of whole noise.
-    """
-
-    decay: float
-    share: float
-
-    @property
-    def epsilon(self) -> float:
-        """ε for a change of one count by 1.
-
-        For r < 1 a negative binomial is a mixture of geometric distributions, so f is log-convex on k ≥ 0 and
-        f(k − 1)/f(k) is greatest at k = 1. For r ≥ 1 it is log-concave, and the ratio rises to 1/α.
-        """
-        return self.decay if self.share >= 1.0 else -math.log(_ratios(self, 1)[0][0])
-
-    def masses(self, count: int) -> tuple[NDArray[np.float64], float]:
-        """Return f(0)…f(count − 1), (count,) float64, and the mass of one tail beyond them, for r < 1."""
-        ratios, first, last = _ratios(self, count)
-        law = np.cumprod(np.append(1.0, ratios[: count - 1])) / (1.0 + 2.0 * first)
-        return law, float(law[-1] * last)
-
-
-@lru_cache(maxsize=256)
-def _ratios(noise: PartialNoise, count: int) -> tuple[NDArray[np.float64], float, float]:
-    """Return f(k + 1)/f(k) for k < count, Σ_{j > 0} f(j)/f(0) and Σ_{j ≥ count} f(j)/f(count − 1)."""
-    ratios = np.empty(count)
-    first, last = _run_back(noise.decay, noise.share, count + math.ceil(SETTLED / noise.decay), ratios)
-    ratios.flags.writeable = False
-    return ratios, first, last
-
-
-@compiled
-def _run_back(
-    decay: float, share: float, start: int, ratios: NDArray[np.float64]
-) -> tuple[float, float]:  # pragma: no cover - compiled
-    """Run the recurrence backwards from a point where f falls by the factor α a step.
-
-    f is the decaying solution, so rounding errors would swamp it in a forward recurrence. Backwards, the error of the
-    starting value shrinks by α² a step. The recurrence is for 1 − f(k + 1)/f(k), in which nothing cancels however near
-    to 1 α is.
-    """
-    alpha, gap = math.exp(-decay), -math.expm1(-decay)
-    fall, beyond = gap, alpha / gap
-    last = beyond
-    for k in range(start, 0, -1):
-        # `fall` is 1 − f(k + 1)/f(k) and `beyond` is Σ_{j > k} f(j)/f(k); the step below takes both to k − 1.
-        lost, kept = k * gap * gap + alpha * (k + 1 - share) * fall, alpha * (k - 1 + share)
-        fall, ratio = lost / (lost + kept), kept / (lost + kept)
-        beyond = ratio * (1.0 + beyond)
-        if k <= ratios.size:
-            ratios[k - 1] = ratio
-        if k == ratios.size:
-            last = beyond
-    return beyond, last
 
 
 @dataclass(frozen=True)
@@ -326,7 +219,7 @@ def _dominating_pair(noise: PartialNoise) -> tuple[NDArray[np.float64], NDArray[
     p = np.concatenate([[f[REACH]], body])
     q = np.concatenate([body, [f[REACH]]])
     # Upper tail, k > REACH: P has Σ_{k ≥ REACH} f. Lower tail, k ≤ −REACH: P has Σ_{k > REACH} f.
-    upper = min(further, beyond * _ratios(noise, REACH + 2)[0][REACH])
+    upper = min(further, beyond * mass_ratios(noise, REACH + 2)[0][REACH])
     lower = min(beyond, further * math.exp(noise.decay))
     p = np.concatenate([p, [beyond, further, 0.0]])
     q = np.concatenate([q, [upper, lower, max(0.0, further + beyond - upper - lower)]])
@@ -379,8 +272,6 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
 
 # A larger crowd reveals less; its claim is that of a crowd of this size.
 LARGEST_CROWD = 1000
-# The same for moves over several queries, where the outputs of two cells are composed.
-LARGEST_MOVED_CROWD = 50
 
 
 @dataclass(frozen=True)
@@ -481,7 +372,7 @@ def noisy_sample_claim(
             "" if queries == 1 else f"; over T queries T times the ε of one, attained, {counts} changed counts in all"
         )
         return replace(claim, basis=f"{source}; a changed count reveals as much as a randomized bit{over}.")
-    used = 1 if crowd is None else min(crowd, LARGEST_MOVED_CROWD if moves and queries > 1 else LARGEST_CROWD)
+    used = 1 if crowd is None else min(crowd, LARGEST_CROWD)
     noisy = NoisySample(used, sampling, decay, moves)
     if moves:
         epsilon -= math.log1p(sampling * math.expm1(-decay))  # a device less: at most 1/(1 − β(1 − α)) times as likely
@@ -494,12 +385,5 @@ def noisy_sample_claim(
         if crowd is None or crowd == used:
             return kind
         return PrivacyClaim("exact", epsilon, "bound", f"{basis}.", noisy)
-    p, q = noisy.pair
-    if moves:
-        # The reverse of this pair is the same pair, with the two cells exchanged.
-        one_move = np.multiply.outer(p, q).ravel(), np.multiply.outer(q, p).ravel()
-        composed = ComposedDelta.from_pair(*one_move, queries=queries)
-    else:
-        composed = ComposedDelta.from_pair(*dominating_pair([(p, q), (q, p)]), queries=queries)
     basis += "; over T queries T·ε, attained, and δ by composing the pair that dominates both directions"
-    return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed)
+    return PrivacyClaim("exact", queries * epsilon, "bound", f"{basis}.", composed(noisy, queries, limit=epsilon))

@@ -10,6 +10,8 @@ from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import pair_delta
 from mechanisms.privacy.report_claims import EXACT_QUERIES as WALKED_QUERIES
 from mechanisms.privacy.report_claims import MirrorDelta, PairDelta, convolved
+from mechanisms.privacy.rounding import rounded_up
+from mechanisms.privacy.view import Adjacency, possible_adjacency
 
 # Queries for which δ is computed from the distributions of two sums; for more, the kept bits themselves bound it.
 EXACT_QUERIES = 2**9
@@ -112,7 +114,7 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     epsilon = bits.epsilon(queries)
     basis = (
         f"For a device whose truth does not change between the queries only ({source}): the exact distribution of "
-        f"the number of 1s; never above {bits.epsilon(math.inf):.6g} over any number of queries"
+        f"the number of 1s; never above {rounded_up(bits.epsilon(math.inf), 6)} over any number of queries"
     )
     if queries <= EXACT_QUERIES:
         return PrivacyClaim.exact(epsilon, MemoisedDelta(bits, queries), f"{basis}.")
@@ -124,12 +126,13 @@ def staying_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCl
     return PrivacyClaim("exact", epsilon, "bound", f"{basis}; δ is bounded by that of the kept bits.", curve)
 
 
-def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyClaim:
+def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Adjacency = "move") -> PrivacyClaim:
     """Return the claim of T ≥ 2 queries about a device that may be elsewhere at each of them.
 
     It is the lesser of two bounds. The first assumes that the kept bits are known: two truths then differ in at most
-    two of them, which each query flips anew. If they are not known the view reveals no more, because the hockey-stick
-    divergence is jointly convex. The second is the sum over the visited cells in `_journeys`.
+    two of them, or in one where the device enters or leaves a cell, which each query flips anew. If they are not known
+    the view reveals no more, because the hockey-stick divergence is jointly convex. The second is the sum over the
+    visited cells in `_journeys`.
 
     Parameters
     ----------
@@ -138,27 +141,30 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str) -> PrivacyCla
         T.
     source : str
         Source of the bits, for the basis.
+    adjacency : {"move", "enter_leave"}
+        The change at each query.
 
     Returns
     -------
     PrivacyClaim
-        δ is a bound. ε is exact for up to 4,096 queries if there are enough cells for the worst two journeys to have no
-        cell in common; otherwise it is a bound.
+        δ is a bound. ε is exact for a move and up to 4,096 queries if there are enough cells for the worst two journeys
+        to have no cell in common; otherwise it is a bound.
     """
     staying = staying_claim(bits, queries=queries, source=source)
     basis = (
         f"Whatever the cells at each query ({source}): each truth has its own kept bits, and a device that moves "
-        f"reveals each that it visits. One that stays reveals {staying.epsilon:.6g} exactly, never above "
-        f"{bits.epsilon(math.inf):.6g}: see staying_claim."
+        f"reveals each that it visits. One that stays reveals {rounded_up(staying.epsilon, 6)} exactly, never above "
+        f"{rounded_up(bits.epsilon(math.inf), 6)}: see staying_claim."
     )
-    changed = 2 if bits.cells > 1 else 1
+    moves = possible_adjacency(adjacency, cells=bits.cells) == "move"
+    changed = 2 if moves else 1
     single = changed * math.log((1.0 - bits.flip) / bits.flip)
     if queries > WALKED_QUERIES:
         return PrivacyClaim.bound(queries * single, ConstantDelta(1.0), basis)
     known = MirrorDelta((1.0 - bits.flip) ** changed, single, queries)
     epsilon, met = _journeys(bits, queries)
     curve = PureDelta(min(epsilon, queries * single), known)
-    return PrivacyClaim("bound" if met else "exact", curve.pure, "bound", basis, curve)
+    return PrivacyClaim("bound" if met or not moves else "exact", curve.pure, "bound", basis, curve)
 
 
 def _journeys(bits: MemoisedBits, queries: int) -> tuple[float, bool]:

@@ -26,6 +26,8 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.hockey_stick import pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import ReleasedCounts
@@ -132,7 +134,7 @@ class CellLaw:
     Parameters
     ----------
     present, absent : (values,) float64
-        Masses of the same consecutive values. Their ratio rises.
+        Masses of the same consecutive values. Their ratio rises, unless the noise is not log-concave.
     left_out : float
         Most mass that either leaves out.
     first : int
@@ -144,12 +146,12 @@ class CellLaw:
     left_out: float = 0.0
     first: int = 0
     ratio: Masses = field(init=False)
-    """absent/present, which falls; infinite where only an absent device gives the value."""
+    """absent/present; infinite where only an absent device gives the value."""
 
     def __post_init__(self) -> None:
         """Compute the ratio."""
         with np.errstate(divide="ignore"):
-            object.__setattr__(self, "ratio", np.minimum.accumulate(self.absent / self.present))
+            object.__setattr__(self, "ratio", self.absent / self.present)
 
     @classmethod
     def of_bits(
@@ -164,7 +166,7 @@ class CellLaw:
         true_yes, false_yes : float
             p and q, p above q.
         noise : (values,) float64, optional
-            Masses of integer noise that is added to the sum, log-concave and symmetric around 0.
+            Masses of integer noise that is added to the sum, symmetric around 0.
         """
         first, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
         if noise is not None:
@@ -197,11 +199,13 @@ def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
 
 def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Values of the second cell in ascending order: the lowest are the strongest evidence that the device is not there.
-    without = np.concatenate([[0.0], np.cumsum(left.absent)])
-    against = np.concatenate([[0.0], np.cumsum(left.present)])
+    # Values of the second cell in the order of the evidence that the device is not there, which is that of the values
+    # unless noise is not log-concave.
+    order = np.argsort(-left.ratio, kind="stable")
+    without = np.concatenate([[0.0], np.cumsum(left.absent[order])])
+    against = np.concatenate([[0.0], np.cumsum(left.present[order])])
     # present/absent of the first times absent/present of the second exceeds e^ε.
-    up_to = np.searchsorted(-left.ratio, -factor * entered.ratio, side="left")
+    up_to = np.searchsorted(-left.ratio[order], -factor * entered.ratio, side="left")
     gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
     return float(np.maximum(gain, 0.0).sum())
 
@@ -240,8 +244,6 @@ class SumsDelta:
         Least and greatest number of other devices in the cell; for a move in each of the two cells.
     moves : bool
         Whether the device moves between two cells, instead of between one and outside.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     noise : tuple of float, optional
         Masses of the integer noise on each cell's sum.
     certified : bool
@@ -257,23 +259,18 @@ class SumsDelta:
     least: int
     most: int
     moves: bool
-    queries: int = 1
     noise: tuple[float, ...] | None = None
     certified: bool = True
     leaving: "SumsDelta | None" = None
 
     def __call__(self, epsilon: float) -> float:
-        """Return the certified δ; for several queries a bound."""
-        moving = min(1.0, self.queries * self._single(epsilon / self.queries))
+        """Return the certified δ of one query."""
+        moving = _remembered(self, min(epsilon, LARGEST_CROWD_EPSILON))
         return moving if self.leaving is None else max(moving, self.leaving(epsilon))
 
     def at(self, inside: tuple[int, ...], epsilon: float) -> float:
         """Return the exact δ of one query for these numbers of others in the cell, or in each of two."""
         return self._delta(tuple((number, number) for number in inside), epsilon)
-
-    def _single(self, epsilon: float) -> float:
-        """Return the certified maximum for one query."""
-        return _remembered(self, min(epsilon, LARGEST_CROWD_EPSILON))
 
     def maximum(self, epsilon: float) -> float:
         """Return the certified maximum of one query's δ(ε), usually at most 0.1 % too large.
@@ -348,6 +345,66 @@ def _remembered(curve: SumsDelta, epsilon: float) -> float:
     return curve.maximum(epsilon)
 
 
+# Boxes of truths, and the most masses of all their laws together. Points of a curve on either side of ε = 0.
+BOXES, MOST_MASSES, POINTS = 256, 2**24, 500
+# For at most so many numbers of others in the cell, the exact maximum over two cells is composed.
+FEW = 32
+
+
+@dataclass(frozen=True)
+class AnyTruthsDelta:
+    """A bound of δ(ε) of published sums for any truths of the others, at each ε within half a percent of an attained ε.
+
+    Over several queries the curve is needed at a hundred ε, far into its tail, and the worst truths may differ from ε
+    to ε and from query to query. The numbers of others that may be in the cell are divided into up to 256 boxes. The
+    bits that all truths in a box have in common are all but a 256th of the others', so their standard deviation is at
+    most about a 500th too small, and their curve bounds those of the box (`SumsDelta`). The maximum of these curves in
+    each direction is a convex curve, and its chords give a pair that dominates every truth of the others (as in
+    `worst_move_delta`). For a move, one cell is entered and the other left, and their sums are independent: the product
+    of the pair and its reverse dominates every move.
+
+    Parameters
+    ----------
+    sums : SumsDelta
+        The bits and the limits.
+    """
+
+    sums: SumsDelta
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ of one query."""
+        law = _dominating_law(self.sums if self.sums.leaving is None else self.sums.leaving)
+        return moved_delta(law, law, epsilon) if self.sums.moves else law.delta(epsilon)
+
+
+@lru_cache(maxsize=64)
+def _dominating_law(sums: SumsDelta) -> CellLaw:
+    """Return a law of one cell that dominates that of every number of others within the limits."""
+    p, q, others = sums.true_yes, sums.false_yes, sums.counted - 1
+    width = 24.0 * math.sqrt(others / 4.0) + len(sums.noise or ())
+    numbers = min(sums.most, others) - sums.least + 1
+    starts = np.linspace(0, numbers, min(numbers, max(16, min(BOXES, int(MOST_MASSES / width)))) + 1).astype(int)
+    ends = [
+        min(math.log(more / less) if less > 0.0 else math.inf, LARGEST_CROWD_EPSILON)
+        for more, less in ((p, q), (1.0 - q, 1.0 - p))
+    ]
+    up, down = (np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in ends)
+    there, elsewhere = np.zeros_like(up), np.zeros_like(down)
+    for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
+        law = CellLaw.of_bits(
+            inside=low,
+            outside=others - (beyond - 1),
+            true_yes=p,
+            false_yes=q,
+            noise=None if sums.noise is None else np.array(sums.noise),
+        )
+        there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
+        elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)
+    there[0] = elsewhere[0] = max(there[0], elsewhere[0])
+    present, absent = pair_of_curve(up, there, down, elsewhere)
+    return CellLaw(present, absent)
+
+
 def sums_claim(
     view: ReleasedCounts,
     *,
@@ -388,7 +445,7 @@ def sums_claim(
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), f"Bits do not depend on the truth ({source}).")
     honest = 0 if noise is None else (view.servers or 1) - (view.colluding or 0)
     masses = noise.masses(honest) if noise is not None and honest else None
-    curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, view.queries, masses)
+    curve = SumsDelta(true_yes, false_yes, counted, least, most, moves, masses)
     others = "any truths of the others"
     if least > 0 or most < counted - 1:
         others = f"between {least} and {most} others in {'each of the two cells' if moves else 'the cell'}"
@@ -406,7 +463,7 @@ def sums_claim(
     )
     if noise is not None:
         basis = f"The {noise.kind} noise, scale {noise.scale:g}, of {honest} servers that do not collude. {basis}"
-        pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon if honest else math.inf)
+        pure = view.queries * (2 if moves else 1) * (noise.pure_epsilon(honest) if honest else math.inf)
         if pure < report.epsilon:
             # Noise alone bounds ε; the curve then has both.
             report = PrivacyClaim.bound(pure, ConstantDelta(1.0), basis)
@@ -417,9 +474,11 @@ def sums_claim(
     over = (
         "; δ by branch and bound over the others' truths, usually within 0.1 % of its maximum"
         if view.queries == 1
-        else "; over T queries T·δ(ε/T)"
+        else COMPOSED
     )
-    claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(curve, report), f"{basis}{over}.")
+    single = AnyTruthsDelta(curve) if view.queries > 1 and most - least >= FEW else curve
+    several = composed(single, view.queries, limit=report.epsilon / view.queries)
+    claim = PrivacyClaim.bound(report.epsilon, AmplifiedDelta(several, report), f"{basis}{over}.")
     return replace(claim, kind=report.kind)
 
 
@@ -473,8 +532,9 @@ def answer_sums_claim(
     moves = view.adjacency == "move"
     counted = max(view.counted or 1, view.crowd or 1)
     rows = [np.multiply.outer(*pair).ravel() for pair in ((yes, no), (no, yes), (no, no))] if moves else [yes, no]
-    curve = split_pair(rows[0], rows[1], np.array(rows), counted, view.queries)
-    over = "" if view.queries == 1 else "; over T queries T·δ(ε/T)"
+    single = split_pair(rows[0], rows[1], np.array(rows), counted)
+    curve = composed(single, view.queries, limit=linked.epsilon / view.queries)
+    over = "" if view.queries == 1 else COMPOSED
     basis = (
         f"Counts of answers, {counted} devices counted, any truths of the others: the answers about the changed "
         f"{'cells' if moves else 'cell'} in no order, hidden by the part that every truth gives ({source}){over}."

@@ -1,7 +1,6 @@
-"""Claims about reports: answers about every cell, mirrored pairs, secret shares, and any view of one round."""
+"""Claims about reports: answers about every cell, mirrored pairs, secret shares, and what is computed from reports."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -11,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from mechanisms.privacy.blanket import VariationRatioDelta
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.hockey_stick import ComposedDelta, check_distribution, dominating_pair, pair_delta, pair_epsilon
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.view import Adjacency, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.view import Shares, Shuffled
 
 # Queries for which the sum of losses is convolved exactly, in under a second; for more, δ is bounded.
 EXACT_QUERIES = 2**12
@@ -130,35 +130,6 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
     return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
 
 
-def one_round_claim(view: View, report: Callable[[int, Adjacency], PrivacyClaim]) -> PrivacyClaim:
-    """Return the claim of any view of a one-round mechanism with fresh randomness in every query.
-
-    A device has only one report, so linking reveals nothing more. Published counts are a function of the shuffled
-    reports of all devices counted. Where their number is not given, what the device's own report reveals bounds them.
-
-    Parameters
-    ----------
-    view : View
-    report : callable
-        The claim of one device's reports, given the number of queries and the adjacency.
-    """
-    if isinstance(view, Report | Shuffled) and view.round > 1:
-        return PrivacyClaim.unknown("The mechanism has one round only.")
-    if isinstance(view, ReleasedDifferences):
-        return PrivacyClaim.unknown("One-round mechanisms publish no differences.")
-    claim = report(view.queries, view.adjacency)
-    if isinstance(view, Shares):
-        return shares_claim(view, linked=claim)
-    if isinstance(view, Shuffled):
-        return mixed_reports_claim(view, local=claim, single=report(1, "move"))
-    if isinstance(view, ReleasedCounts):
-        if view.counted is None:
-            return released_reports_claim(claim)
-        shuffled = Shuffled(1, view.counted, view.queries, adjacency=view.adjacency)
-        claim = released_shuffled_claim(mixed_reports_claim(shuffled, local=claim, single=report(1, "move")))
-    return claim
-
-
 def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim) -> PrivacyClaim:
     """Return the claim of shuffled reports with fresh randomness; with stronger clones for mirrored pairs.
 
@@ -175,9 +146,7 @@ def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyC
     if isinstance(pair, MirrorDelta):
         *_, rest = pair.pair[0]
         ratio = math.exp(pair.epsilon)
-        stronger = VariationRatioDelta(
-            view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio, queries=view.queries
-        )
+        stronger = VariationRatioDelta(view.devices, ratio, pair.distinguishing, pair.distinguishing, rest, ratio)
     return shuffled_claim(view, local=local, single=single, stronger=stronger)
 
 
@@ -262,23 +231,22 @@ def binary_answer_claim(
         Exact for one query, and for up to 4,096 with two cells or more. For T queries about a single cell, ε is T times
         that of one query, and δ is a bound.
     """
-    yes, no = (true_no, true_yes), (1.0 - false_yes, false_yes)
+    false_no = true_no + apart  # 1 − q, which a subtraction of a q near 1 would lose
+    yes, no = (true_no, true_yes), (false_no, false_yes)
     if true_no == 0.0 or false_yes == 0.0:
         return per_cell_claim(yes, no, cells=cells, queries=queries, source=source)
     yes_loss, no_loss = math.log1p(apart / false_yes), math.log1p(apart / true_no)
     if cells > 1:
         between, outside = yes_loss + no_loss, max(yes_loss, no_loss)
         source = (
-            f"Two answers change when a device moves between cells, ε = {between:.6g}; one when it leaves every cell, "
-            f"ε = {outside:.6g}, which the first bounds ({source})"
+            f"Two answers change when a device moves between cells, ε = {rounded_up(between, 6)}; one when it leaves "
+            f"every cell, ε = {rounded_up(outside, 6)}, which the first bounds ({source})"
         )
-        return mirror_claim(
-            distinguishing=true_yes * (1.0 - false_yes), epsilon=between, queries=queries, source=source
-        )
+        return mirror_claim(distinguishing=true_yes * false_no, epsilon=between, queries=queries, source=source)
     composed = per_cell_claim(yes, no, cells=1, queries=queries, source=source)
     epsilon = queries * max(yes_loss, no_loss)
     if queries == 1:
-        curve = BinaryAnswerDelta(true_yes, yes_loss, 1.0 - false_yes, no_loss)
+        curve = BinaryAnswerDelta(true_yes, yes_loss, false_no, no_loss)
         return PrivacyClaim.exact(epsilon, curve, composed.basis)
     return replace(composed, epsilon=epsilon)
 

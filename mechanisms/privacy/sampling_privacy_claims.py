@@ -8,11 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.hockey_stick import ComposedDelta
-from mechanisms.privacy.released import released_counts_claim, released_differences_claim
-from mechanisms.privacy.report_claims import shares_claim
-from mechanisms.privacy.shuffled import AmplifiedDelta, CrowdRatioDelta, shuffled_value_claim
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.shuffled import CrowdRatioDelta
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
 
 @dataclass(frozen=True)
@@ -175,8 +174,7 @@ def refreshed_release_claim(
     likely), so v is the cell with the least likely blank. Other devices that were asked only hide more, and dropping
     small differences reveals no more. With ρ = 0 the bound of the differences is their exact δ.
 
-    A move between two cells is leaving the one and entering the other, at the smaller of the two crowds. What is
-    released is also a function of the linked pair of reports and of the other devices' independent reports.
+    A move between two cells is leaving the one and entering the other, at the smaller of the two crowds.
 
     Parameters
     ----------
@@ -202,12 +200,7 @@ def refreshed_release_claim(
         return refreshed_release_claim(leaving, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
         entering = ReleasedDifferences(min(view.crowd or 1, view.other_crowd), view.k, queries)
-        moved = refreshed_release_claim(entering, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
-        linked = linked_claim(sampling=sampling, queries=queries, blanks=blanks, refresh=refresh)
-        if math.isinf(linked.epsilon) or linked.curve is None:
-            return moved
-        basis = f"A function of the linked pair and of others' reports: {linked.basis} {moved.basis}"
-        return PrivacyClaim.bound(linked.epsilon, AmplifiedDelta(moved.delta, linked), basis)
+        return refreshed_release_claim(entering, sampling=sampling, blanks=blanks, refresh=refresh).of_move()
     pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=refresh)
     up = float(pairs[1:].min())
     still = (
@@ -226,63 +219,17 @@ def refreshed_release_claim(
         up_ratio=up / (sampling + up),
         still_ratio=1.0 + sampling / still if still > 0.0 else 1.0,
         apart=0.0 if still > 0.0 else sampling,
-        queries=queries,
     )
     hidden = "steps" if differences else "linked pairs"
-    more = "" if queries == 1 else "; over T queries T·δ(ε/T)"
+    more = "" if queries == 1 else COMPOSED
     certain = (
         "; a step that no pair of blanks makes is revealed where all of the crowd are sampled" if up == 0.0 else ""
     )
     return PrivacyClaim.bound(
-        curve.epsilon,
-        curve,
+        queries * curve.epsilon,
+        composed(curve, queries, limit=curve.epsilon),
         f"One device's {hidden} among those of its crowd, in no order, between the rarest cell and outside, all "
         f"others known (from SP eqs 12-16 with refresh ρ = {refresh:g}){certain}{more}.",
-    )
-
-
-def sampling_claim(view: View, *, sampling: float, blanks: NDArray[np.float64], refresh: float) -> PrivacyClaim:
-    """Return the claim of any view of both rounds.
-
-    Parameters
-    ----------
-    view : View
-        The view that the claim is about.
-    sampling : float
-        π_s.
-    blanks : (cells + 1,) float64
-        π_0…π_V.
-    refresh : float
-        ρ. Refreshing does not change the distribution of a single round: the blanks of each round come with π_v.
-    """
-    if sampling == 1.0:
-        refresh = 0.0  # there are no blanks to refresh
-    if isinstance(view, Report | Shuffled):
-        return _claim_round(view, sampling=sampling, blanks=blanks)
-    if isinstance(view, LinkedReports):
-        return linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
-    if isinstance(view, Shares):
-        linked = linked_claim(sampling=sampling, queries=view.queries, blanks=blanks, refresh=refresh)
-        return shares_claim(view, linked=linked)
-    if refresh > 0.0:
-        return refreshed_release_claim(view, sampling=sampling, blanks=blanks, refresh=refresh)
-    if isinstance(view, ReleasedDifferences):
-        return released_differences_claim(view, sampling)
-    cells, every = float(blanks[1:].sum()), float(blanks.sum())
-    return released_counts_claim(view, sampling=sampling, seen=cells / every if every else 0.0)
-
-
-def _claim_round(view: Report | Shuffled, *, sampling: float, blanks: NDArray[np.float64]) -> PrivacyClaim:
-    """Return the claim of one round's report, alone or shuffled with those of other devices."""
-    if view.round == 1:
-        return round_one_claim()
-    if view.round != 2:
-        return PrivacyClaim.unknown("The mechanism has two rounds only.")
-    report = round_two_claim(sampling=sampling, blanks=blanks, queries=view.queries)
-    return (
-        report
-        if isinstance(view, Report)
-        else shuffled_value_claim(view, sampling=sampling, blanks=blanks, local=report)
     )
 
 

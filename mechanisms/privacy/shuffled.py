@@ -11,6 +11,8 @@ from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Shuffled
 
 # Most numbers of clones evaluated one by one; a wider window is cut into this many runs of neighbouring numbers.
@@ -33,13 +35,10 @@ class ClonesDelta:
         n.
     epsilon : float
         ε₀ of one report, at δ = 0; finite.
-    queries : int
-        T queries, each with fresh randomness: T·δ(ε/T), by basic composition.
     """
 
     devices: int
     epsilon: float
-    queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ, including the mass that the window over M leaves out, at most 1e-30.
@@ -47,15 +46,15 @@ class ClonesDelta:
         One more clone never increases δ, so the first M of a run of neighbouring numbers bounds the others. With a
         window of more than 8,192 values this adds less than a hundred-thousandth of δ.
         """
-        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_EPSILON)
+        epsilon = min(check_epsilon(epsilon), LARGEST_EPSILON)
         first, masses = window(self.devices - 1, math.exp(-self.epsilon))
         left_out = LEFT_OUT if len(masses) < self.devices else 0.0
         starts = np.arange(0, len(masses), -(-len(masses) // LARGEST_SUM))
         delta = self.delta_among(first + starts, epsilon)
-        return min(1.0, self.queries * (float(np.add.reduceat(masses, starts) @ delta) + left_out))
+        return min(1.0, float(np.add.reduceat(masses, starts) @ delta) + left_out)
 
     def delta_among(self, clones: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
-        """Return δ of one query given the number of clones M.
+        """Return δ given the number of clones M.
 
         The likelihood ratio of A = a rises with a. With y = 1 − x the first hypothesis is more likely by a factor above
         e^ε from a = τ on,
@@ -129,7 +128,7 @@ def shuffled_claim(
     Where the distributions of a report are known in more detail, the bound `stronger` is used where it is less.
 
     Over T queries there are two cases. Where the randomness is fresh in every query, the T shufflings are independent
-    releases and their δ compose: T·δ(ε/T) with the ε₀ of one report. Where devices keep randomness between queries,
+    releases and compose (`composed`), with the ε₀ of one report. Where devices keep randomness between queries,
     such as memoised bits, a device's T reports depend on each other, and so do those of the devices that hide it:
     nothing composes. Then the T reports are taken as one report of a randomizer whose input is the device's journey
     (its cells at the T queries) and whose ε₀ is that of all T reports together. Devices keep their randomness
@@ -146,7 +145,7 @@ def shuffled_claim(
         For one query and a move, where the randomness is fresh in every query. None where randomness is kept. Whatever
         the view's adjacency, the reports that hide the device's come from any cells, so ε₀ is that of a move.
     stronger : VariationRatioDelta, optional
-        A bound of the shuffled reports over all the view's queries, for reports with fresh randomness.
+        A bound of the shuffled reports of one query, for reports with fresh randomness.
 
     Returns
     -------
@@ -168,19 +167,22 @@ def shuffled_claim(
     elif single is None:
         over = f"; the {view.queries} reports of a device count as one, because it keeps randomness between queries"
     else:
-        over = "; over T queries T·δ(ε/T)"
-    clones = ClonesDelta(view.devices, start.epsilon, 1 if single is None else view.queries)
+        over = COMPOSED
+    fresh = 1 if single is None else view.queries
+    clones = composed(ClonesDelta(view.devices, start.epsilon), fresh, limit=start.epsilon)
+    tighter = None if stronger is None else composed(stronger, fresh, limit=start.epsilon)
     basis = (
         f"Hiding among the clones (Feldman, McMillan and Talwar 2021): the exact δ of its dominating pair for any "
-        f"randomizer of ε₀ = {start.epsilon:.4g}, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
+        f"randomizer of ε₀ = {rounded_up(start.epsilon, 4)}, {view.devices} devices shuffled; at δ = 0 no "
+        "better than unshuffled"
     )
     if stronger is not None:
         basis = (
             "Stronger clones (Feldman, McMillan and Talwar 2023; Wang et al. 2024, with the rest of a report hidden by "
-            f"the others' own): ε₀ = {start.epsilon:.4g}, δ(0) = {stronger.distance:.4g}, {view.devices} devices "
-            "shuffled; at δ = 0 no better than unshuffled"
+            f"the others' own): ε₀ = {rounded_up(start.epsilon, 4)}, δ(0) = {rounded_up(stronger.distance, 4)}, "
+            f"{view.devices} devices shuffled; at δ = 0 no better than unshuffled"
         )
-    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(clones, local, stronger), f"{basis}{over}.")
+    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(clones, local, tighter), f"{basis}{over}.")
 
 
 def shuffled_value_claim(
@@ -219,15 +221,14 @@ def shuffled_value_claim(
         return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
     unsampled = float(blanks.sum())
     rest = math.fsum(others) / unsampled
-    blanket = BlanketDelta(
-        view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest, queries=view.queries
-    )
+    blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest)
+    curve = composed(blanket, view.queries, limit=local.epsilon / view.queries)
     basis = (
         "Privacy blanket (Balle, Bell, Gascón and Nissim 2019): the exact δ of one report among the others' blanks for "
         f"the two rarest values, {view.devices} devices shuffled; at δ = 0 no better than unshuffled"
     )
-    over = "" if view.queries == 1 else "; over T queries the smaller of T·δ(ε/T) and the unshuffled δ"
-    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(blanket, local), f"{basis}{over}.")
+    over = "" if view.queries == 1 else COMPOSED
+    return PrivacyClaim.bound(local.epsilon, AmplifiedDelta(curve, local), f"{basis}{over}.")
 
 
 @dataclass(frozen=True)
@@ -254,8 +255,6 @@ class CrowdRatioDelta:
         α and γ.
     apart : float
         Probability that the device, if elsewhere, gives an answer that no device there ever gives: γs where s = 0.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     """
 
     crowd: int
@@ -264,18 +263,17 @@ class CrowdRatioDelta:
     up_ratio: float
     still_ratio: float
     apart: float = 0.0
-    queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
-        """Return δ for one query, accurate to 1e-15 and at least uⁿ where α = 0; a bound for more queries.
+        """Return δ, accurate to 1e-15 and at least uⁿ where α = 0.
 
         What the window over b leaves out, at most 1e-30, is added.
         """
-        epsilon = min(check_epsilon(epsilon) / self.queries, LARGEST_CROWD_EPSILON)
+        epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
         n, factor = self.crowd, math.exp(epsilon)
         first, masses = window(n, self.still)
         b = np.arange(first, first + len(masses), dtype=np.float64)
-        others, p = n - b, min(self.up / (1.0 - self.still), 1.0)
+        others, p = n - b, min(self.up / max(1.0 - self.still, self.up), 1.0)
         fewer, fall = np.maximum(others - 1.0, 0.0), 1.0 - self.up_ratio
         level = n + (self.still_ratio - 1.0) * b  # n times the density at a = 0
         # Elsewhere: E[(level − n·e^ε − fall·a) 1{a ≤ t}] given b.
@@ -292,11 +290,11 @@ class CrowdRatioDelta:
         there = float(masses @ np.maximum(gain, 0.0)) / n
         certain = self.up**n if self.up_ratio == 0.0 else 0.0
         left_out = LEFT_OUT if len(masses) <= n and 0.0 < self.still < 1.0 else 0.0
-        return min(1.0, self.queries * (max(elsewhere, there, certain) + left_out))
+        return min(1.0, max(elsewhere, there, certain) + left_out)
 
     @property
     def epsilon(self) -> float:
         """The least ε at δ = 0: the density is α where all answer up, γ where all answer still."""
         if self.up_ratio == 0.0 or self.apart > 0.0:
             return math.inf
-        return self.queries * max(-math.log(self.up_ratio), math.log(self.still_ratio))
+        return max(-math.log(self.up_ratio), math.log(self.still_ratio))

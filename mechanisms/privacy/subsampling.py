@@ -12,6 +12,7 @@ import numpy as np
 from mechanisms.parameter import ParameterError, check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import mass_above
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.released import worst_crowd_delta
 from mechanisms.privacy.view import ReleasedDifferences
 
@@ -183,20 +184,16 @@ class StronglySafeDelta:
         Differences below it are suppressed.
     sampling : float
         β = π_s, below 1.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     """
 
     k: int
     sampling: float
-    queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
-        single = check_epsilon(epsilon) / self.queries
-        if single < least_epsilon(self.sampling):
+        if check_epsilon(epsilon) < least_epsilon(self.sampling):
             return 1.0
-        return min(1.0, self.queries * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=single))
+        return strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=epsilon)
 
 
 def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
@@ -222,8 +219,9 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
     )
     if sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
-    more = "" if view.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
-    return PrivacyClaim.bound(math.inf, StronglySafeDelta(view.k, sampling, view.queries), f"{basis}{more}.")
+    more = "" if view.queries == 1 else COMPOSED
+    curve = composed(StronglySafeDelta(view.k, sampling), view.queries)
+    return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
 
 
 Form = Literal["worst crowd", "chosen on the sample"]
@@ -304,8 +302,6 @@ class SafeDelta:
         Number of maps to choose from; with 1 no ε₁ is spent.
     crowd : int
         Devices known to be in the cell, the device in question included. Under a coarser map there are as many or more.
-    queries : int
-        T: by basic composition, T·δ(ε/T).
     """
 
     k: int
@@ -314,18 +310,15 @@ class SafeDelta:
     form: Form = "worst crowd"
     options: int = 2
     crowd: int = 1
-    queries: int = 1
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
-        rest = check_epsilon(epsilon) / self.queries - self.spent
+        rest = check_epsilon(epsilon) - self.spent
         if rest < (0.0 if self.form == "worst crowd" else least_epsilon(self.sampling)):
             return 1.0
         if self.form == "worst crowd":
-            delta = worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
-        else:
-            delta = self.options * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest)
-        return min(1.0, self.queries * delta)
+            return worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
+        return min(1.0, self.options * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest))
 
     @property
     def spent(self) -> float:
@@ -335,16 +328,16 @@ class SafeDelta:
         return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
 
 
-def safe_claim(curve: SafeDelta) -> PrivacyClaim:
-    """Return the claim of a curve: its δ, and no finite ε at δ = 0, since all n of a crowd of n ≥ k may be sampled."""
+def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
+    """Return the claim of T queries with this curve each: no finite ε at δ = 0, as all n ≥ k may be sampled."""
     basis = {
         "worst crowd": "ε₁ for choosing the level, composed with the exact worst crowd of the suppressed counts",
         "chosen on the sample": "Level chosen on the sample: 2ε₁ and one δ per level, since LQS theorem 6 fails there",
     }[curve.form]
     if curve.sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
-    more = "" if curve.queries == 1 else "; over T queries T·δ(ε/T), by basic composition"
-    return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
+    more = "" if queries == 1 else COMPOSED
+    return PrivacyClaim.bound(math.inf, composed(curve, queries), f"{basis}{more}.")
 
 
 def _check_choice(choice_epsilon: float) -> float:

@@ -12,7 +12,7 @@ A claim for ``move`` holds for ``enter_leave`` too. All other devices' cells are
 """
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, TypeAlias, get_args
 
 from mechanisms.parameter import ParameterError, check_choice, check_integer
@@ -194,8 +194,26 @@ class Shares(BaseView):
 
 
 @dataclass(frozen=True, slots=True)
-class LocatedReports(LinkedReports):
+class LocatedReports(BaseView):
     """All reports of one device, linked, as seen by a server that is chosen by where the device is."""
 
+    queries: int = 1
+    adjacency: Adjacency = field(default="move", kw_only=True)
 
-View: TypeAlias = Report | LinkedReports | ReleasedDifferences | ReleasedCounts | Shuffled | Shares
+
+View: TypeAlias = Report | LinkedReports | LocatedReports | ReleasedDifferences | ReleasedCounts | Shuffled | Shares
+"""The views, a closed set: claims about objects of other classes are unknown."""
+
+
+def possible_adjacency(adjacency: Adjacency, *, cells: int) -> Adjacency:
+    """Return the change that a claim must hide: with one cell, a device that moves enters or leaves."""
+    return adjacency if cells > 1 else "enter_leave"
+
+
+def with_possible_change(view: View, *, cells: int) -> View:
+    """Return the view with the change of one device that is possible with so many cells (`possible_adjacency`)."""
+    if possible_adjacency(view.adjacency, cells=cells) == view.adjacency:
+        return view
+    if isinstance(view, ReleasedDifferences):
+        return replace(view, adjacency="enter_leave", other_crowd=None)
+    return replace(view, adjacency="enter_leave")

@@ -18,13 +18,14 @@ from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
 from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim, sums_claim
 from mechanisms.privacy.shuffled import AmplifiedDelta
-from mechanisms.privacy.view import Adjacency
+from mechanisms.privacy.view import possible_adjacency
 from simulator.arrays import FloatArray, IntArray
 
 LEVEL_95 = 1.959963984540054
@@ -125,8 +126,10 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     """Return the claim of published counts to which each server added noise, for a coalition that knows its own.
 
     Where a device adds independent bits to the cells' counts, the law of a count is known and δ is that of the bits'
-    sum plus the noise. A report of one symbol changes two counts by 1 at most, whatever the symbol is, so for others
-    the claim is the lesser of that of the noise alone and that of the mechanism, of which noise is a post-processing.
+    sum plus the noise. For others the claim is the lesser of that of the noise alone and that of the mechanism, of
+    which noise is a post-processing. A report of one symbol changes two counts by 1 at most, whatever the symbol is.
+    Bits that are kept between queries make the sums of several queries dependent. Given all coins, a device changes the
+    count of a cell that it leaves or enters by 1 at most at each query, so the noise alone bounds these too.
 
     Parameters
     ----------
@@ -137,24 +140,20 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     noise
         Of one server on one count.
     """
+    view = replace(view, adjacency=possible_adjacency(view.adjacency, cells=mechanism.cells))
     own = mechanism.claim(replace(view, colluding=None, servers=None))
-    if isinstance(mechanism, UnaryEncoding | BinaryQueryMechanism):
+    kept = (
+        isinstance(mechanism, LongitudinalUnary) and view.queries > 1
+    )  # then the sums of several queries are dependent
+    if isinstance(mechanism, UnaryEncoding | BinaryQueryMechanism) and not kept:
         if isinstance(mechanism, UnaryEncoding):
             true_yes, false_yes, source = mechanism.true_yes, mechanism.false_yes, mechanism.source
         else:
             (_, true_yes), (_, false_yes) = mechanism.binary_query.yes, mechanism.binary_query.no
             source = mechanism.source
         report = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
-        adjacency: Adjacency = view.adjacency if mechanism.cells > 1 else "enter_leave"
-        return sums_claim(
-            replace(view, adjacency=adjacency),
-            true_yes=true_yes,
-            false_yes=false_yes,
-            report=report,
-            source=source,
-            noise=noise,
-        )
-    if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace):
+        return sums_claim(view, true_yes=true_yes, false_yes=false_yes, report=report, source=source, noise=noise)
+    if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace | LongitudinalUnary):
         return own
     # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))

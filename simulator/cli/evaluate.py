@@ -11,7 +11,7 @@ from rich.text import Text
 from simulator.cli import completions
 from simulator.cli.common import AllowPlugins, Seed, Untrusted, Yes, find_own_modules
 from simulator.cli.sweep import run_with_progress
-from simulator.reporting.formatting import listed, number, parameter
+from simulator.reporting.formatting import claimed, listed, number
 from simulator.reporting.terminal_summary import wide_console
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
         table.add_row(
             Text(f"  {row['mechanism']}{marks}"),
             *(error if wide else ["\n".join(error)]),
-            parameter(row["epsilon"]),
-            parameter(row["delta"]),
+            claimed(row["epsilon"]),
+            claimed(row["delta"]),
             *(more if wide else ()),
         )
     console.print(table)

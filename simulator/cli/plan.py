@@ -10,9 +10,10 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from mechanisms.planning import LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
+from scenarios.field_types import number as exact
 from simulator.cli import completions
 from simulator.cli.common import print_json
-from simulator.reporting.formatting import counted, listed, number, parameter, related, whole
+from simulator.reporting.formatting import claimed, counted, listed, number, related, whole
 from simulator.reporting.terminal_summary import wide_console
 
 app = typer.Typer(add_completion=False)
@@ -195,7 +196,7 @@ def _best_of(cost: TrustCost, target: Target) -> str:
 
 
 def _cost(plan: Plan, target: Target) -> str:
-    return number(plan.std_error) if target.error is None else parameter(plan.epsilon)
+    return number(plan.std_error) if target.error is None else claimed(plan.epsilon)
 
 
 def print_least(target: Target, find: str, error: float, found: Sequence[LeastNumber]) -> None:
@@ -226,15 +227,15 @@ def describe_target(target: Target, *, view: str | None = None) -> str:
         f"{whole(target.expected)} expected in a cell"
     )
     over = "" if target.queries == 1 else f" over {counted(target.queries, 'query').replace('querys', 'queries')}"
-    if target.error is not None:
+    if target.epsilon is None:
         goal = f"an error of {number(target.error)} vehicles or less; {seen}{over} compared at "
-        return f"{where}. Target: {goal}{related('δ', '=', target.delta)}."
+        return f"{where}. Target: {goal}δ = {exact(target.delta)}."
     crowd = ""
     if target.view.startswith("released"):
         crowd = f", at least {whole(target.crowd)} in the cell" if target.crowd else ""
         crowd += "" if target.k is None else f", differences below {target.k} suppressed"
     batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
-    goal = f"{related('ε', '=', target.epsilon)}, {related('δ', '=', target.delta)}"
+    goal = f"ε = {exact(target.epsilon)}, δ = {exact(target.delta)}"
     return f"{where}. Target: {seen}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
 
 
@@ -256,7 +257,7 @@ def verdict(planning: Planning) -> str:
     others = f"; no worse: {listed(equals)}" if equals else ""
     if target.error is not None:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
-        loss = f"the least privacy loss in {target.view}: {least} at δ = {parameter(target.delta)}"
+        loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
         return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
     words = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
@@ -343,7 +344,7 @@ def _claims(claims: Sequence[PlannedClaim]) -> dict[str, str]:
         if claim.view not in lines:
             known = claim.kind != "unknown"
             finite = math.isfinite(claim.epsilon)
-            lines[claim.view] = f"ε = {parameter(claim.epsilon)}" if finite else "ε infinite" if known else "ε unknown"
+            lines[claim.view] = f"ε = {claimed(claim.epsilon)}" if finite else "ε infinite" if known else "ε unknown"
         elif math.isnan(claim.delta):
             lines[claim.view] += ", δ unknown"
         elif claim.delta > 0.0:

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mechanisms.local import AdaptiveBudget, LocalMechanism
+from mechanisms.privacy import PrivacyClaim, View
 from simulator.aggregation.deployment import Deployment
 from simulator.experiment.build.mechanisms import BudgetedCampaign
 from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.query import Query
+from simulator.sensing.query import Query, keeps_randomness
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,8 @@ def group_campaigns(
     deployments: Mapping[str, Deployment],
     budgets: Mapping[str, BudgetedCampaign],
     queries: Sequence[Query],
+    *,
+    as_counts: bool = False,
 ) -> list[CampaignGroup]:
     """Divide a run into groups: first the campaigns without a budget, if there are any.
 
@@ -62,15 +66,18 @@ def group_campaigns(
         By campaign.
     queries
         Closed queries.
+    as_counts
+        Whether the answers of all devices are drawn as counts (`drawn_as_counts`).
     """
     fresh = [name for name in deployments if name not in budgets]
     groups = []
     for names, budget in [(fresh, None), *(([name], budget) for name, budget in budgets.items())]:
         if names:
+            asked = mechanisms if budget is None else budget.mechanisms
             groups.append(
                 CampaignGroup(
                     None if budget is None else names[0],
-                    mechanisms if budget is None else budget.mechanisms,
+                    {name: drawn_as_counts(one) for name, one in asked.items()} if as_counts else asked,
                     {name: releases[name] for name in names},
                     {name: deployments[name] for name in names},
                     [query for query in queries if query.campaign in names],
@@ -78,3 +85,31 @@ def group_campaigns(
                 )
             )
     return groups
+
+
+class _OneQuery:
+    """A user's mechanism whose claims are known for one query only."""
+
+    def __init__(self, mechanism: LocalMechanism) -> None:
+        self._mechanism = mechanism
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mechanism, name)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return the mechanism's claim about one query."""
+        if view.queries == 1:
+            return self._mechanism.claim(view)
+        return PrivacyClaim.unknown("Answers are drawn as counts, with new coins in every query instead of kept ones.")
+
+
+def drawn_as_counts(mechanism: LocalMechanism) -> LocalMechanism:
+    """Return the mechanism that makes the claims where `sample_counts` draws the answers, with new coins in each query.
+
+    If devices would keep randomness from query to query, its own claims do not hold over several queries. Those that
+    hold are the ones of its `without_memory`; of a user's mechanism that has none they are unknown.
+    """
+    if not keeps_randomness(mechanism):
+        return mechanism
+    drawn: LocalMechanism = getattr(mechanism, "without_memory", None) or _OneQuery(mechanism)
+    return drawn

@@ -1,5 +1,6 @@
 """Privacy claims of a run: every mechanism and release in every view, as a table."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
@@ -20,15 +21,13 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
-from mechanisms.privacy.integer_noise import IntegerNoise
-from mechanisms.privacy.view import Adjacency
+from mechanisms.privacy.rounding import rounded_up
+from mechanisms.privacy.view import Adjacency, possible_adjacency
 from scenarios.general import Claims
-from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.query import Query
 
 RELEASED_VALUES = "released_values"
 """The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
@@ -45,50 +44,41 @@ Place = Mapping[str, int | str | None]
 
 
 def released_claims(
-    name: str,
-    mechanism: LocalMechanism,
-    releases: Iterable[CampaignRelease],
-    queries: int,
-    crowds: Sequence[int],
+    name: str, mechanism: LocalMechanism, release: CampaignRelease, queries: int, crowds: Sequence[int]
 ) -> Iterator[tuple[str, Place, PrivacyClaim]]:
-    """Yield the view, its parameters and the claim of each distinct release of one mechanism.
+    """Yield the view, its parameters and the claim of what one campaign publishes of one mechanism through a release.
 
     Parameters
     ----------
     name, mechanism
         The mechanism whose counts or speeds are released.
-    releases
-        Releases of all campaigns. The same release of several campaigns is stated once. What several campaigns reveal
-        together is not stated.
+    release
+        The campaign's release. What several campaigns reveal together is not stated.
     queries
-        Number of queries under one release.
+        Number of queries under the release.
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
     """
-    alike: dict[tuple[str, str], list[CampaignRelease]] = {}
-    for release in releases:
-        if name in release.counts or (release.speeds and release.speeds.mechanism == name):
-            alike.setdefault((release.statistic, release.words), []).append(release)
-    for (statistic, words), group in alike.items():
-        campaigns = "campaign " if len(group) == 1 else "campaigns "
-        origin = f"Released by {words}, {campaigns}{', '.join(release.campaign for release in group)}: "
-        first = group[0]
-        if first.speeds is not None:
-            claim = first.speeds.release.claim(queries=queries)
+    origin = f"Released by {release.words}, campaign {release.campaign}: "
+    place: Place = {"release": release.words, "campaign": release.campaign, "queries": queries}
+    if release.speeds is not None and release.speeds.mechanism == name:
+        claim = release.speeds.release.claim(queries=queries)
+        basis = f"{origin}{STATISTICS[release.statistic]}. {claim.basis}"
+        yield RELEASED_VALUES, {**place, "adjacency": "one_value"}, replace(claim, basis=basis)
+    if name not in release.counts:
+        return
+    differences = isinstance(mechanism, SamplingPrivacy)
+    view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
+    place = {**place, "k": release.section.get("k")}
+    for adjacency in ADJACENCIES:
+        for crowd in (None, *crowds):
+            change = possible_adjacency(adjacency, cells=mechanism.cells)
+            claim = _release_claim(release.counts[name], crowd, queries, change)
             yield (
-                RELEASED_VALUES,
-                {"adjacency": "one_value"},
-                replace(claim, basis=f"{origin}{STATISTICS[statistic]}. {claim.basis}"),
+                view,
+                {**place, "adjacency": adjacency, "crowd": crowd},
+                replace(claim, basis=f"{origin}{claim.basis}"),
             )
-            continue
-        differences = isinstance(mechanism, SamplingPrivacy)
-        view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
-        k = first.section.get("k")
-        for adjacency in ADJACENCIES:
-            for crowd in (None, *crowds):
-                claim = _release_claim(first.counts[name], crowd, queries, adjacency)
-                place: Place = {"adjacency": adjacency, "crowd": crowd, "k": k}
-                yield view, place, replace(claim, basis=f"{origin}{claim.basis}")
 
 
 def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
@@ -101,7 +91,9 @@ def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjac
 
 PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
-COLUMNS = ("campaign", "mechanism", "view", "adjacency", *PARAMETERS, "epsilon", "delta", "kind", "basis")
+KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
+"""Columns whose values differ between any two rows of the table."""
+COLUMNS = (*KEY, "delta", "kind", "basis")
 
 
 def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
@@ -109,7 +101,7 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
 
     Claims for released and shuffled reports are computed from the reports that were counted in the run.
 
-    Values published through a release have that release's claim, whose basis names the campaigns and the release:
+    Values published through a release have that release's claim, in rows of each campaign that publishes through it:
     `released_counts` for a mechanism whose server holds exact counts, `released_differences` for Sampling Privacy,
     and `released_values` for a statistic of speeds, whose neighbours differ in one device's speed and not in its
     location. A crowd of null means any crowd. A release does not limit what the server itself sees of reports.
@@ -118,8 +110,9 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
     ----------
     section
         Values of ε for which δ is reported, numbers of queries that a device answers, and numbers of devices counted in
-        the cell for views of released counts. A campaign with a budget has, in addition, rows for the number of
-        queries that the budget covers.
+        the cell for views of released counts; of numbers above the fewest counted in a query, which are left out, this
+        one takes the place if no other is given. There are always rows for the number of queries of each campaign, and
+        of a campaign with a budget for those that the budget covers.
     groups
         The campaigns of the run. The views that their deployments create, shares and shuffled reports, have rows too.
         For a round of shuffled reports `crowd` is the fewest reports counted in a query of the campaign; queries that
@@ -129,46 +122,55 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
     -------
     pandas.DataFrame
         The columns of `claims.parquet`: per view one row at δ = 0 (ε = inf and kind "infinite" if no ε is
-        finite) and one for each of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
+        finite) and one for each other of `epsilons` with its δ. Parameters that a view lacks, and unknown values, are
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
-        values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states; null for
-        the campaigns without.
+        values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
+        one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
+        without a budget. `release` is the release in words, null for views of none. No two rows have the same `KEY`.
     """
     rows = []
     for group in groups:
         for row in _group_rows(section, group):
             schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
-            rows.append({**row, "campaign": group.campaign, "basis": f"{schedule}{row['basis']}"})
+            rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    table["campaign"] = table["campaign"].astype("str")
-    return table.astype({**dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+    texts = dict.fromkeys(("campaign", "release"), "str")
+    return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
 def _group_rows(section: Claims, group: CampaignGroup) -> Iterator[dict[str, object]]:
     """Yield the rows of the claims that hold in each campaign of a group."""
-    window = () if group.budget is None else (group.budget.window,)
+    asked = (*section.queries, *(() if group.budget is None else (group.budget.window,)))
+    lengths = Counter(query.campaign for query in group.queries)
     for name, mechanism in group.mechanisms.items():
         as_it_is = any(
             r.statistic == "count" and name not in r.counts and group.deployments[campaign].noise is None
             for campaign, r in group.releases.items()
         )
         counted, claiming = CountedReports.of(name, group.queries), group.claiming(name)
-        for repeats in dict.fromkeys((*section.queries, *window)):
-            views = [(view, counted) for view in _views(mechanism, repeats, section.crowds if as_it_is else ())]
+        most = max(section.crowds) if counted is None else min(counted.fewest)
+        crowds = [crowd for crowd in section.crowds if crowd <= most] or [most][: min(most, 1)]
+        stated = set()  # a device that cannot be followed is seen in one query, whatever the number of queries
+        for repeats in dict.fromkeys((*asked, *lengths.values())):
+            views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
             made = deployment_views(name, group.deployments, mechanism, group.queries, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
+                if (seen_by := (view.name, *seen.values())) in stated:
+                    continue
+                stated.add(seen_by)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
                 yield from _rows(name, view.name, seen, claim, section.epsilons)
-            for noisy_view, claim in _with_noise(name, mechanism, group.deployments, group.queries, repeats):
-                seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                yield from _rows(name, noisy_view.name, seen, claim, section.epsilons)
-            released = released_claims(name, mechanism, group.releases.values(), repeats, section.crowds)
-            for view_name, place, claim in released:
-                yield from _rows(name, view_name, {"queries": repeats, **place}, claim, section.epsilons)
+        for campaign, release in group.releases.items():
+            for repeats in dict.fromkeys((*asked, *([lengths[campaign]] if lengths[campaign] else ()))):
+                for noisy_view, claim in _with_noise(name, mechanism, group, campaign, repeats):
+                    seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
+                    yield from _rows(name, noisy_view.name, {"campaign": campaign, **seen}, claim, section.epsilons)
+                for view_name, place, claim in released_claims(name, mechanism, release, repeats, crowds):
+                    yield from _rows(name, view_name, place, claim, section.epsilons)
 
 
 def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[str]:
@@ -245,20 +247,20 @@ def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[floa
         return "it is unknown" if planned.curve is not None else ""
     parts = []
     if made.epsilon > planned.epsilon:
-        parts.append(f"ε = {made.epsilon:.3g} instead of {planned.epsilon:.3g}")
+        parts.append(f"ε = {rounded_up(made.epsilon)} instead of {rounded_up(planned.epsilon)}")
     for epsilon in sorted(epsilons, key=lambda value: abs(value - 1.0)):
         now, then = made.delta(epsilon), planned.delta(epsilon)
         if now > then:
-            parts.append(f"δ({epsilon:g}) = {now:.3g} instead of {then:.3g}")
+            parts.append(f"δ({epsilon:g}) = {rounded_up(now)} instead of {rounded_up(then)}")
             break
     return ", ".join(parts)
 
 
-def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> Iterator[View]:
+def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, released: bool = True) -> Iterator[View]:
     for round_ in range(1, mechanism.rounds + 1):
         yield Report(round_, queries=queries)
     yield LinkedReports(queries=queries)
-    for adjacency in ADJACENCIES if crowds else ():
+    for adjacency in ADJACENCIES if released else ():
         if mechanism.rounds > 1:  # one round alone has no differences to publish
             for crowd in crowds:
                 yield ReleasedDifferences(crowd, queries=queries, adjacency=adjacency)
@@ -267,27 +269,20 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int]) -> It
 
 
 def _with_noise(
-    name: str,
-    mechanism: LocalMechanism,
-    deployments: Mapping[str, Deployment],
-    closed: Sequence[Query],
-    queries: int,
+    name: str, mechanism: LocalMechanism, group: CampaignGroup, campaign: str, queries: int
 ) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
-    """Yield the claims of counts to which servers add noise, once each, for every number of colluding servers."""
-    yielded: set[tuple[ReleasedCounts, IntegerNoise]] = set()
-    for campaign, deployment in deployments.items():
-        counted = CountedReports.of(name, [query for query in closed if query.campaign == campaign])
-        if deployment.noise is None or counted is None or not any(counted.fewest):
-            continue
-        servers = len(deployment.servers_of(mechanism))
-        for adjacency in ADJACENCIES:
-            for colluding in range(servers):
-                view = ReleasedCounts(
-                    None, queries, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
-                )
-                if (view, deployment.noise) not in yielded:
-                    yielded.add((view, deployment.noise))
-                    yield view, noisy_claim(mechanism, view, deployment.noise)
+    """Yield the claims of a campaign's counts to which servers add noise, for every number of colluding servers."""
+    deployment = group.deployments[campaign]
+    counted = CountedReports.of(name, [query for query in group.queries if query.campaign == campaign])
+    if deployment.noise is None or counted is None or not any(counted.fewest):
+        return
+    servers = len(deployment.servers_of(mechanism))
+    for adjacency in ADJACENCIES:
+        for colluding in range(servers):
+            view = ReleasedCounts(
+                None, queries, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
+            )
+            yield view, noisy_claim(mechanism, view, deployment.noise)
 
 
 def _rows(
@@ -299,5 +294,7 @@ def _rows(
         return
     yield {**place, "epsilon": claim.epsilon, "delta": 0.0, "kind": claim.kind}
     for epsilon in epsilons:
+        if epsilon == claim.epsilon:
+            continue  # the row at δ = 0 is the one of this ε
         # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
         yield {**place, "epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}

@@ -1,6 +1,6 @@
 """Components of a run, built and checked before the simulation starts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -25,6 +25,7 @@ from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.study_area import City
 from simulator.files.messages import warnings_in
+from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
 
 _MANY_STEPS = 2_000_000
@@ -120,7 +121,24 @@ class RunComponents:
             *([one] if self.city.cells.count == 1 and whole else []),
             *self.scenario.release_warnings(),
             *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
+            *self._forgotten(),
         ]
+
+    def _forgotten(self) -> Iterator[str]:
+        """Yield a warning for each mechanism with kept randomness if answers are drawn as counts, without it."""
+        population = self.scenario.population
+        if population.answers == "reports" or not (population.answers == "counts" or population.outside):
+            return
+        words = (
+            'keep randomness between queries, but population.answers = "counts" draws new coins in every query: claims '
+            "are those of new coins"
+            if population.answers == "counts"
+            else "outside every cell are drawn as counts, with new coins in every query: claims are those of vehicles, "
+            "which keep theirs"
+        )
+        for name, mechanism in self.mechanisms.items():
+            if keeps_randomness(mechanism):
+                yield f'mechanisms.{name}: devices {words}; population.answers = "reports" keeps all'
 
     def warm_up(self) -> None:
         """Let one device answer, so that code compiled on first use is compiled before time is measured.

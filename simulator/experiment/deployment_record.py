@@ -17,6 +17,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
+from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.campaign_groups import CampaignGroup
@@ -98,7 +99,7 @@ class CountedReports:
             The view; for shuffled reports with the crowd of this run.
         """
         if not isinstance(view, ReleasedCounts | ReleasedDifferences | Shuffled):
-            claim = _located() if isinstance(view, LocatedReports) else mechanism.claim(view)
+            claim = located_claim() if isinstance(view, LocatedReports) else mechanism.claim(view)
             if self.rests_on and isinstance(view, Shares) and view.colluding < view.servers and claim.curve is not None:
                 return PrivacyClaim.bound(claim.epsilon, claim.curve, f"{self.rests_on} {claim.basis}")
             return claim
@@ -122,12 +123,6 @@ def _bounded_by_linked(linked: PrivacyClaim, why: str) -> PrivacyClaim:
     if linked.curve is None:
         return PrivacyClaim.unknown(basis)
     return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
-
-
-def _located() -> PrivacyClaim:
-    """Return the claim about a device whose server is chosen by its place."""
-    basis = "The server that a device reports to shows in which part of the city it is, whatever it reports."
-    return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), basis)
 
 
 def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentRecord]:

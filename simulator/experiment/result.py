@@ -155,7 +155,10 @@ class RunData:
         middles = polygons.geometry.centroid
         rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries)
         scores = score_queries(queries, np.column_stack([middles.x, middles.y]))
-        groups = group_campaigns(mechanisms, releases, components.deployments, components.budgets, queries)
+        as_counts = scenario.population.answers == "counts"
+        groups = group_campaigns(
+            mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
+        )
         claims = tabulate_claims(scenario.claims, groups)
         totals, motion = engine.totals(), outcome.motion or Motion()
         record = RunRecord(

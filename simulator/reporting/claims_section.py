@@ -8,11 +8,11 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import chance, number, parameter, percent, related
-from simulator.reporting.run_reader import RELEASED_BY, FinishedRun, records
+from simulator.reporting.formatting import SUPERSCRIPTS, chance, claimed, number, percent, related
+from simulator.reporting.run_reader import FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
-_KEYS = ("campaign", "mechanism", "view", "adjacency", "queries", *_NUMBERS)
+_KEYS = ("campaign", "mechanism", "view", "release", "adjacency", "queries", *_NUMBERS)
 _COLUMNS = (*_KEYS, "epsilon", "delta", "kind", "basis")
 _WEAKEST_FIRST = ("unknown", "infinite", "bound")
 
@@ -31,7 +31,10 @@ class ViewClaim:
     adjacency
         The change of one device that the claim hides: ``move``, ``enter_leave``, or ``one_value`` for speeds.
     campaign
-        The campaign, if it has a budget; None for the claims of all other campaigns.
+        The campaign that has a budget, or publishes what the claim is about; None for claims of all campaigns without
+        a budget.
+    release
+        The release that the claim is about, in words; None if it is about none.
     queries
         Number of queries observed together.
     crowd, k, colluding, servers
@@ -62,16 +65,12 @@ class ViewClaim:
     delta_kind: str
     basis: str
     campaign: str | None = None
+    release: str | None = None
 
     @property
     def limits(self) -> tuple[object, ...]:
         """The claimed values of ε and δ and their kinds."""
         return self.epsilon, self.kind, self.deltas, self.delta_kind
-
-    @property
-    def release(self) -> str | None:
-        """The release that the claim is about, and the campaign, as the basis names them; None if about none."""
-        return self.basis.partition(": ")[0] if self.basis.startswith(RELEASED_BY) else None
 
     @property
     def has_finite_epsilon(self) -> bool:
@@ -109,7 +108,7 @@ def view_claims(claims: pd.DataFrame) -> list[ViewClaim]:
     """
     groups: dict[tuple[object, ...], list[dict[str, Any]]] = {}
     for row in records(claims.reindex(columns=list(_COLUMNS))):
-        # Claims about two releases have the same view and differ only in their basis.
+        # In earlier runs, claims about counts with different noise of servers differ only in their basis.
         groups.setdefault(tuple(row[name] for name in (*_KEYS, "basis")), []).append(row)
     return [_gather(rows) for rows in groups.values()]
 
@@ -177,6 +176,7 @@ def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
         delta_kind=next((name for name in _WEAKEST_FIRST if name in kinds), "exact") if rest else kind,
         basis=always["basis"] or "",
         campaign=always["campaign"],
+        release=always["release"],
     )
 
 
@@ -300,10 +300,10 @@ def learns(claim: ViewClaim) -> str:
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
         return "learns nothing about where you are: the observation is equally likely wherever you are."
-    odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(claim.epsilon))}-fold"
+    odds = f"can shift the odds between {_alternatives(claim)} at most {_fold(claim.epsilon)}-fold"
     if claim.epsilon > math.log(1e3):
         odds += ", which is hardly a limit"
-    return f"{odds} (ε = {parameter(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
+    return f"{odds} (ε = {claimed(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
 
 
 def _learns_without_epsilon(claim: ViewClaim) -> str:
@@ -315,10 +315,11 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
         what = "how fast you drive" if claim.view == VALUES else "where you are"
         return f"learns {what}, for certain. There is no protection here."
     if constant is not None:
-        likely = f"with probability {most}{percent(constant)}"
+        likely = f"with probability {most}{percent(constant, up=True)}"
         # The sum of all shares is the linked reports.
         cell = claim.view in {"linked_reports", "shares"}
         what = "learns your exact cell" if cell else "learns for certain that you were there"
+        what += " at one query or more" if claim.queries > 1 else ""
         return f"{what} {likely}; no ε changes that ({related('δ', '=', constant)} at every ε)."
     pair = _middle(claim.deltas)
     if pair is None:
@@ -327,9 +328,16 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     likely = chance(delta)
     most = "" if likely.startswith("less than") else most
     return (
-        f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon))}-fold "
-        f"(ε = {parameter(epsilon)}) except with probability {most}{likely}; no ε holds always."
+        f"can shift the odds between {_alternatives(claim)} at most {_fold(epsilon)}-fold "
+        f"(ε = {claimed(epsilon)}) except with probability {most}{likely}; no ε holds always."
     )
+
+
+def _fold(epsilon: float) -> str:
+    """Return e^ε, rounded up; a power of ten where it is large, as e^ε overflows above ε = 709."""
+    if epsilon < math.log(1e9):
+        return number(math.exp(epsilon), up=True)
+    return f"10{str(math.ceil(epsilon / math.log(10))).translate(SUPERSCRIPTS)}"
 
 
 def _alternatives(claim: ViewClaim) -> str:
@@ -343,7 +351,7 @@ def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, floa
     return min(known, key=lambda pair: abs(pair[0] - 1)) if known else None
 
 
-def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
+def sentence(claim: ViewClaim, *, rounds: int = 2, over: str | None = None) -> str:
     """
     State who the observer is and what it can learn.
 
@@ -353,23 +361,27 @@ def sentence(claim: ViewClaim, *, rounds: int = 2) -> str:
         The claim.
     rounds
         Number of answers the mechanism takes per query.
+    over
+        How the sentence states the queries that the claim is about, with which it begins; empty for nothing. By default
+        the observer's name includes their number.
 
     Returns
     -------
     text
         One whole sentence.
     """
-    subject = observer(claim, rounds=rounds)
+    subject = observer(claim if over is None else replace(claim, queries=1, campaign=None), rounds=rounds)
     text = learns(claim)
     if subject.split()[0] in {"Two", "Three", "Some", "All"} or subject.split()[0].isdigit():
         text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
     separator = ", " if ", " in subject else " "
-    return f"{subject}{separator}{text}"
+    text = f"{subject}{separator}{text}"
+    return f"{over}, {text[0].lower()}{text[1:]}" if over else text
 
 
-def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
+def one_line(claims: list[ViewClaim], *, rounds: int = 2, queries: int = 1) -> str:
     """
-    State in one line what one mechanism reveals about a device.
+    State in one line what one mechanism's reports to a number of queries reveal about a device.
 
     Parameters
     ----------
@@ -377,29 +389,53 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2) -> str:
         One mechanism's claims.
     rounds
         Number of answers the mechanism takes per query.
+    queries
+        The number of queries.
 
     Returns
     -------
     text
-        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``. A campaign with a budget
-        is stated by the linked reports of several queries.
+        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``.
     """
-    single = [claim for claim in claims if claim.queries == 1 and claim.campaign is None]
-    reports = [claim for claim in single if claim.view.startswith("report")]
-    linked = [claim for claim in single if claim.view == "linked_reports"] if rounds > 1 else []
+    chosen = [claim for claim in claims if claim.queries == queries]
+    reports = [claim for claim in chosen if claim.view.startswith("report")]
+    linked = [claim for claim in chosen if claim.view == "linked_reports"] if rounds > 1 else []
     parts = []
     if reports:
         weakest = weakest_claim(reports)
         tail = weakest.view.rpartition("_")[2]
-        name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer"
+        name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer" + "s" * (queries > 1)
         parts.append(f"{name}: {short_limit(weakest)}")
     parts += [f"linked reports: {short_limit(claim)}" for claim in linked]
-    parts += [
-        f"campaign {claim.campaign}, {claim.queries} queries: {short_limit(claim)}"
-        for claim in claims
-        if claim.campaign is not None and claim.view == "linked_reports" and claim.queries > 1
-    ]
     return "; ".join(parts) if parts else "no claim was made"
+
+
+def campaign_lines(claims: list[ViewClaim], *, rounds: int, queries: int) -> list[str]:
+    """
+    State what one mechanism reveals over a whole campaign, then over fewer queries.
+
+    Parameters
+    ----------
+    claims
+        The mechanism's claims that hold in the campaign.
+    rounds
+        Number of answers the mechanism takes per query.
+    queries
+        Number of queries of the campaign.
+
+    Returns
+    -------
+    lines
+        One for all queries, one for each number of queries that a budget covers, and one for a single query.
+    """
+    stated = {claim.queries for claim in claims}
+    windows = sorted({claim.queries for claim in claims if claim.campaign} - {1, queries}, reverse=True)
+    wanted = [number for number in dict.fromkeys((queries, *windows, 1)) if number in stated]
+    lines = [one_line(claims, rounds=rounds, queries=number) for number in wanted]
+    if queries == 1:
+        return lines or [one_line([])]
+    places = [f"over {number:,} queries" if number > 1 else "in one query" for number in wanted]
+    return [f"{place}: {line}" for place, line in zip(places, lines, strict=True)] or [one_line([])]
 
 
 def weakest_claim(reports: list[ViewClaim]) -> ViewClaim:
@@ -412,7 +448,7 @@ def short_limit(claim: ViewClaim) -> str:
     if claim.kind == "unknown" or claim.epsilon is None:
         return "not known"
     if claim.kind != "infinite" and math.isfinite(claim.epsilon):
-        return f"ε {'≤' if claim.kind == 'bound' else '='} {parameter(claim.epsilon)} ({claim.kind})"
+        return f"ε {'≤' if claim.kind == 'bound' else '='} {claimed(claim.epsilon)} ({claim.kind})"
     sign = "≤" if claim.delta_kind == "bound" else "="
     constant = claim.constant_delta
     if claim.delta_kind == "bound" and claim.deltas and _no_limit(claim):
@@ -422,7 +458,7 @@ def short_limit(claim: ViewClaim) -> str:
     if constant is not None:
         return f"{related('δ', sign, constant)} at every ε"
     pair = _middle(claim.deltas)
-    return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {parameter(pair[0])}, no finite ε"
+    return "no finite ε" if pair is None else f"{related('δ', sign, pair[1])} at ε = {claimed(pair[0])}, no finite ε"
 
 
 def by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
@@ -430,8 +466,8 @@ def by_crowd(claims: list[ViewClaim]) -> list[list[ViewClaim]]:
     groups: dict[tuple[object, ...], list[ViewClaim]] = {}
     for claim in claims:
         key = tuple(getattr(claim, name) for name in (*_KEYS, "kind", "delta_kind") if name != "crowd")
-        # A claim for any crowd stands alone: its limits hold without a condition. So do those of different releases.
-        groups.setdefault((*key, claim.crowd is None, claim.release), []).append(claim)
+        # A claim for any crowd stands alone: its limits hold without a condition.
+        groups.setdefault((*key, claim.crowd is None), []).append(claim)
     return [sorted(group, key=lambda claim: claim.crowd or 0) for group in groups.values()]
 
 

@@ -7,14 +7,14 @@ from simulator.reporting import figures
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
 from simulator.reporting.formatting import SUPERSCRIPTS, parameter, whole
-from simulator.reporting.run_reader import RELEASED_BY, UNMATCHED, FinishedRun
+from simulator.reporting.run_reader import UNMATCHED, FinishedRun
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""
 GROWS = 1.2
 """Smallest ratio of two errors of which the second is reported to have grown."""
-SUPPRESSED = f"{RELEASED_BY}suppress"
-"""Prefix of the basis of a claim about published differences of which small ones are suppressed."""
+SUPPRESSED = "suppress"
+"""How the name of a release begins that suppresses small differences."""
 
 
 def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
@@ -102,7 +102,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
         "linked": linked,
         "differences": differences,
         "unmatched": bool(differences) and all(claim.basis.startswith(UNMATCHED) for claim, _, _ in differences),
-        "suppressed": next((row for row in released if row[0].k and row[0].basis.startswith(SUPPRESSED)), None),
+        "suppressed": next((row for row in released if (row[0].release or "").startswith(SUPPRESSED)), None),
     }
 
 

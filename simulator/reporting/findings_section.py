@@ -1,6 +1,6 @@
 """The first screen of the report: what the run found, in at most three sentences and one table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from statistics import NormalDist
@@ -11,7 +11,14 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from simulator.reporting.attacks_section import findings
-from simulator.reporting.claims_section import ViewClaim, one_line, sentence, short_limit, view_claims, weakest_claim
+from simulator.reporting.claims_section import (
+    ViewClaim,
+    campaign_lines,
+    sentence,
+    short_limit,
+    view_claims,
+    weakest_claim,
+)
 from simulator.reporting.formatting import inner_case, listed, number, percent
 from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, records
 
@@ -41,7 +48,7 @@ class Row:
         For each size of the coalitions that attacked, the share of cells that the best attack guessed right, and
         whether that is significantly more than the baseline guess.
     reveals
-        What a device's reports, or what is published, reveal, in a few words.
+        What a device's reports, or what is published, reveal in a few words: over all queries of the campaign first.
     """
 
     campaign: str
@@ -52,7 +59,7 @@ class Row:
     theory: float | None
     unit: str
     guesses: dict[int, tuple[float, bool]]
-    reveals: str
+    reveals: list[str]
 
 
 def first_screen(run: FinishedRun) -> dict[str, object]:
@@ -228,42 +235,64 @@ def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
 
 
 def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
-    """State what the observer that learns most learns: of the first mechanism, and of the release of least error."""
-    claims = [claim for claim in claims if claim.queries == 1]
+    """State what the observer that learns most learns: of the first mechanism, and of the release of least error.
+
+    The claims are those over all queries of a campaign, of the first mechanism over the longest; earlier runs may have
+    them over one query only.
+    """
     said = []
-    first = run.first_private
-    own = [claim for claim in claims if claim.mechanism == first]
-    worst = _strongest(own, rounds=run.rounds_of(first)) if first else None
-    if first and worst:
-        text = sentence(worst, rounds=run.rounds_of(first))
-        alone = len(run.private) == 1
-        said.append(text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}")
-    scores = [row for row in records(run.scores) if row["rmse"] is not None]
+    first, scores = run.first_private, [row for row in records(run.scores) if row["rmse"] is not None]
+    asking = [str(row["campaign"]) for row in records(run.scores) if row["mechanism"] == first]
+    if first and asking:
+        campaign = min(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))
+        own = _in_campaign(run, claims, campaign, first)
+        text = _over_campaign(run, campaign, lambda chosen: _strongest(chosen, rounds=run.rounds_of(first)), own)
+        alone = len(run.mechanisms) == 1
+        said += [text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}"] if text else []
     released = [
-        (row["rmse"], row["campaign"], claim)
+        (row["rmse"], row["campaign"], row["mechanism"])
         for row in scores
-        for claim in _of_release(run, claims, row["campaign"], row["mechanism"])[:1]
+        if _of_release(run, claims, row["campaign"], row["mechanism"])
     ]
     if released:
-        _, campaign, claim = min(released, key=itemgetter(0))
-        release = run.published_label(campaign, claim.mechanism)
-        text = sentence(claim, rounds=run.rounds_of(claim.mechanism))
-        said.append(f"With {inner_case(release)}, {text[0].lower()}{text[1:]}")
+        _, campaign, mechanism = min(released, key=itemgetter(0))
+        own = _of_release(run, claims, campaign, mechanism)
+        text = _over_campaign(run, campaign, lambda chosen: chosen[0] if chosen else None, own)
+        said.append(f"With {inner_case(run.published_label(campaign, mechanism))}, {text[0].lower()}{text[1:]}")
     return said
+
+
+def _over_campaign(
+    run: FinishedRun,
+    campaign: str,
+    choose: Callable[[Sequence[ViewClaim]], ViewClaim | None],
+    claims: Sequence[ViewClaim],
+) -> str:
+    """State the claim chosen of those over all queries of a campaign, and beside it that over one; empty if none is."""
+    queries = run.queries_of(campaign)
+    whole, one = (choose([claim for claim in claims if claim.queries == number]) for number in (queries, 1))
+    stated = whole or one
+    if stated is None:
+        return ""
+    alike = len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
+    whose = f"the campaign’s {queries:,} queries" if alike else f"the {queries:,} queries of campaign {campaign}"
+    over = f"Over {whose}, for a device that stays through it" if stated is whole else f"In one of {whose}"
+    text = sentence(stated, rounds=run.rounds_of(stated.mechanism), over=over if queries > 1 else "")
+    return text if one is None or one is stated else f"{text.removesuffix('.')}; in one query {short_limit(one)}."
+
+
+def _in_campaign(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+    """Return the claims about a mechanism that hold in a campaign, without those about what it alone publishes."""
+    holds_for = campaign if campaign in run.budgeted else None
+    return [claim for claim in claims if claim.mechanism == mechanism and claim.campaign == holds_for]
 
 
 def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
-    own = [claim for claim in claims if claim.release and claim.mechanism == mechanism and claim.crowd is None]
-    return sorted((one for one in own if campaign in _campaigns_of(one)), key=lambda one: one.adjacency != "move")
-
-
-def _campaigns_of(claim: ViewClaim) -> list[str]:
-    """Return the campaigns that a claim about a release names in its basis."""
-    _, _, named = claim.basis.partition(", campaign")
-    return named.removeprefix("s").strip().partition(": ")[0].split(", ")
+    own = [claim for claim in claims if claim.release and (claim.campaign, claim.mechanism) == (campaign, mechanism)]
+    return sorted((one for one in own if one.crowd is None), key=lambda one: one.adjacency != "move")
 
 
 def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
@@ -275,17 +304,41 @@ def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
     return weakest_claim(reports) if reports else None
 
 
+def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[str]:
+    """
+    State what a device's reports, or what is published of them through a release, reveal in one campaign.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+    claims
+        Its claims.
+    campaign, mechanism
+        Their names.
+
+    Returns
+    -------
+    lines
+        As of `campaign_lines`: over all queries of the campaign first.
+    """
+    queries, published = run.queries_of(campaign), _of_release(run, claims, campaign, mechanism)
+    if not published:
+        own = _in_campaign(run, claims, campaign, mechanism)
+        return campaign_lines(own, rounds=run.rounds_of(mechanism), queries=queries)
+    lines = []
+    for seen in dict.fromkeys((queries, 1)):
+        over = f" over {seen:,} queries" if seen > 1 else " in one query" if queries > 1 else ""
+        limits = [short_limit(claim) for claim in published if claim.queries == seen][:1]
+        lines += [f"from what is published{over}: {limit}" for limit in limits]
+    return lines
+
+
 def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
     low, high = _interval(run, campaign, mechanism)
-    claims = [claim for claim in claims if claim.mechanism == mechanism]
-    of_budget = [claim for claim in claims if claim.campaign == campaign]
-    reveals = one_line(
-        of_budget or [claim for claim in claims if claim.campaign is None], rounds=run.rounds_of(mechanism)
-    )
-    published = _of_release(run, [claim for claim in claims if claim.queries == 1], campaign, mechanism)
     return Row(
         campaign,
         run.published_label(campaign, mechanism),
@@ -298,7 +351,7 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: S
             int(size): (float(success), bool(better))
             for size, success, better in zip(best["colluding"], best["success"], best["better"], strict=True)
         },
-        f"from what is published: {short_limit(published[0])}" if published else reveals,
+        reveals(run, claims, campaign, mechanism),
     )
 
 

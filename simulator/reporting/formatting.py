@@ -6,6 +6,8 @@ from typing import SupportsFloat
 
 import numpy as np
 
+from mechanisms.privacy.rounding import round_up, rounded_up
+
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
 _NUMBERS = (int, float, np.number, np.bool_)
@@ -29,7 +31,7 @@ def real(value: object) -> float | None:
     return float(value) if isinstance(value, _NUMBERS) and not math.isnan(float(value)) else None
 
 
-def number(value: float | None) -> str:
+def number(value: float | None, *, up: bool = False) -> str:
     """
     Format a measured quantity with about three significant digits.
 
@@ -37,6 +39,8 @@ def number(value: float | None) -> str:
     ----------
     value
         The quantity; None and NaN are written as a dash.
+    up
+        Whether to round up, as a claim must be, and not to the nearest.
 
     Returns
     -------
@@ -51,9 +55,9 @@ def number(value: float | None) -> str:
     if size == 0:
         return "0"
     if not 1e-3 <= size < 1e9:
-        return scientific(value)
+        return _scientific_up(value) if up else scientific(value)
     decimals = 0 if size >= 99.95 else 1 if size >= 9.995 else 2 if size >= 0.0995 else 4
-    text = f"{value:,.{decimals}f}"
+    text = f"{round_up(value, decimals) if up else value:,.{decimals}f}"
     return text.replace("-", "−")
 
 
@@ -68,9 +72,21 @@ def scientific(value: float, decimals: int = 1) -> str:
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
 
-def parameter(value: float | None) -> str:
+def at_least(value: float | None) -> str:
+    """Format a bound from below as `number` does, but rounded down."""
+    return number(value) if value is None or value <= 0 else number(-value, up=True).removeprefix("−")
+
+
+def _scientific_up(value: float) -> str:
+    """Return a number rounded up: with one decimal if it has no more, else with two."""
+    place = -math.floor(math.log10(abs(value)))
+    one = round_up(value, place + 1)
+    return scientific(one) if math.isclose(one, value) else scientific(round_up(value, place + 2), 2)
+
+
+def claimed(value: float | None) -> str:
     """
-    Format an ε, a δ or another chosen or computed number, without trailing zeros.
+    Format a claimed ε or δ, rounded up.
 
     Parameters
     ----------
@@ -80,10 +96,29 @@ def parameter(value: float | None) -> str:
     Returns
     -------
     text
-        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits carry no information.
+        For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits carry no information.
     """
-    if value is not None and 0 < abs(value) < 1e-30:
+    if value is not None and 0 < value < 1e-30:
         return "< 10⁻³⁰"
+    if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= value <= 999:
+        return number(value, up=True)
+    return rounded_up(value)
+
+
+def parameter(value: float | None) -> str:
+    """
+    Format a chosen or computed number that is no claim, without trailing zeros.
+
+    Parameters
+    ----------
+    value
+        The number; None and NaN are written as a dash.
+
+    Returns
+    -------
+    text
+        For example ``0.5``, ``1``, ``0.0032``, ``1.4 × 10⁻⁵``.
+    """
     if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= abs(value) < 1000:
         return number(value)
     return f"{value:.3g}".replace("-", "−")
@@ -91,12 +126,12 @@ def parameter(value: float | None) -> str:
 
 def related(letter: str, sign: str, value: float | None) -> str:
     """
-    Format a parameter's value, or a bound above it.
+    Format a claimed ε or δ with its symbol, or a bound above it.
 
     Parameters
     ----------
     letter
-        The symbol of the parameter.
+        The symbol.
     sign
         ``=`` or ``≤``.
     value
@@ -107,7 +142,7 @@ def related(letter: str, sign: str, value: float | None) -> str:
     text
         For example ``δ = 0.45``, ``δ < 10⁻³⁰``.
     """
-    written = parameter(value)
+    written = claimed(value)
     return f"{letter} {written}" if written.startswith("<") else f"{letter} {sign} {written}"
 
 
@@ -149,7 +184,7 @@ def whole(value: float | None) -> str:
     return f"{round(value):,}".replace("-", "−")
 
 
-def percent(value: float | None) -> str:
+def percent(value: float | None, *, up: bool = False) -> str:
     """
     Format a share as a percentage.
 
@@ -157,6 +192,8 @@ def percent(value: float | None) -> str:
     ----------
     value
         The share, between 0 and 1; None and NaN are written as a dash.
+    up
+        Whether to round up, as a claim must be, and not to the nearest.
 
     Returns
     -------
@@ -167,20 +204,16 @@ def percent(value: float | None) -> str:
         return MISSING
     hundredths = 100 * value
     if 0 < hundredths < 0.01:
-        return f"{scientific(hundredths)} %"
-    for decimals in (0, 1):
-        if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-9):
-            return f"{hundredths:.{decimals}f} %"
-    if hundredths < 1:
-        return f"{hundredths:.2f} %"
-    if 99.95 <= hundredths < 100:
-        return "over 99.9 %"
-    return f"{hundredths:.1f} %"
+        return f"{number(hundredths, up=up)} %"
+    close = [decimals for decimals in (0, 1) if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-12)]
+    decimals = min(close, default=2 if hundredths < 1 else 1)
+    shown = round_up(hundredths, decimals) if up else round(hundredths, decimals)
+    return "over 99.9 %" if hundredths < 100 <= shown else f"{shown:.{decimals}f} %"
 
 
 def chance(value: float | None) -> str:
     """
-    Format a probability so that a very small one can still be understood.
+    Format a claimed probability, rounded up, so that a very small one can still be understood.
 
     Parameters
     ----------
@@ -193,11 +226,11 @@ def chance(value: float | None) -> str:
         For example ``45 %``, ``1 in 52,000``, ``less than 1 in a billion``.
     """
     if value is None or value == 0 or not math.isfinite(value) or value >= 1e-3:
-        return percent(value)
+        return percent(value, up=True)
     if value < 1e-9:
         return "less than 1 in a billion"
     odds = 1 / value
-    return f"1 in {round(odds, 1 - math.floor(math.log10(odds))):,.0f}"
+    return f"1 in {-round_up(-odds, 1 - math.floor(math.log10(odds))):,.0f}"
 
 
 def clock(seconds: float | None) -> str:

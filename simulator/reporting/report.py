@@ -32,7 +32,18 @@ PACKED_FROM = 200_000
 """Characters of data for a page's script from which they are compressed."""
 FORMATS: dict[str, Callable[[float | None], str]] = {
     name: getattr(formatting, name)
-    for name in ("number", "signed", "parameter", "whole", "percent", "size", "duration", "clock")
+    for name in (
+        "number",
+        "signed",
+        "parameter",
+        "claimed",
+        "at_least",
+        "whole",
+        "percent",
+        "size",
+        "duration",
+        "clock",
+    )
 }
 
 

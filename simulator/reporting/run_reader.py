@@ -51,8 +51,8 @@ class OwnerNames(NamedTuple):
 
 NO_PRIVACY = "no_privacy"
 
-RELEASED_BY = "Released by "
-"""Prefix of the basis of a claim about a release."""
+_RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
+"""How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
 UNMATCHED = "Rounds counted different devices"
 """Prefix of the basis of a claim where the noise of the rounds did not cancel."""
 
@@ -248,11 +248,16 @@ class FinishedRun:
     def claims(self) -> pd.DataFrame:
         """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency, nor a campaign.
 
-        Those of published values then hide at least a device that enters or leaves a cell.
+        Those of published values then hide at least a device that enters or leaves a cell. Rows of earlier runs name a
+        release and its campaigns in the basis only.
         """
         claims = self._table("claims")
         if "campaign" not in claims:
             claims = claims.assign(campaign=None)
+        if "release" not in claims:
+            named = claims["basis"].fillna("").str.extract(_RELEASED_BY)
+            campaigns = named["campaign"].str.split(", ").where(named["release"].notna(), claims["campaign"])
+            claims = claims.assign(release=named["release"], campaign=campaigns).explode("campaign", ignore_index=True)
         if "adjacency" in claims:
             return claims
         released = claims["view"].str.startswith("released")
@@ -261,7 +266,11 @@ class FinishedRun:
     @cached_property
     def budgeted(self) -> set[str]:
         """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
-        return set(self.claims["campaign"].dropna())
+        return set(self.claims.loc[self.claims["view"] == "linked_reports", "campaign"].dropna())
+
+    def queries_of(self, campaign: str) -> int:
+        """Return the number of queries of a campaign, at least 1."""
+        return max(1, sum(query.campaign == campaign for query in self.record.traffic_at_queries))
 
     @cached_property
     def attacks(self) -> pd.DataFrame:

@@ -17,8 +17,9 @@ from rich.text import Text
 
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
-from simulator.reporting.claims_section import one_line, view_claims
-from simulator.reporting.formatting import clock, counted, duration, number, percent, whole
+from simulator.reporting.claims_section import view_claims
+from simulator.reporting.findings_section import reveals
+from simulator.reporting.formatting import clock, counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.run_reader import FinishedRun, records
 
@@ -125,10 +126,20 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
 
 def _privacy(run: FinishedRun) -> Table:
     claims = view_claims(run.claims)
-    table = Table(title="What a device reveals", title_justify="left", title_style="bold", show_header=False)
-    for name, mechanism in run.mechanisms.items():
-        own = [claim for claim in claims if claim.mechanism == name]
-        table.add_row(Text(run.label(name)), Text(one_line(own, rounds=mechanism.rounds)))
+    table = Table(
+        title="What a device that stays through a campaign reveals",
+        title_justify="left",
+        title_style="bold",
+        show_header=False,
+    )
+    rows: dict[tuple[str, str], list[str]] = {}
+    for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
+        campaign, mechanism = row["campaign"], row["mechanism"]
+        words = "\n".join(reveals(run, claims, campaign, mechanism))
+        rows.setdefault((run.label(mechanism), words), []).append(campaign)
+    for (label, words), campaigns in rows.items():
+        several = run.scores["campaign"].nunique() > len(campaigns)
+        table.add_row(Text(label), Text(f"{listed(campaigns)}\n" * several + words))
     return table
 
 

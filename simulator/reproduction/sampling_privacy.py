@@ -22,7 +22,7 @@ from mechanisms.privacy import (
     printed_multi_value_leakage,
     printed_randomized_response_leakage,
 )
-from mechanisms.privacy.sampling_privacy_claims import sampling_claim
+from mechanisms.privacy.sampling_privacy_claims import round_two_claim
 from simulator.reproduction.data import GOWALLA, locate, read_table
 from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import one_cell, simulate_error, std_error
@@ -297,7 +297,7 @@ def leakage(results: Results, _seed: int) -> None:
     results.add_row("response_every_cell", exact_response(SECOND_COIN, GROUPS))
     results.add_row("sampling_printed", printed_sampling(blank))
     results.add_row("sampling_exact", eleven.claim(Report(2)).epsilon)
-    without = sampling_claim(Report(2), sampling=SAMPLING, blanks=no_blank_zero, refresh=0.0)
+    without = round_two_claim(sampling=SAMPLING, blanks=no_blank_zero, queries=1)
     results.add_row("sampling_no_blank_zero", without.epsilon)
     linked = eleven.claim(LinkedReports())
     results.add_row("sampling_linked", linked.epsilon, delta=linked.delta(10.0))

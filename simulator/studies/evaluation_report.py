@@ -19,7 +19,7 @@ _CAPTIONS = {
     "leaks": "What each view reveals: ε at δ = 0, and δ at the target's ε",
     "differences": "Errors of two mechanisms on the same runs: difference and ratio, with 95 % intervals",
 }
-_FORMATS = {"epsilon": "parameter", "delta": "parameter"}
+_FORMATS = {"epsilon": "claimed", "delta": "claimed"}
 _TITLES = {"data": "data set", "rmse": "RMSE, vehicles", "relative_rmse": "RMSE / mean occupancy", "bytes_up": "bytes"}
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
+from scenarios.field_types import number as exact
 from simulator.reporting.formatting import number, related
 from simulator.studies.summary import HALF, means
 
@@ -57,7 +58,8 @@ class Goal:
     def words(self) -> str:
         """Return the target in one sentence."""
         over = "" if self.queries == 1 else f" over {self.queries} queries"
-        privacy = f"ε = {self.epsilon:g} and δ = {self.delta:g} for a device's {self.adjacency.replace('_', ' or ')}"
+        change = self.adjacency.replace("_", " or ")
+        privacy = f"ε = {exact(self.epsilon or 0.0)} and δ = {exact(self.delta)} for a device's {change}"
         wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
         return f"Target: {self.view}{over} with {wanted}."
 
@@ -95,13 +97,15 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
 
 
 def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
-    """Return what a mechanism's rounds reveal together; empty for a mechanism of one round."""
-    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)].set_index("view")
-    if "report_round_2" not in own.index:
+    """Return what a mechanism's rounds reveal together over the campaign; empty for a mechanism of one round."""
+    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)]
+    if "report_round_2" not in set(own["view"]):
         return ""
-    epsilon, delta = own.loc["linked_reports", ["epsilon", "delta"]]
-    pure = related("ε", "=", epsilon) if math.isfinite(epsilon) else "no finite ε"
-    return f"; each round alone: whoever links its rounds has {pure} and {related('δ', '=', delta)} at the target's ε"
+    linked = own[own["view"] == "linked_reports"].sort_values("queries").iloc[-1]
+    pure = related("ε", "=", linked["epsilon"]) if math.isfinite(linked["epsilon"]) else "no finite ε"
+    over = "" if linked["queries"] == 1 else f", over {linked['queries']} queries,"
+    delta = related("δ", "=", linked["delta"])
+    return f"; each round alone: whoever links its rounds{over} has {pure} and {delta} at the target's ε"
 
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:

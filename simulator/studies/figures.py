@@ -10,7 +10,7 @@ import pandas as pd
 from markupsafe import escape
 
 from simulator.reporting.figures import Drawn, Figure, Page, Style, axis, curve, log_axis, markers, plot, styles_of
-from simulator.reporting.formatting import number, parameter, real
+from simulator.reporting.formatting import claimed, number, parameter, real
 from simulator.reporting.run_reader import statistic_of
 from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric
 from simulator.studies.tables import interval_text
@@ -211,7 +211,7 @@ def fronts(
     for (view, colluding, servers), rows in both.groupby(["view", "colluding", "servers"], sort=False, dropna=False):
         words = f"{view}".replace("_", " ")
         words += f", {colluding} of {servers} servers" if rows["colluding"].notna().all() else ""
-        at_delta, at_epsilon = (parameter(float(rows[name].iloc[0])) for name in ("at_delta", "at_epsilon"))
+        at_delta, at_epsilon = (claimed(float(rows[name].iloc[0])) for name in ("at_delta", "at_epsilon"))
         for column, title in (("epsilon", f"ε at δ = {at_delta}"), ("delta", f"δ at ε = {at_epsilon}")):
             known = rows[rows[column].notna()]
             # δ is of interest only where some settings have no finite ε.
@@ -259,7 +259,7 @@ def _front(
             at[mine], rows["rmse"][mine], str(escape(name)), "%{text}", style.colour, size=10, symbol=symbols, line=line
         )
         trace["text"] = [
-            f"{escape(name)}<br>{escape(setting_words(row, factors, titles))}<br>{title[0]} = {parameter(row[column])}"
+            f"{escape(name)}<br>{escape(setting_words(row, factors, titles))}<br>{title[0]} = {claimed(row[column])}"
             f", RMSE {interval_text(row['rmse'], row[f'rmse{HALF}'])}"
             for _, row in rows[mine].iterrows()
         ]

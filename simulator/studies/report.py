@@ -179,7 +179,8 @@ def _finding(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:
     """Return the tables as they are shown."""
     formats = {**{score.column: score.format for score in SCORES}, "success": "percent", "prior": "percent"}
-    formats |= dict.fromkeys((*titles, "epsilon", "delta", "at_delta", "at_epsilon"), "parameter")
+    formats |= dict.fromkeys((*titles, "at_epsilon"), "parameter")
+    formats |= dict.fromkeys(("epsilon", "delta", "at_delta"), "claimed")
     shown = {**titles, **{score.column: score.title for score in SCORES}}
     shown |= {
         "epsilon": "ε",

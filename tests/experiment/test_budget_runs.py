@@ -67,7 +67,7 @@ def test_any_window_has_the_budget_and_other_numbers_of_queries_what_they_use(by
 
 def test_rows_for_the_window_are_added():
     claims = run(town(**{"claims.queries": [1], "campaigns": [budget("absorption", window=5)]})).claims
-    assert set(claims["queries"]) == {1, 5}
+    assert set(claims["queries"]) == {1, 5, 12}  # also those of the campaign
     assert set(claims["campaign"]) == {"absorption"}
 
 

@@ -11,6 +11,7 @@ from scipy import stats
 
 from mechanisms.local import DistributedLaplace, KRandomizedResponse, SamplingPrivacy
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled
+from mechanisms.privacy.rounding import rounded_up
 from simulator import run
 from simulator.experiment.deployment_record import CountedReports
 from simulator.reporting import build_report, print_summary
@@ -212,10 +213,13 @@ def test_rounds_that_counted_different_devices_are_claimed_as_linked(town):
         shares = f"aggregation={{kind='secret_shared', paired={str(paired).lower()}}}"
         claims = town(die, "channel.loss=0.1", shares).claims
         rows = claims[claims["view"].str.startswith("released") & claims["delta"].gt(0)]
-        assert len(rows) == 18
+        assert set(rows["queries"]) == {1, 2, 3}  # one, and those of either campaign
+        assert len(rows) == 3 * 18
         for row in rows.itertuples():
             released = ReleasedCounts if row.view == "released_counts" else ReleasedDifferences
-            view = released(None if pd.isna(row.crowd) else row.crowd, adjacency=row.adjacency)
+            crowd = None if pd.isna(row.crowd) else row.crowd
+            view = released(crowd, queries=row.queries, adjacency=row.adjacency)
+            linked = mechanism.claim(LinkedReports(queries=row.queries))
             assert row.delta == (mechanism.claim(view) if paired else linked).delta(row.epsilon)
             assert paired or row.kind == "bound"
 
@@ -232,7 +236,8 @@ def test_claim_weakened_by_loss_gives_a_warning(town, tmp_path, capsys):
     assert [warning.partition(":")[0] for warning in weakened] == [f"mechanisms.{name}" for name in NAMES]
     crowd = int(result.rounds.query("mechanism == 'k-ary'")["counted"].min())
     now, planned = (KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, n)).delta(1.0) for n in (crowd, 200))
-    message = f"shuffled_round_1 (among {crowd} reports instead of 200): δ(1) = {now:.3g} instead of {planned:.3g}"
+    among = f"(among {crowd} reports instead of 200)"
+    message = f"shuffled_round_1 {among}: δ(1) = {rounded_up(now)} instead of {rounded_up(planned)}"
     assert weakened[0].endswith(message)
     assert "released_differences (the rounds counted different devices): δ(1) = 0.3 instead of" in weakened[1]
     fewest = int(result.rounds.query("mechanism == 'laplace'")["counted"].min())
@@ -255,11 +260,10 @@ def test_crowd_larger_than_counted_gives_a_warning(town):
     now, planned = (
         SamplingPrivacy(cells=1, sampling=0.3).claim(ReleasedDifferences(n)).delta(1.0) for n in (fewest, 20)
     )
-    message = (
-        f"released_differences (a query counted {fewest} devices in all, not 20 in a cell): δ(1) = {now:.3g} instead of"
-    )
+    why = f"(a query counted {fewest} devices in all, not 20 in a cell)"
+    message = f"released_differences {why}: δ(1) = {rounded_up(now)} instead of"
     assert len(weaker) == 1
-    assert f"{message} {planned:.3g}" in weaker[0]
+    assert f"{message} {rounded_up(planned)}" in weaker[0]
 
 
 def test_outage_of_a_round_is_named_as_the_cause_of_weaker_claims(town):

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, nbinom, norm
 
-from mechanisms.central.grid_noise import draw_noise, is_below_exp
+from mechanisms.central.grid_noise import draw_noise, is_below, is_below_exp
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SymmetricUnary
 from mechanisms.privacy import ReleasedCounts
 from mechanisms.privacy.integer_noise import IntegerNoise
@@ -83,6 +83,7 @@ def test_both_sensing_engines_and_counts_add_the_same_noise():
         ("aggregation={kind='shuffled',noise={kind='discrete_gaussian',sigma=1}}", "aggregation.noise: needs kind"),
         ("aggregation={kind='trusted',noise={kind='discrete_gaussian',sigma=0}}", "aggregation.noise.sigma"),
         ("aggregation={kind='trusted',noise={kind='gaussian',sigma=1}}", "aggregation.noise.kind"),
+        ("aggregation.noise={kind='polya',scale=2,honest=6}", "aggregation.noise.honest: must be at most the number"),
         (
             "aggregation={kind='trusted',noise={kind='discrete_laplace',scale=2}};release={kind='laplace',epsilon=1}",
             "cannot be combined with a release",
@@ -101,6 +102,9 @@ def shifted_delta(noise, servers, changed, epsilon):
     k = np.arange(-60, 61)
     away = np.abs(k) / noise.scale
     one = np.exp(-(away**2) / 2 if noise.kind == "discrete_gaussian" else -away)
+    if noise.kind == "polya":
+        half = nbinom.pmf(np.arange(200), 1 / noise.honest, -math.expm1(-1 / noise.scale))
+        one = np.convolve(half, half[::-1])[199 - 60 : 199 + 61]
     one /= one.sum()
     total = one
     for _ in range(servers - 1):
@@ -111,9 +115,9 @@ def shifted_delta(noise, servers, changed, epsilon):
     return np.maximum(up - math.exp(epsilon) * down, 0.0).sum()
 
 
-@pytest.mark.parametrize("kind", ["discrete_gaussian", "discrete_laplace"])
-def test_claims_of_known_counts_equal_the_shifted_noise(kind):
-    noise = IntegerNoise(kind, 1.3)
+@pytest.mark.parametrize(("kind", "shares"), [("discrete_gaussian", 1), ("discrete_laplace", 1), ("polya", 2)])
+def test_claims_of_known_counts_equal_the_shifted_noise(kind, shares):
+    noise = IntegerNoise(kind, 1.3, shares)
     for colluding in range(3):
         for adjacency, changed in (("enter_leave", 1), ("move", 2)):
             view = ReleasedCounts(None, 1, 50, colluding=colluding, servers=3, adjacency=adjacency)
@@ -142,8 +146,14 @@ def test_noise_hides_bits_further():
 
 
 def test_drawn_noise_has_the_stated_distribution():
-    for kind, scale in (("discrete_gaussian", 0.4), ("discrete_gaussian", 3.7), ("discrete_laplace", 1.9)):
-        noise = IntegerNoise(kind, scale)
+    for kind, scale, shares in (
+        ("discrete_gaussian", 0.4, 1),
+        ("discrete_gaussian", 3.7, 1),
+        ("discrete_laplace", 1.9, 1),
+        ("polya", 0.6, 2),
+        ("polya", 9.0, 5),
+    ):
+        noise = IntegerNoise(kind, scale, shares)
         drawn = draw_noise(noise, 200_000, rng=np.random.default_rng(5))
         masses = np.array(noise.masses(1))
         middle = len(masses) // 2
@@ -181,6 +191,45 @@ def test_doubtful_trials_are_decided_by_further_bits():
     assert not is_below_exp(word + 2**20, Fraction(7, 10), rng=rng)
     assert is_below_exp(0, Fraction(40), rng=rng)
     assert not is_below_exp(2**63 - 1, Fraction(1, 2**50), rng=rng)
+
+
+@pytest.mark.parametrize(("scale", "shares", "servers"), [(1.0, 3, 3), (2.0, 3, 2), (2.0, 3, 5), (0.4, 4, 1)])
+def test_shares_of_noise_are_differences_of_negative_binomials(scale, shares, servers):
+    """The shares of h servers are whole Laplace noise with ε = 1/b; of fewer the greatest ratio is at the centre."""
+    one = nbinom.pmf(np.arange(4000), servers / shares, -math.expm1(-1.0 / scale))
+    whole = np.convolve(one, one[::-1])
+    noise = IntegerNoise("polya", scale, shares)
+    masses = np.array(noise.masses(servers))
+    cut = (len(whole) - len(masses)) // 2
+    large = masses > 1e-25
+    assert masses[large] == pytest.approx(whole[cut : cut + len(masses)][large], rel=1e-9)
+    upper = masses[len(masses) // 2 :]
+    steepest = np.log(upper[:-1] / upper[1:])[upper[1:] > 1e-25].max()
+    assert noise.pure_epsilon(servers) == pytest.approx(steepest, rel=0.05 if servers > shares else 1e-9)
+    if servers >= shares:
+        assert noise.pure_epsilon(servers) == 1.0 / scale
+    assert noise.variance * shares == pytest.approx(IntegerNoise("discrete_laplace", scale).variance)
+
+
+def test_fractions_are_compared_with_further_bits():
+    rng, third = np.random.default_rng(3), 2**63 // 3
+    decided = [is_below(third, Fraction(1, 3), rng=rng) for _ in range(300)]
+    assert 150 < sum(decided) < 250  # two thirds of the interval that the word stands for are below
+    assert is_below(third - 1, Fraction(1, 3), rng=rng)
+    assert not is_below(third + 1, Fraction(1, 3), rng=rng)
+
+
+def test_shares_of_noise_are_added_in_runs_of_both_engines():
+    share = "aggregation.noise={kind='polya',scale=3.0,honest=3}"
+    overrides = ["campaigns.0.queries=2", "traffic.vehicles=2000", "attacks=[]", share]
+    plain = run("server-noise", seed=3, overrides=overrides)
+    messages = run("server-noise", seed=3, overrides=[*overrides, "sensing.engine=messages"])
+    pd.testing.assert_frame_equal(plain.estimates, messages.estimates)
+    claims = plain.claims[plain.claims["colluding"].notna() & (plain.claims["mechanism"] == "true-cells")]
+    entering = claims[(claims["delta"] == 0) & (claims["adjacency"] == "enter_leave") & (claims["queries"] == 1)]
+    pure = entering.groupby("colluding")["epsilon"].min()
+    assert pure.iloc[:3].tolist() == pytest.approx([1.0 / 3.0] * 3, rel=1e-12)
+    assert (np.diff(pure.iloc[2:]) > 0).all()
 
 
 def test_masses_of_wide_sums_keep_their_tails():

@@ -19,7 +19,7 @@ from mechanisms.local.hadamard_response import hadamard_order, sample_sides, wal
 from mechanisms.local.local_hashing import HashedReports, LocalHashing, add_support, draw_seeds, same_bucket
 from mechanisms.local.subset_selection import draw_subsets
 from mechanisms.privacy import Report
-from mechanisms.privacy.laplace_noise import PartialNoise
+from mechanisms.privacy.integer_noise import PartialNoise
 
 
 def test_multiply_add_shift_is_pairwise_independent():

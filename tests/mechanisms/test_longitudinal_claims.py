@@ -78,7 +78,7 @@ def test_no_claim_is_below_the_joint_distribution(cells, devices, queries, budge
     mechanism = LongitudinalUnary(cells=cells, epsilon_permanent=permanent, epsilon_first=first, permanent=step)
     trajectories = list(itertools.product(range(cells + 1), repeat=queries))
     distributions = [trajectory_distribution(mechanism, trajectory) for trajectory in trajectories]
-    crowd = ReleasedCounts(devices, queries)
+    crowd = ReleasedCounts(devices, queries, adjacency="move")  # any two trajectories
     bounds = {
         shuffled: [mechanism.claim(Shuffled(1, devices, queries))],
         counted: [mechanism.claim(crowd), bound_view(mechanism, crowd, devices=devices)],

@@ -294,5 +294,6 @@ def test_released_counts_reveal_more_than_differences():
     mechanism = SamplingPrivacy(cells=1, sampling=0.45)
     deltas = [mechanism.claim(ReleasedCounts(crowd=n)).delta(0.3) for n in (5, 50, 1000, 10**6)]
     assert deltas[0] > deltas[1] > deltas[2] > 1e-29 > deltas[3] > 0.0
-    assert mechanism.claim(ReleasedCounts(crowd=50, queries=2)).delta(0.6) == pytest.approx(2 * deltas[1])
+    two = mechanism.claim(ReleasedCounts(crowd=50, queries=2))
+    assert mechanism.claim(ReleasedCounts(crowd=50)).delta(0.6) < two.delta(0.6) < 2 * deltas[1]
     assert SamplingPrivacy(cells=1, sampling=1.0).claim(ReleasedCounts(crowd=3)).delta(2) == 1.0

@@ -99,7 +99,8 @@ def test_move_between_cells_lies_between_leaving_once_and_twice():
     assert (claim.kind, claim.delta_kind) == ("infinite", "exact")
     assert claim.delta(0.3) == moved_differences_delta(crowd=9, other_crowd=4, sampling=0.45, epsilon=0.3)
     two = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=9, other_crowd=4, queries=2))
-    assert two.delta(0.6) == 2 * claim.delta(0.3)
+    # Composed: below basic composition, and at least what one of the queries reveals.
+    assert claim.delta(0.6) < two.delta(0.6) < 0.7 * 2 * claim.delta(0.3)
     hidden = SamplingPrivacy(cells=5, sampling=0.45).claim(ReleasedDifferences(crowd=4, other_crowd=3, k=5))
     assert hidden.epsilon == 0.0
 
@@ -231,7 +232,7 @@ def test_shuffling_amplifies_unless_output_reveals_the_truth():
     assert "clones" in binary.claim(Shuffled(2, 100)).basis
     two = mechanism.claim(Shuffled(round=2, devices=10_000, queries=2))
     assert two.epsilon == 2 * claim.epsilon
-    assert two.delta(0.2) == pytest.approx(2 * claim.delta(0.1))
+    assert claim.delta(0.2) < two.delta(0.2) < 2 * claim.delta(0.1)
     # A value that no blank has: shuffling does not hide that it was reported.
     shown = SamplingPrivacy(cells=5, sampling=0.45, blank_zero=0.0).claim(Shuffled(2, 10**6, queries=2))
     assert (shown.kind, shown.delta_kind) == ("infinite", "exact")
@@ -290,8 +291,10 @@ def test_theorem_5_bounds_the_worst_crowd_from_its_minimum_epsilon():
         assert named == pytest.approx(binom.sf(np.floor(gamma * n), n, sampling).max(), rel=1e-9)
     claim = strongly_safe_claim(ReleasedDifferences(k=20, queries=2), 0.2)
     assert (claim.kind, claim.delta_kind) == ("infinite", "bound")
-    assert claim.delta(1.0) == 2 * strongly_safe_delta(k=20, sampling=0.2, epsilon=0.5)
-    assert claim.delta(0.1) == 1.0
+    one, half = (strongly_safe_delta(k=20, sampling=0.2, epsilon=epsilon) for epsilon in (1.0, 0.5))
+    assert one < claim.delta(1.0) < 2 * half
+    # The theorem states nothing below its least ε; the curve there is bounded by convexity, from δ(0) ≤ 1.
+    assert worst_crowd_delta(k=20, sampling=0.2, epsilon=0.1) <= claim.delta(0.1) <= 1.0
     assert strongly_safe_claim(ReleasedDifferences(k=20), 1.0).delta(1.0) == 1.0
     assert strongly_safe_claim(ReleasedDifferences(crowd=20), 0.2).kind == "unknown"
     assert strongly_safe_claim(ReleasedDifferences(crowd=20, k=5, other_crowd=3), 0.2).kind == "unknown"

@@ -291,7 +291,7 @@ def test_refreshed_releases_state_what_is_proved():
     assert moved.delta(0.6) == pytest.approx(step.delta(0.3) * (1.0 + math.exp(0.3)))
     assert mechanism.claim(ReleasedDifferences(crowd=1, other_crowd=9)).delta(0.6) == linked.delta(0.6)
     two = mechanism.claim(ReleasedDifferences(crowd=20, queries=2))
-    assert two.delta(1.0) == pytest.approx(2 * finite.delta(0.5))
+    assert finite.delta(1.0) < two.delta(1.0) < 2 * finite.delta(0.5)
     shown = SamplingPrivacy(cells=4, sampling=0.45, blank_zero=0.0, refresh=0.3)
     assert shown.claim(ReleasedDifferences(crowd=20)).kind == "infinite"
     assert shown.claim(ReleasedDifferences(crowd=20, k=5)).kind == "unknown"

@@ -81,7 +81,9 @@ def test_a_release_is_found_by_every_name_of_its_campaign(tmp_path):
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
     rows = first_screen(FinishedRun(tmp_path / "run"))["rows"]
     assert [row.campaign for row in rows] == list(names)
-    assert {row.reveals for row in rows} == {"from what is published: ε = 2 (exact)"}
+    assert [row.reveals for row in rows] == [
+        ["from what is published over 2 queries: ε = 4 (exact)", "from what is published in one query: ε = 2 (exact)"]
+    ] * 3
 
 
 def test_a_row_states_the_claims_of_its_own_campaign(tmp_path):
@@ -91,10 +93,17 @@ def test_a_row_states_the_claims_of_its_own_campaign(tmp_path):
     mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
     reveals = {row.campaign: row.reveals for row in first_screen(FinishedRun(tmp_path / "run"))["rows"]}
-    assert reveals["occupancy"] == "its answer: ε = 1 (exact)"
-    for name, other in (("two", "four"), ("four", "two")):
-        assert f"campaign {name}, " in reveals[name]
-        assert other not in reveals[name]
+    assert reveals["occupancy"] == [
+        "over 2 queries: its answers: ε = 2 (exact)",
+        "in one query: its answer: ε = 1 (exact)",
+    ]
+    # Over the campaign's queries, over the window, and over one.
+    assert reveals["two"] == ["over 2 queries: its answers: ε = 1 (exact)", "in one query: its answer: ε = 0.5 (exact)"]
+    assert reveals["four"] == [
+        "over 2 queries: its answers: ε = 0.5 (exact)",
+        "over 4 queries: its answers: ε = 1 (exact)",
+        "in one query: its answer: ε = 0.25 (exact)",
+    ]
 
 
 def test_chance_among_many_coalitions_is_no_gain(tmp_path):

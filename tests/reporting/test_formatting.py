@@ -20,7 +20,7 @@ def test_number(value: float | None, written: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "written"),
-    [(0.5, "0.5"), (1.0, "1"), (0.45, "0.45"), (0.0032, "0.0032"), (1.4e-5, "1.4 × 10⁻⁵"), (1e-99, "< 10⁻³⁰"),
+    [(0.5, "0.5"), (1.0, "1"), (0.45, "0.45"), (0.0032, "0.0032"), (1.4e-5, "1.4 × 10⁻⁵"),
      (math.inf, "∞"), (None, "–"), (0.0, "0")],
 )  # fmt: skip
 def test_parameter(value: float | None, written: str) -> None:

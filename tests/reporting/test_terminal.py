@@ -20,7 +20,7 @@ def printed(*arguments: object, width: int = 100, **named: object) -> str:
 
 def test_summary_of_a_directory(tmp_path: Path) -> None:
     directory = SyntheticRun(warnings=("[bold]one cell[/bold]",)).write(tmp_path / "run")
-    text = printed(directory)
+    text = printed(directory, width=120)
     for row in pd.read_parquet(directory / "scores.parquet").to_dict("records"):
         assert number(row["rmse"]) in text
         assert number(row["bias"]) in text

@@ -13,18 +13,17 @@ from mechanisms.local.common.packed_bits import BitReports
 from mechanisms.local.common.response_counts import ResponseCounts, check_round, check_truth, check_values, check_where
 from mechanisms.local.mechanism import Counts, Estimate, Memory, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_counts, check_true_counts
+from mechanisms.privacy.view_claims import ViewClaims
 
 
-class BaseMechanism(ABC):
+class BaseMechanism(ViewClaims, ABC):
     """What the mechanisms here have in common: checked arguments, no memory, and one frame for estimates and errors.
 
     Unless a class states otherwise there is one round, devices keep nothing between queries, and the paper warns of no
     parameters. A class defines `estimate_from` and `variance`; `estimate` and `std_error` check their arguments and
-    call them.
+    call them. `claim` calls the class's rule for the view (`ViewClaims`).
     """
 
-    cells: int
-    rounds: ClassVar[int] = 1
     truth_round: ClassVar[int] = 1
     sample_law: ClassVar[str] = "exact joint"
 

@@ -1,7 +1,7 @@
 """Mechanisms that ask one binary query per cell: their linear unbiased estimators, exact variance and claims."""
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal, get_args
 
@@ -18,8 +18,8 @@ from mechanisms.local.mechanism import Counts, Estimate, NoMemory, NotEstimableE
 from mechanisms.parameter import ParameterError, check_choice, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.published_sums import answer_sums_claim
-from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim, shares_claim
-from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.report_claims import mixed_reports_claim, per_cell_claim
+from mechanisms.privacy.view import LinkedReports, ReleasedCounts, Report, Shuffled
 
 # Tolerance for rounding errors in the check that the weights are unbiased.
 TOLERANCE = 1e-7
@@ -226,57 +226,6 @@ def build_yes_no_silent(*, yes: tuple[float, float, float], no: tuple[float, flo
     return BinaryQuery.build(OUTPUTS, yes=laws[0], no=laws[1])
 
 
-def binary_query_claim(view: View, binary_query: BinaryQuery, *, cells: int, source: str) -> PrivacyClaim:
-    """Return the claim about a view, exact for one query, from the distributions of one or all rounds' answers.
-
-    Parameters
-    ----------
-    view : View
-    binary_query : BinaryQuery
-        The distribution of the answers.
-    cells : int
-        The number of cells V; the device uses independent coins for each.
-    source : str
-        The equations that define the distribution.
-
-    Returns
-    -------
-    PrivacyClaim
-        Its basis names an answer that reveals the truth with certainty, if there is one.
-    """
-    certain = _certain_answers(binary_query)
-    whole = f"{source}; {certain}" if certain else source
-    changed = cells if view.adjacency == "move" else 1
-
-    def linked(queries: int, cells: int = changed) -> PrivacyClaim:
-        return per_cell_claim(binary_query.yes, binary_query.no, cells=cells, queries=queries, source=whole)
-
-    def alone(round_: int, queries: int, cells: int = changed) -> PrivacyClaim:
-        if binary_query.rounds == 1:
-            return linked(queries, cells)
-        yes, no = binary_query.in_round(round_)
-        return per_cell_claim(yes, no, cells=cells, queries=queries, source=f"{source}, round {round_} alone")
-
-    if isinstance(view, ReleasedDifferences):
-        return PrivacyClaim.unknown("The mechanism publishes no differences of two rounds' counts.")
-    if isinstance(view, Report | Shuffled) and view.round > binary_query.rounds:
-        return PrivacyClaim.unknown(f"The mechanism has {binary_query.rounds} round(s) only.")
-    if isinstance(view, Report):
-        return alone(view.round, view.queries)
-    if isinstance(view, Shuffled):
-        # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
-        single = alone(view.round, 1, cells)
-        return mixed_reports_claim(view, local=alone(view.round, view.queries), single=single)
-    claim = linked(view.queries)
-    if isinstance(view, Shares):
-        claim = shares_claim(view, linked=claim)
-    elif isinstance(view, ReleasedCounts):
-        yes, no = np.array(binary_query.yes), np.array(binary_query.no)
-        view = view if changed > 1 else replace(view, adjacency="enter_leave")
-        claim = answer_sums_claim(view, yes=yes, no=no, linked=claim, source=whole)
-    return claim
-
-
 def _certain_answers(binary_query: BinaryQuery) -> str:
     """Return a text that names answers which reveal the truth with certainty; empty if there are none."""
     parts = []
@@ -402,9 +351,40 @@ class BinaryQueryMechanism(BaseMechanism):
         """Draw (rounds, V, outputs) counts: the answers of Y and of N − Y devices, independent between cells."""
         return self.binary_query.sample_counts(check_true_counts(true_counts, self.cells), rng=rng)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view, computed exactly from the answers that change when a device moves."""
-        return binary_query_claim(view, self.binary_query, cells=self.cells, source=self.source)
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim of one round's answers, computed exactly from those that change when a device moves."""
+        if self.rounds == 1:
+            return self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
+        yes, no = self.binary_query.in_round(view.round)
+        cells, source = self._changed(view), f"{self.source}, round {view.round} alone"
+        return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=source)
+
+    def claim_linked(self, view: LinkedReports) -> PrivacyClaim:
+        """Return the claim of all rounds' answers; its basis names an answer that reveals the truth with certainty."""
+        yes, no, cells = self.binary_query.yes, self.binary_query.no, self._changed(view)
+        return per_cell_claim(yes, no, cells=cells, queries=view.queries, source=self._whole_source)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of one round's answers in random order."""
+        local, single = Report(view.round, view.queries, adjacency=view.adjacency), Report(view.round)
+        # The reports that hide the device's come from any cells, so they differ from it as much as after a move.
+        return mixed_reports_claim(view, local=self.claim_report(local), single=self.claim_report(single))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published counts of the answers about each cell."""
+        linked = self.claim_linked(LinkedReports(view.queries, adjacency=view.adjacency))
+        yes, no = np.array(self.binary_query.yes), np.array(self.binary_query.no)
+        return answer_sums_claim(view, yes=yes, no=no, linked=linked, source=self._whole_source)
+
+    @property
+    def _whole_source(self) -> str:
+        """Return the source, and which answers reveal the truth with certainty, if there are any."""
+        certain = _certain_answers(self.binary_query)
+        return f"{self.source}; {certain}" if certain else self.source
+
+    def _changed(self, view: Report | LinkedReports) -> int:
+        """Return V for a move, which changes two answers; 1 where only one changes."""
+        return self.cells if view.adjacency == "move" else 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,13 @@ from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate
 from mechanisms.parameter import check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
-from mechanisms.privacy.report_claims import mirror_claim, one_round_claim
-from mechanisms.privacy.view import Adjacency, View
+from mechanisms.privacy.report_claims import (
+    mirror_claim,
+    mixed_reports_claim,
+    released_reports_claim,
+    released_shuffled_claim,
+)
+from mechanisms.privacy.view import Adjacency, ReleasedCounts, Report, Shuffled
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +85,24 @@ class PureProtocol(BaseMechanism):
         """
         return proportion_variance(true_yes=self.true_yes, false_yes=self.false_yes, received=received)
 
-    def claim(self, view: View) -> PrivacyClaim:
-        """Return the claim about a view: exact for a report, and at most that for views derived from reports."""
-        return one_round_claim(view, self.report_claim)
+    def claim_report(self, view: Report) -> PrivacyClaim:
+        """Return the claim about the device's reports, which in each query have fresh randomness."""
+        return self.report_claim(view.queries, view.adjacency)
+
+    def claim_shuffled(self, view: Shuffled) -> PrivacyClaim:
+        """Return the claim of the reports in random order, hidden by the other devices' reports."""
+        local = self.report_claim(view.queries, view.adjacency)
+        return mixed_reports_claim(view, local=local, single=self.report_claim(1))
+
+    def claim_counts(self, view: ReleasedCounts) -> PrivacyClaim:
+        """Return the claim of published counts, a function of the shuffled reports of all devices counted.
+
+        Where their number is not given, what the device's own report reveals bounds them.
+        """
+        if view.counted is None:
+            return released_reports_claim(self.report_claim(view.queries, view.adjacency))
+        shuffled = Shuffled(1, view.counted, view.queries, adjacency=view.adjacency)
+        return released_shuffled_claim(self.claim_shuffled(shuffled))
 
 
 @dataclass(frozen=True, kw_only=True)

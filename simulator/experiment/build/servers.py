@@ -146,8 +146,7 @@ def _noise(section: AggregationSection) -> IntegerNoise | None:
     noise = getattr(section, "noise", None)
     if noise is None:
         return None
-    (scale,) = noise.model_dump(exclude={"kind"}).values()
-    made: IntegerNoise = constructor_of("noise", noise.kind)(noise.kind, scale)
+    made: IntegerNoise = constructor_of("noise", noise.kind)(noise.kind, *noise.model_dump(exclude={"kind"}).values())
     return made
 
 

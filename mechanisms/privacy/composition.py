@@ -1,0 +1,254 @@
+"""Composition of several queries, from the δ-curve of one: a dominating pair on a grid of losses, convolved T times."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mechanisms.parameter import check_epsilon
+from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
+
+Curve: TypeAlias = Callable[[float], float]
+Floats: TypeAlias = NDArray[np.float64]
+# The curve of one query is taken as flat from where it is at most this, or this share above its last value.
+LEAST_DELTA, LEAST_FALL = 1e-22, 1e-3
+# Points of a curve up to the root mean square loss; above it, times the fineness, those a unit of ln ε. These are about
+# a hundred, which make an ε too large by a few tenths of a percent.
+FINENESS, PROPORTION = 10, 4
+# Most steps of the grid of losses.
+LARGEST_GRID = 2**17
+# Every δ of one query is raised by this share, far more than its rounding error.
+ROUNDING = 1e-10
+# A window of the summed loss leaves out at most e^−41 of the tilted mass.
+LEFT_OUT_LOG = -41.0
+UNIT = 2.0**-53
+COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
+
+
+def composed(curve: Curve, queries: int, *, limit: float = math.inf) -> Curve:
+    """Return δ(ε) of T independent queries as a function of ε, each of them bounded by the same curve.
+
+    Parameters
+    ----------
+    curve : callable
+        δ of one query as a function of ε ≥ 0, hashable: for any two truths in that query, in both directions. So it
+        bounds a device that is present at one query and absent at another, or reversed.
+    queries : int
+        T. For one query the curve itself is returned.
+    limit : float
+        ε of one query at δ = 0, where that is finite.
+    """
+    return curve if queries == 1 else ComposedCurve(curve, queries, limit)
+
+
+@dataclass(frozen=True)
+class ComposedCurve:
+    """A bound of δ(ε) of T queries, from the curve of one.
+
+    Let h(x) be δ(ln x) for x ≥ 1, and 1 − x + x·h(1/x) for x < 1. h is convex, being the maximum of H_x(P‖Q) over the
+    pairs of one query and their reverses, and a pair with this h dominates all of them; its T-fold product dominates
+    every sequence of them, also where the next pair depends on earlier outputs (Zhu, Dong and Wang 2022, theorem 10
+    and corollary). Here h is evaluated at e^kw for chosen multiples kw of an interval w. The chord between two points
+    lies above the convex h and is the curve of a pair too, all of whose losses are multiples of w (Doroshenko, Ghazi,
+    Kamath, Kumar and Manurangsi 2022, *Connect the Dots*). So no loss is rounded. Where the values are upper bounds and
+    not convex, their lower convex hull is used: it is the greatest convex function below them, hence above h.
+    After the last point the curve is flat; its height there is the mass of an infinite loss.
+
+    The losses of T queries are summed by a Fourier transform of the masses tilted by e^θℓ, with the θ of least error at
+    this ε. The error is bounded and added: M(θ)^T·e^−θε times the rounding error of the transforms and the mass
+    outside the window (Chernoff's bound). It is small relative to δ at every ε, in the tail too.
+
+    Parameters
+    ----------
+    curve : callable
+        δ of one query, for both directions of every pair of truths.
+    queries : int
+        T.
+    limit : float
+        ε of one query at δ = 0; infinite if there is none.
+    fineness : int
+        Points of the curve up to its root mean square loss; a few suffice for an approximation from above.
+    """
+
+    curve: Curve
+    queries: int
+    limit: float = math.inf
+    fineness: int = FINENESS
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
+        if check_epsilon(epsilon) >= self.queries * self.limit:
+            return 0.0
+        certain = -math.expm1(self.queries * math.log1p(-self._one.certain)) if self._one.certain < 1.0 else 1.0
+        delta = min(1.0, certain + self._sums.delta(epsilon)) if len(self._one.steps) else certain
+        if delta <= 2.0 * certain:
+            delta = min(delta, self.queries * self.curve(epsilon / self.queries))
+        return delta
+
+    @cached_property
+    def _one(self) -> "GridPair":
+        return grid_pair(self.curve, self.limit, self.fineness)
+
+    @cached_property
+    def _sums(self) -> "SummedLoss":
+        return _summed(self._one, self.queries)
+
+
+@dataclass(frozen=True, eq=False)
+class GridPair:
+    """A pair whose losses ln(P/Q) are multiples of an interval; its reverse is the same pair.
+
+    Parameters
+    ----------
+    interval : float
+        w.
+    steps : (losses,) int64
+        Losses of positive mass, in intervals, ascending; none where one query reveals nothing.
+    masses : (losses,) float64
+        Their probabilities under P.
+    certain : float
+        Probability under P of an infinite loss.
+    """
+
+    interval: float
+    steps: NDArray[np.int64]
+    masses: Floats
+    certain: float
+
+
+@lru_cache(maxsize=256)
+def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -> GridPair:
+    """Return a pair whose curve connects points of the curve of one query, and is nowhere below it."""
+    distance = min(curve(0.0), 1.0)
+    end, last = _end(curve, limit)
+    if distance - last <= LEAST_DELTA:
+        return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), distance)
+    # Root mean square loss: half its square is the mean loss under P, ∫ (1 + e^−ε)·δ(ε) dε, here from chords.
+    epsilons, deltas = [end], [last]
+    while deltas[-1] - last < (distance - last) / 2.0 and len(epsilons) < 60:
+        epsilons.append(epsilons[-1] / 2.0)
+        deltas.append(curve(epsilons[-1]))
+    x, y = np.array([*epsilons, 0.0]), np.array([*deltas, distance])
+    spread = math.sqrt(2.0 * -np.trapezoid((1.0 + np.exp(-x)) * y, x))
+    grid = min(math.ceil(fineness * end / min(spread, end)), LARGEST_GRID)
+    width, points = end / grid, [0]
+    while points[-1] < grid:
+        points.append(min(points[-1] + max(1, points[-1] // (PROPORTION * fineness)), grid))
+    heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
+    return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
+
+
+def _end(curve: Curve, limit: float) -> tuple[float, float]:
+    """Return the ε from which a curve is taken as flat, and its height there: 0 at the limit."""
+    high = min(limit, LARGEST_CROWD_EPSILON)
+    last = 0.0 if high == limit else curve(high)
+    enough = max(LEAST_DELTA, last * (1.0 + LEAST_FALL))
+    low, height = high / 2.0, curve(high / 2.0)
+    while height <= enough and low > 1e-12:
+        high, last = low, height
+        low, height = high / 2.0, curve(high / 2.0)
+    for _ in range(3):
+        middle = (low + high) / 2.0
+        height = curve(middle)
+        if height <= enough:
+            high, last = middle, height
+        else:
+            low = middle
+    return high, last
+
+
+def _connect(width: float, points: list[int], heights: list[float]) -> GridPair:
+    """Return the pair whose curve is the lower convex hull of the points (e^kw, height), and flat after the last."""
+
+    def fall(i: int, j: int) -> float:
+        """Return −e^kw times the slope between two points, k the first."""
+        return (heights[i] - heights[j]) / math.expm1((points[j] - points[i]) * width)
+
+    hull = [0]
+    for i in range(1, len(points)):
+        # The last point of the hull is above the chord around it if the slope falls there.
+        while len(hull) > 1 and fall(hull[-1], i) >= fall(hull[-2], hull[-1]) * math.exp(
+            (points[hull[-1]] - points[hull[-2]]) * width
+        ):
+            hull.pop()
+        hull.append(i)
+    steps, height = np.array(points)[hull], np.minimum.accumulate(np.array(heights)[hull])
+    drops, gaps = -np.diff(height), np.diff(steps) * width
+    # The kinks of the curve at losses from w on, with the masses of P; those of Q are e^−ℓ times as great, and are the
+    # masses of P at the losses −ℓ.
+    up = np.maximum(drops / -np.expm1(-gaps) - np.append(drops[1:] / np.expm1(gaps[1:]), 0.0), 0.0)
+    down = up * np.exp(-steps[1:] * width)
+    certain = float(height[-1])
+    masses = np.concatenate([down[::-1], [max(0.0, 1.0 - certain - math.fsum(up) - math.fsum(down))], up])
+    every = np.concatenate([-steps[:0:-1], steps])
+    kept = masses > 0.0
+    return GridPair(width, every[kept], masses[kept], certain)
+
+
+class SummedLoss:
+    """The law of the sum of T losses of a pair on a grid, in windows around the mean under different tilts."""
+
+    def __init__(self, pair: GridPair, queries: int) -> None:
+        self.pair, self.queries = pair, queries
+        self.losses = pair.steps * pair.interval
+        spread = math.sqrt(queries * float(pair.masses @ self.losses**2) / pair.masses.sum())
+        self.tilts = np.append(0.0, 0.5 / spread * 1.5 ** np.arange(24))
+        self.log_means = self.log_mean(self.tilts)
+        self.laws: dict[int, tuple[Floats, Floats, float]] = {}
+
+    @cached_property
+    def log_masses(self) -> Floats:
+        """Logarithms of the masses of one loss, (losses,)."""
+        return np.log(self.pair.masses)
+
+    def log_mean(self, tilts: Floats) -> Floats:
+        """Return ln Σ P(ℓ)e^θℓ for each θ."""
+        exponents = np.multiply.outer(tilts, self.losses) + self.log_masses
+        most = exponents.max(axis=-1)
+        means: Floats = most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1))
+        return means
+
+    def delta(self, epsilon: float) -> float:
+        """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the finite summed losses ℓ."""
+        scales = self.queries * self.log_means - self.tilts * min(epsilon, 1e6)
+        best = int(scales.argmin())
+        if best not in self.laws:
+            self.laws[best] = self.law(best)
+        losses, tilted, error = self.laws[best]
+        beyond = losses[losses > epsilon] - epsilon
+        sums = tilted[len(losses) - len(beyond) :] @ (-np.expm1(-beyond) * np.exp(-self.tilts[best] * beyond))
+        return float(math.exp(min(float(scales[best]), 0.0)) * min(1.0, sums + error))
+
+    def law(self, tilt: int) -> tuple[Floats, Floats, float]:
+        """Return losses, ascending, their tilted masses, whose sum is 1, and a bound of the error of any sum of them.
+
+        Every output of a transform of log₂ N stages is a sum of N inputs times factors of modulus 1, so its error is at
+        most a multiple of log₂ N units in the last place of Σ|inputs|. Hence each error of the first transform is at
+        most γ. That of the T-th power is at most T·(|F| + γ)^(T − 1)·γ plus its own rounding. The sum of N outputs of
+        the second, each the mean of N terms, has at most the sum of these errors.
+        """
+        width, times = self.pair.interval, self.queries
+        theta, log_mean = float(self.tilts[tilt]), float(self.log_means[tilt])
+        shifts = np.geomspace(1e-3, 1e3, 61) * float(self.tilts[1])
+        above = (times * (self.log_mean(theta + shifts) - log_mean) - LEFT_OUT_LOG) / shifts
+        below = -(times * (self.log_mean(theta - shifts) - log_mean) - LEFT_OUT_LOG) / shifts
+        last = min(math.ceil(above.min() / width), times * int(self.pair.steps[-1]))
+        first = max(math.floor(below.max() / width), times * int(self.pair.steps[0]))
+        size = 1 << max(4, (last - first).bit_length())
+        tilted = np.zeros(size)
+        np.add.at(tilted, self.pair.steps % size, np.exp(theta * self.losses + self.log_masses - log_mean))
+        factors = np.fft.rfft(tilted)
+        stages = 8.0 * UNIT * (size.bit_length() + 4)
+        powers = (np.abs(factors) + stages) ** (times - 1)
+        error = 4.0 * stages * (times + 1) * float(powers.sum()) + 2.0 * math.exp(LEFT_OUT_LOG)
+        sums = np.roll(np.fft.irfft(factors**times, size), -(first % size))
+        return (first + np.arange(size)) * width, np.maximum(sums, 0.0), error
+
+
+@lru_cache(maxsize=256)
+def _summed(pair: GridPair, queries: int) -> SummedLoss:
+    return SummedLoss(pair, queries)
