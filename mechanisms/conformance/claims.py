@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,7 +15,16 @@ from mechanisms.conformance.findings import Findings, SkippedCheckError
 from mechanisms.conformance.harness import Harness
 from mechanisms.privacy.audit import PairAudit
 from mechanisms.privacy.rounding import rounded_up
-from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled, View
+from mechanisms.privacy.view import (
+    Adjacency,
+    LinkedReports,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    Shuffled,
+    View,
+)
 
 EPSILONS = (0.0, 0.5, 1.0, 2.0, 4.0)
 KINDS = ("exact", "bound", "infinite", "unknown")
@@ -24,6 +33,8 @@ ROUNDING = 1e-9
 # from LEAST_HITS occurrences on.
 EXPECTED_HITS = 500
 LEAST_HITS = 30
+
+ADJACENCIES: tuple[Adjacency, ...] = ("move", "enter_leave")
 
 Keys = NDArray[np.int64]
 History = tuple[int, ...]
@@ -35,9 +46,8 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
 
     The claim about a view that contains another view must not be smaller.
     """
-    others: list[View] = [ReleasedCounts(2), ReleasedDifferences(2), Shuffled(1, 10), Shares(1, 2), Shares(2, 2)]
     # A report of a round that the mechanism does not have is a view too, with an unknown claim.
-    views: list[View] = [*_views(trial), Report(trial.rounds + 1), *others]
+    views: list[View] = [*_views(trial), Report(trial.rounds + 1), *further_views(trial.rounds)]
     claims = {view: trial.mechanism.claim(view) for view in views}
     grid = [*np.linspace(0.0, 8.0, 17).tolist(), math.inf]
     for view, claim in claims.items():
@@ -59,23 +69,55 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
                 end = claim.delta(claim.epsilon * (1 + 1e-9))
                 words = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
                 findings.expect(end <= ROUNDING, words)
-    for one, more in itertools.permutations(_views(trial), 2):
+    for one, more in itertools.permutations(views, 2):
         if not findings.faults and _sees_more(more, one):
-            _expect_no_less(findings, claims[one], claims[more], f"{_name(more)} claims less than {_name(one)}")
+            _expect_no_less(findings, claims[one], claims[more], f"{more!r} claims less than {one!r}")
+
+
+def further_views(rounds: int) -> list[View]:
+    """Return views of which no samples are drawn: more queries and devices, both adjacencies, and shares."""
+    views: list[View] = [Shares(1, 2), Shares(2, 3), Shares(3, 3)]
+    for queries, adjacency in itertools.product((1, 2, 5, 24), ADJACENCIES):
+        views += [LinkedReports(queries, adjacency=adjacency), Shares(2, 2, queries, adjacency=adjacency)]
+        views += [Report(number + 1, queries, adjacency=adjacency) for number in range(rounds)]
+        views += [ReleasedCounts(crowd, queries, adjacency=adjacency) for crowd in (None, 2, 3, 12, 100)]
+        views += [ReleasedCounts(2, queries, 100, adjacency=adjacency), Shuffled(1, 100, queries, adjacency=adjacency)]
+        if rounds == 2:
+            views += [ReleasedDifferences(crowd, None, queries, adjacency=adjacency) for crowd in (2, 12, 100)]
+    return list(dict.fromkeys(views))
 
 
 def check_claims_hold(trial: Harness, findings: Findings) -> None:
-    """Expect no claim about reports below the bound that an event chosen on one part of a sample proves on the rest."""
+    """Expect no claim about reports below the bound that an event chosen on one part of a sample proves on the rest.
+
+    The shares of all servers are the reports. A claim for entering or leaving is about one cell and outside.
+    """
     # Views of the same reports are consecutive and share a sample.
     sample = lru_cache(maxsize=1)(partial(_report_keys, trial))
-    claims = _claimed(trial, findings, _views(trial))
-    samples = {view: {_name(view): partial(sample, *_shown(trial, view))} for view in claims}
-    expect_claims_hold(trial, findings, [(claim, samples[view]) for view, claim in claims.items()])
+    views: list[View] = []
+    for view in _views(trial):
+        views += [view, replace(view, adjacency="enter_leave")]
+        views += [Shares(2, 2, view.queries)] if isinstance(view, LinkedReports) else []
+    audits: list[tuple[Any, dict[str, Sample]]] = []
+    for view, claim in known_claims(trial, findings, views).items():
+        keys: Sample = partial(sample, *_shown(trial, view))
+        if view.adjacency == "move":
+            audits.append((claim, {_name(view): keys}))
+        else:
+            cells = dict.fromkeys((1, trial.cells))
+            name = f"{_name(view)}, entering or leaving cell"
+            audits.append((claim, {f"{name} {cell}": partial(_among, keys, {0, cell}) for cell in cells}))
+    expect_claims_hold(trial, findings, audits)
+
+
+def _among(sample: Sample, cells: set[int]) -> dict[History, Keys]:
+    """Return the histories of a sample that are in these cells throughout."""
+    return {history: keys for history, keys in sample().items() if cells.issuperset(history)}
 
 
 def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> None:
     """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
-    claims = _claimed(trial, findings, _views(trial))
+    claims = known_claims(trial, findings, _views(trial))
     infinite = {view: claim for view, claim in claims.items() if claim.kind == "infinite"}
     if not infinite:
         raise SkippedCheckError("no view of reports is claimed infinite")
@@ -193,7 +235,7 @@ def _shown(trial: Harness, view: Report | LinkedReports | Any) -> tuple[tuple[in
     return (view.round - 1,) if isinstance(view, Report) else tuple(range(trial.rounds)), view.queries
 
 
-def _claimed(trial: Harness, findings: Findings, views: Sequence[View]) -> dict[View, Any]:
+def known_claims(trial: Harness, findings: Findings, views: Sequence[View]) -> dict[View, Any]:
     """Return the claims that are not unknown, by view, and note the views with unknown claims."""
     claims = {view: trial.mechanism.claim(view) for view in views}
     unknown = dict.fromkeys(_name(view) for view, claim in claims.items() if claim.kind == "unknown")
@@ -211,7 +253,8 @@ def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[
     rng = trial.generator(f"claims {rounds} {queries}")
     histories: list[History] = [(cell,) * queries for cell in trial.audited]
     if queries > 1:
-        moves = itertools.pairwise(trial.audited[:3])
+        # Of many queries only the first two cells, which are outside and cell 1.
+        moves = list(itertools.pairwise(trial.audited[: 3 if queries == 2 else 2]))
         histories += [history for cells in moves for history in itertools.product(cells, repeat=queries)]
     keys = {}
     for history in dict.fromkeys(histories):
@@ -229,12 +272,16 @@ def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[
 
 
 def _sees_more(more: View, one: View) -> bool:
-    """Return whether the view `more` contains all of the view `one`."""
-    if more.queries < one.queries or not isinstance(one, Report | LinkedReports):
+    """Return whether the view `more` contains all of the view `one`, or hides a greater change of the device."""
+    if more.queries < one.queries or (one.adjacency, more.adjacency) == ("move", "enter_leave"):
         return False
-    return isinstance(more, LinkedReports) or (
-        isinstance(more, Report) and isinstance(one, Report) and more.round == one.round
-    )
+    whole = isinstance(more, LinkedReports) or (isinstance(more, Shares) and more.colluding == more.servers)
+    if isinstance(one, Report | LinkedReports) and whole:
+        return True
+    # Otherwise the same view, of more queries or of a greater change; a crowd is at least so many devices.
+    if isinstance(one, ReleasedCounts) and isinstance(more, ReleasedCounts) and one.crowd and more.crowd:
+        one = replace(one, crowd=more.crowd) if more.crowd < one.crowd and not more.counted else one
+    return more == replace(one, queries=more.queries, adjacency=more.adjacency)
 
 
 def _expect_no_less(findings: Findings, one: Any, more: Any, fault: str) -> None:
@@ -247,95 +294,3 @@ def _expect_no_less(findings: Findings, one: Any, more: Any, fault: str) -> None
 
 def _name(view: View) -> str:
     return view.name if view.queries == 1 else f"{view.name} of {view.queries} queries"
-
-
-CROWDS = (1, 2, 3)
-SHUFFLED = (1, 3)
-MOST_ANSWERS = 1_000_000
-
-
-def check_releases_hold(trial: Harness, findings: Findings) -> None:
-    """Expect no claim about published counts or shuffled reports of small crowds below what simulated crowds prove.
-
-    Over several queries devices keep their memory; one device moves and the others stay.
-    """
-    views: list[View] = []
-    for queries in range(1, trial.queries + 1):
-        views += [ReleasedCounts(crowd=n, queries=queries) for n in CROWDS]
-        if trial.rounds == 2:
-            views += [ReleasedDifferences(crowd=n, queries=queries) for n in CROWDS]
-            views.append(ReleasedDifferences(crowd=3, k=2, queries=queries))
-        views += [Shuffled(round=r + 1, devices=n, queries=queries) for r in range(trial.rounds) for n in SHUFFLED]
-    publish = lru_cache(maxsize=1)(partial(_published, trial))
-    audits: list[tuple[Any, dict[str, Sample]]] = []
-    for view, claim in _claimed(trial, findings, views).items():
-        samples: dict[str, Sample] = {}
-        for cell in dict.fromkeys((1, trial.cells)):
-            name = f"{view!r}, cell {cell}"
-            samples[name] = partial(_keys, publish, view, cell)
-            if isinstance(view, ReleasedCounts):
-                # If noise causes many outcomes, the published count of the cell alone may prove more.
-                samples[f"{name} alone"] = partial(_keys, publish, view, cell, trial.columns.index(_index(trial, cell)))
-        audits.append((claim, samples))
-    expect_claims_hold(trial, findings, audits)
-
-
-def _keys(
-    publish: Callable[[View, int], dict[History, NDArray[np.int64]]], view: View, cell: int, index: int | None = None
-) -> dict[History, Keys]:
-    """Return keys of what is published for each history: all of it, or one index of the tallies."""
-    return {
-        history: row_keys(seen if index is None else seen[:, :, :, index])
-        for history, seen in publish(view, cell).items()
-    }
-
-
-def _published(trial: Harness, view: Any, cell: int) -> dict[History, NDArray[np.int64]]:
-    """Return what is published about crowds in a cell, (crowds, queries, …), for each history of one of their devices.
-
-    In each query this device is in the cell or outside every cell. For a shuffled view of a single query, it may also
-    be in another cell.
-    """
-    crowd = view.devices if isinstance(view, Shuffled) else view.crowd
-    # Distributed noise needs the mechanism's number of devices; those beyond the crowd are outside every cell.
-    devices = crowd if isinstance(view, Shuffled) else max(crowd, int(getattr(trial.mechanism, "devices", 0)))
-    truth = np.zeros(devices, dtype=np.int32)
-    truth[:crowd] = cell
-    repeats = min(trial.devices // 2, max(MOST_ANSWERS // devices, 100))
-    histories: list[History] = list(itertools.product((cell, 0), repeat=view.queries))
-    if view.queries == 1 and trial.cells > 1 and isinstance(view, Shuffled):
-        histories.append((cell % trial.cells + 1,))
-    rng, worlds = trial.generator(f"{view!r} {cell}"), {}
-    for history in histories:
-        found = []
-        for batch in trial.batches(repeats * devices, of=devices):
-            memory = trial.mechanism.enrol(batch, rng=rng)
-            queries = []
-            for place in history:
-                truth[0] = place
-                vectors = trial.answers(np.tile(truth, batch // devices), trial.mechanism.toss(memory, rng=rng))
-                vectors = vectors[:, :, trial.columns]
-                queries.append(_seen(trial, view, vectors.reshape(-1, devices, *vectors.shape[1:])))
-            found.append(np.stack(queries, axis=1))
-        worlds[history] = np.concatenate(found)
-    return worlds
-
-
-def _seen(trial: Harness, view: Any, vectors: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return what a view reveals of one query's (crowds, devices, rounds, *tally_shape) reports, one row per crowd."""
-    if isinstance(view, Shuffled):
-        reports = vectors[:, :, view.round - 1]
-        keys = row_keys(reports.reshape(-1, *reports.shape[2:])).reshape(reports.shape[:2])
-        return np.sort(keys, axis=1)
-    counts: NDArray[np.int64] = vectors.sum(axis=1)
-    if isinstance(view, ReleasedCounts):
-        return counts
-    # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
-    difference = counts[:, 1] - counts[:, 0]
-    difference = difference[:, 1:] if len(trial.shape) == 1 else difference[..., -1]
-    return difference if view.k is None else np.where(difference < view.k, 0, difference)
-
-
-def _index(trial: Harness, cell: int) -> int:
-    """Return the index of a cell in the tally, which may or may not have an entry for outside before it."""
-    return cell - 1 if trial.shape[0] == trial.cells else cell

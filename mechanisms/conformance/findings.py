@@ -88,6 +88,8 @@ class ConformanceReport:
         In the order in which the checks were run.
     cells : tuple of int
         Numbers of cells at which the checks were run; empty if none could be run.
+    limits : str
+        What checks of this size cannot see, in one sentence; empty if it is not stated.
     """
 
     mechanism: str
@@ -95,6 +97,7 @@ class ConformanceReport:
     level: float
     results: tuple[CheckResult, ...]
     cells: tuple[int, ...]
+    limits: str = ""
 
     @property
     def passed(self) -> bool:
@@ -123,7 +126,9 @@ class ConformanceReport:
         verdict = "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
         width = max((len(result.name) for result in self.results), default=0)
         lines = [f"  {r.status:<7}  {r.name:<{width}}  {r.detail}".rstrip() for r in self.results]
-        return "\n".join([f"{self.mechanism} {verdict} (seed {self.seed}, false alarms below {self.level:g})", *lines])
+        limits = [self.limits] if self.limits else []
+        first = f"{self.mechanism} {verdict} (seed {self.seed}, false alarms below {self.level:g})"
+        return "\n".join([first, *lines, *limits])
 
     def raise_for_failures(self) -> None:
         """Raise a `ConformanceError` if any check failed."""
@@ -139,6 +144,7 @@ class ConformanceReport:
             "level": self.level,
             "cells": list(self.cells),
             "comparisons": self.comparisons,
+            "limits": self.limits,
             "checks": [
                 {"name": r.name, "status": r.status, "detail": r.detail, "figures": dict(r.figures)}
                 for r in self.results

@@ -93,7 +93,7 @@ class Harness:
     devices : int
         Number of devices of each truth whose reports are drawn to compare distributions.
     queries : int
-        Greatest number of queries over which claims are audited: 1, or 2 for one query and two.
+        Greatest number of queries over which claims are audited, 1…3.
     thorough : bool
         Whether intervals and stated errors are also compared in larger crowds.
     """

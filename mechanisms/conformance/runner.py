@@ -39,7 +39,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from mechanisms.conformance import claims, estimates, interface, likelihood
+from mechanisms.conformance import claims, estimates, interface, likelihood, releases
 from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, run_check
 from mechanisms.conformance.harness import Harness
 from mechanisms.parameter import ParameterError, check_integer
@@ -71,7 +71,7 @@ CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
     "claims_hold": claims.check_claims_hold,
     "infinite_claims": claims.check_infinite_claims_have_witnesses,
     "likelihood": likelihood.check_likelihood,
-    "releases_hold": claims.check_releases_hold,
+    "releases_hold": releases.check_releases_hold,
     "bad_inputs": interface.check_bad_inputs_are_refused,
 }
 
@@ -83,7 +83,7 @@ def check_mechanism(
     seed: int = 0,
     level: float = LEVEL,
     devices: int = DEVICES,
-    queries: int = 2,
+    queries: int = 3,
     sizes: int = 2,
     quick: bool = False,
     thorough: bool = False,
@@ -108,7 +108,7 @@ def check_mechanism(
         Number of devices of each truth whose reports are drawn to compare distributions, at least 2,000. More devices
         reveal smaller faults. At the second number of cells a fifth of them are drawn.
     queries : int
-        Queries over which claims are audited: 1, or 2 to audit claims over two queries as well.
+        Greatest number of queries over which claims are audited, 1…3.
     sizes : int
         How many numbers of cells the checks are run at, 1 or 2.
     quick : bool
@@ -139,7 +139,7 @@ def check_mechanism(
     """
     check_integer("seed", seed, at_least=0)
     check_integer("devices", devices, at_least=LEAST_DEVICES)
-    check_integer("queries", queries, at_least=1, at_most=2)
+    check_integer("queries", queries, at_least=1, at_most=3)
     check_integer("sizes", sizes, at_least=1, at_most=2)
     if not 0.0 < level < 1.0:
         raise ParameterError("level", "must be between 0 and 1, both excluded", level)

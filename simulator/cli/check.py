@@ -26,6 +26,7 @@ KITS: Mapping[Role, str] = {
     "attack": "simulator.conformance.attacks:check_attack",
     "engine": "simulator.conformance.engines:check_engine",
     "cells": "simulator.conformance.cells:check_cells",
+    "demand": "simulator.conformance.demand:check_demand",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3
@@ -192,3 +193,5 @@ def _print_conformance(report: "ConformanceReport") -> None:
     compared = f"{report.comparisons:,} comparisons, " if report.comparisons else ""
     alarms = f"{compared}false alarms below {report.level:g}, seed {report.seed}"
     typer.echo(wrapped(f"{verdict} with {sizes} cells; {alarms}"))
+    if report.limits:
+        typer.echo(wrapped(report.limits))

@@ -38,7 +38,7 @@ Untrusted = Annotated[
         "CROWDVEIL_UNTRUSTED=1 too.",
     ),
 ]
-Role = Literal["mechanism", "aggregator", "attack", "engine", "cells"]
+Role = Literal["mechanism", "aggregator", "attack", "engine", "cells", "demand"]
 """The roles of classes of a user's own."""
 MOST_NAMED = 5
 LEAST_TEXT = 20
