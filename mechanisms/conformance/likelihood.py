@@ -74,8 +74,8 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
             off = float((own - stated)[chosen].sum()) / trial.calls
             worst = max(worst, abs(off))
             # Of each report the truth is 0 or 1, with the variance that the stated probability has.
-            variance = (stated * (1.0 - stated))[chosen].sum() / trial.calls
-            if abs(off) > bernstein(trial.calls, variance, np.float64(1.0), alpha):
+            variance = np.array((stated * (1.0 - stated))[chosen].sum() / trial.calls)
+            if abs(off) > bernstein(trial.calls, variance, np.ones(()), alpha):
                 real, wrong = own[chosen].mean(), stated[chosen].mean()
                 share = f"of reports {name} with {words}, {real:.1%} are of the latter"
                 findings.fault(f"{share}; by log_likelihood {wrong:.1%}")
