@@ -115,7 +115,8 @@ def _pair_on_grid(p: Floats, q: Floats) -> "GridPair":
     below = np.floor(places)
     above = masses * np.expm1((below - places) * width) / math.expm1(-width)
     steps, index = np.unique(np.concatenate([below, below + 1.0]).astype(np.int64), return_inverse=True)
-    sums: Floats = np.bincount(index, np.concatenate([masses - above, above]))
+    sums = np.zeros(len(steps))
+    np.add.at(sums, index, np.concatenate([masses - above, above]))
     return GridPair(width, steps[sums > 0.0], sums[sums > 0.0], certain)
 
 
