@@ -12,7 +12,7 @@ from mechanisms.central.release import check_held
 from mechanisms.local.common.intervals import invert_binomial
 from mechanisms.local.mechanism import Estimate
 from mechanisms.parameter import ParameterError, check_counts, check_integer, check_probability
-from mechanisms.privacy.binomial import mass_above, mass_at
+from mechanisms.privacy.binomial import mass_above, mass_at, window
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_differences_claim
 from mechanisms.privacy.subsampling import strongly_safe_claim
@@ -96,14 +96,18 @@ def kept_errors(counts: NDArray[np.int64], k: int, sampling: float) -> tuple[NDA
     beta = check_probability("sampling", sampling, above_zero=True)
     distinct, place = np.unique(np.asarray(counts, dtype=np.float64), return_inverse=True)
     lost_mean, lost_square = np.zeros(len(distinct)), np.zeros(len(distinct))
-    j = np.arange(k, dtype=np.float64)
-    rows = max(CHUNK // k, 1)
-    for start in range(0, len(distinct), rows):
-        chunk = slice(start, start + rows)
-        masses = mass_at(j[None, :], distinct[chunk, None], beta)
-        lost_mean[chunk] = masses @ (j / beta)
-        lost_square[chunk] = masses @ (j / beta) ** 2
-    n, kept = distinct, distinct >= k  # fewer than k are never published; rounding must not change that
+    # Fewer than k are never published. Beyond the windows of the least and the greatest count, which hold all but 1e-30
+    # of the mass, the sums have no terms.
+    published = np.flatnonzero(distinct >= k)
+    if len(published):
+        start, masses = window(int(distinct[-1]), beta)
+        first, end = min(window(int(distinct[published[0]]), beta)[0], k), min(start + len(masses), k)
+        j = np.arange(first, end, dtype=np.float64)
+        for chunk in np.array_split(published, -(-len(published) * len(j) // CHUNK) or 1):
+            masses = mass_at(j[None, :], distinct[chunk, None], beta)
+            lost_mean[chunk] = masses @ (j / beta)
+            lost_square[chunk] = masses @ (j / beta) ** 2
+    n, kept = distinct, distinct >= k
     bias = np.where(kept, -np.minimum(lost_mean, n), -n)
     square = np.where(kept, np.maximum(n * (1.0 - beta) / beta + (2.0 * n * lost_mean - lost_square), 0.0), n * n)
     return bias[place], square[place]

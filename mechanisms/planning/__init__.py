@@ -2,11 +2,12 @@
 
 from mechanisms.planning.families import FAMILIES, family_names
 from mechanisms.planning.plan import Plan, PlannedClaim, Planning, plan
-from mechanisms.planning.target import VIEWS, Target
+from mechanisms.planning.target import RELEASED, VIEWS, Target
 from mechanisms.planning.trusts import LeastNumber, TrustCost, compare_trusts, find_least
 
 __all__ = [
     "FAMILIES",
+    "RELEASED",
     "VIEWS",
     "LeastNumber",
     "Plan",

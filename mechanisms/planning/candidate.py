@@ -14,7 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from mechanisms.local.common.base import BaseMechanism
+from mechanisms.local.common.estimators import refreshed_variance
+from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, NotEstimableError
+from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
@@ -219,7 +223,7 @@ def _roughly(curve: Any) -> Any:
     if isinstance(curve, AnyTruthsDelta):
         curve = curve.sums
     if isinstance(curve, SumsDelta):
-        return replace(curve, certified=False)
+        return replace(curve, certified=False, leaving=_roughly(curve.leaving))
     return replace(curve, pairs=ROUGH_PAIRS) if isinstance(curve, BlanketDelta | VariationRatioDelta) else curve
 
 
@@ -260,7 +264,7 @@ class PlannableMechanism(Claimant, Protocol):
     """The part of a mechanism's interface that planning uses."""
 
     def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the standard error of every cell."""
+        """Return the standard error of every cell, of cell 1 at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,7 +278,7 @@ class Candidate:
     parameters : mapping
         As in a scenario file.
     error : callable, optional
-        Returns the root mean square error of a cell, if it is not the mechanism's own standard error.
+        Returns the root mean square error of a cell given its count, if it is not the mechanism's own standard error.
     release : mapping, optional
         What is done to the counts before they are published, as in a scenario file.
     excess_kurtosis : float, optional
@@ -293,7 +297,7 @@ class Candidate:
     mechanism: PlannableMechanism
     target: Target
     parameters: Mapping[str, Any]
-    error: Callable[[], float] | None = None
+    error: Callable[[int], float] | None = None
     release: Mapping[str, Any] | None = None
     excess_kurtosis: float | None = None
     aggregation: Mapping[str, Any] | None = None
@@ -304,10 +308,31 @@ class Candidate:
     @cached_property
     def std_error(self) -> float:
         """The root mean square error of a cell of the target's occupancy; infinite if there is no estimate."""
+        return self.error_at(self.target.expected, self.target.population)
+
+    def error_at(self, occupancy: int, population: int) -> float:
+        """Return the error of a cell of this occupancy, all others outside; infinite if there is no estimate."""
+        mechanism = self.mechanism
         if self.error is not None:
-            return self.error()
+            return self.error(occupancy)
         try:
-            return float(self.mechanism.std_error(self.target.truth)[0])
+            if not isinstance(mechanism, BaseMechanism):
+                return float(mechanism.std_error(np.array([population - occupancy, occupancy]))[0])
+            # Without a vector of all cells, of which there may be a million.
+            received = ResponseCounts.from_truth(
+                population, None, None, rounds=mechanism.rounds, truth_round=mechanism.truth_round
+            )
+            variance = (
+                refreshed_variance(
+                    sampling=mechanism.sampling,
+                    blank=mechanism.blanks[1:2],
+                    refresh=mechanism.refresh,
+                    received=received,
+                )
+                if isinstance(mechanism, SamplingPrivacy)
+                else mechanism.variance(received)
+            )
+            return float(variance.std_error([occupancy])[0])
         except NotEstimableError:
             return math.inf
 

@@ -3,11 +3,12 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import tomli_w
 
+from mechanisms.local.anonymized_rounds import AnonymizedDeniable
 from mechanisms.parameter import ParameterWarning
 from mechanisms.planning.candidate import Candidate, ViewBound, cached_bound
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
@@ -88,6 +89,12 @@ class Plan:
     crowd : int, optional
         Devices in the cell that the claim about the target's view relies on; None if it holds for any truths of the
         others.
+    covers : sequence of str
+        Names of the views for which the target is met, each by itself.
+    full_error : float
+        Root mean square error of a cell that holds all devices, with nobody outside it.
+    unlike_name : str, optional
+        How far the parameters are from what the name suggests, in words.
     claims : sequence of PlannedClaim
         Claims about every view: ε at δ = 0, and δ at the target's ε.
     cut_short : str, optional
@@ -109,6 +116,9 @@ class Plan:
     excess_kurtosis: float = math.nan
     epsilon: float = math.nan
     crowd: int | None = None
+    covers: Sequence[str] = ()
+    full_error: float = math.nan
+    unlike_name: str | None = None
     claims: Sequence[PlannedClaim] = ()
     cut_short: str | None = None
     mechanism: Any = field(default=None, repr=False, compare=False)
@@ -140,6 +150,9 @@ class Plan:
             "error_interval": None if math.isnan(self.error_interval[0]) else list(self.error_interval),
             "epsilon": finite(self.epsilon),
             "crowd": self.crowd,
+            "covers": list(self.covers),
+            "full_error": finite(self.full_error),
+            "unlike_name": self.unlike_name,
             "claims": [claim.to_dict() for claim in self.claims],
             "cut_short": self.cut_short,
             "scenario": self.scenario,
@@ -191,6 +204,10 @@ def finite(number: float) -> float | None:
     return float(number) if math.isfinite(number) else None
 
 
+# A report's ε that is this many times the target's is far from it.
+FAR = 2.0
+# Most devices counted in claims about all views.
+MOST_CLAIMED = 10**8
 # A plan for an error target without a finite ε states δ at this ε.
 SHOWN_EPSILON = 1.0
 
@@ -250,6 +267,9 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
         excess_kurtosis=kurtosis,
         epsilon=found.epsilon if claims or target.error is not None else math.nan,
         crowd=max((crowd for bound in found.bounds if (crowd := getattr(bound.view, "crowd", None))), default=None),
+        covers=tuple(bound.view.name for bound in found.bounds),
+        full_error=found.error_at(target.population, target.population),
+        unlike_name=_unlike_name(found),
         claims=_claims(found) if claims else (),
         cut_short=found.cut_short,
         mechanism=found.mechanism,
@@ -279,11 +299,9 @@ def _remark(family: Family, found: Candidate) -> str | None:
     target = found.target
     if target.error is not None or found.std_error < max(target.expected, 1):
         return None
-    grown = target.truth.copy()
-    grown[0] += 99 * target.population
     grows = ""
     if found.error is None:
-        growth = float(found.mechanism.std_error(grown)[0]) / found.std_error
+        growth = found.error_at(target.expected, 100 * target.population) / found.std_error
         grows = (
             ", and it grows as √N" if growth > 9.0 else ", for any number of queried devices" if growth < 1.01 else ""
         )
@@ -293,15 +311,32 @@ def _remark(family: Family, found: Candidate) -> str | None:
     )
 
 
+def _unlike_name(found: Candidate) -> str | None:
+    """Return how far the parameters are from what the mechanism's name suggests; None if they are not."""
+    mechanism, target = found.mechanism, found.target
+    if isinstance(mechanism, AnonymizedDeniable) and min(mechanism.shift, mechanism.onward, mechanism.onward_yes) > 0.99:
+        return "nearly randomized_response: nearly all devices move, and on to ⊥2"
+    own = found.parameters.get("epsilon", found.parameters.get("epsilon_first"))
+    epsilon = found.epsilon if target.epsilon is None else target.epsilon
+    if own is None or not own > FAR * epsilon:
+        return None
+    where = f"δ = {target.delta:g}" if target.view.startswith(("linked", "report")) else "the reports of others"
+    return f"far from its name: its reports have ε = {rounded_up(own)}; the target is met only with {where}"
+
+
 def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
     """Return two claims for every view: ε at δ = 0, and δ at the target's ε."""
-    target = found.target
+    # Claims about more devices take minutes; as a bound, those about this many hold for more.
+    target = replace(found.target, batch=min(found.target.counted, MOST_CLAIMED))
+    own = {bound.view.name: bound.view for bound in found.bounds}
     epsilon = target.epsilon
     if epsilon is None:
         epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
-    for view in _views(found):
-        bound = cached_bound(found.mechanism, view, devices=target.counted)
+    for possible in _views(replace(found, target=target)):
+        view = own.get(possible.name, possible)
+        devices = found.target.counted if possible.name in own else target.counted
+        bound = cached_bound(found.mechanism, view, devices=devices)
         delta, delta_kind = bound.delta(epsilon)
         pure = math.nan if bound.kind == "unknown" else 0.0
         rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]

@@ -217,16 +217,21 @@ PROBABILITY = Dial(1e-12, 1.0, "logit")
 LETTER = "the sampling probability π_s"
 # The least share of the blanks' probability that each blank keeps while their distribution is searched.
 LEAST = 1e-6
+MOST_REFRESHED = 10_000
 
 
-def _candidate(mechanism: SamplingPrivacy, target: Target, **parameters: object) -> Candidate:
+def _candidate(mechanism: SamplingPrivacy | BinarySamplingPrivacy, target: Target, **parameters: object) -> Candidate:
     k = target.k
     if k is None or target.view == "released_counts":
         return Candidate(mechanism, target, parameters)
-    occupancy, release = np.array([target.expected]), SampleThenSuppress(k=k, sampling=mechanism.sampling)
+    release = SampleThenSuppress(k=k, sampling=mechanism.sampling)
     excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=k)
     published = {"kind": "suppress", "k": k}
-    return Candidate(mechanism, target, parameters, lambda: float(release.std_error(occupancy)[0]), published, excess)
+
+    def error(count: int) -> float:
+        return float(release.std_error(np.array([count]))[0])
+
+    return Candidate(mechanism, target, parameters, error, published, excess)
 
 
 def _plain(target: Target, shape: Shape, sampling: float) -> Candidate:
@@ -246,7 +251,7 @@ def _plain_shapes(target: Target) -> list[Shape]:
 def _binary(target: Target, shape: Shape, sampling: float) -> Candidate:
     zero = (LEAST + shape[0] * (1.0 - 2.0 * LEAST)) * (1.0 - sampling)
     made = BinarySamplingPrivacy(cells=target.cells, sampling=sampling, blank_zero=zero)
-    return Candidate(made, target, {"form": "binary", "sampling": sampling, "blank_zero": zero})
+    return _candidate(made, target, form="binary", sampling=sampling, blank_zero=zero)
 
 
 def _binary_shapes(target: Target) -> list[Shape]:
@@ -256,6 +261,10 @@ def _binary_shapes(target: Target) -> list[Shape]:
 
 def _sampling_suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
     return _plain(replace(target, k=suppression_threshold(target, shape)), (), sampling)
+
+
+def _binary_suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
+    return _binary(replace(target, k=suppression_threshold(target, shape)), (0.5,), sampling)
 
 
 def _refreshed(target: Target, shape: Shape, sampling: float) -> Candidate:
@@ -271,6 +280,8 @@ def _not_refreshed(target: Target) -> str | None:
             "Refreshing does not change a single round's distribution: for one round it equals sampling_privacy with "
             "more error."
         )
+    if target.cells > MOST_REFRESHED:
+        return f"Its blanks are not searched for more than {MOST_REFRESHED:,} cells, which takes minutes."
     if target.k is not None:
         return "Its published estimate is not a whole number that could be compared with k; suppression is not planned."
     return None
@@ -284,7 +295,7 @@ def suppressed_elsewhere(target: Target) -> str | None:
 
 
 def _not_suppressed(target: Target) -> str | None:
-    if target.view not in {"released", "released_differences"}:
+    if not target.covers_publication or target.view == "released_counts":
         return f"Suppressing what is published hides nothing from {target.view}: see sampling_privacy."
     if target.k is not None:
         return f"k = {target.k} is given: see sampling_privacy, whose differences it suppresses."
@@ -307,7 +318,7 @@ def _needs_delta(target: Target) -> str | None:
             "Linked reports reveal the cell with probability π_s at every ε (answers 0, then v): δ = 0 would need "
             "π_s = 0, and the error would be unbounded."
         )
-    if target.view.startswith("released"):
+    if target.covers_publication:
         crowd = target.known_crowd
         return (
             f"Differences of a cell are Bin(n, π_s): if all n are sampled, the device was there, so δ ≥ π_s^n at "
@@ -332,7 +343,7 @@ SAMPLING = (
         "sampling_privacy_suppressed",
         PROBABILITY,
         LETTER,
-        (_sampling_suppressed,),
+        (_sampling_suppressed, _binary_suppressed),
         starts=suppression_shapes,
         refusal=_not_suppressed,
         reason=_needs_delta,
@@ -344,7 +355,6 @@ SAMPLING = (
         LETTER,
         (_binary,),
         starts=_binary_shapes,
-        refusal=suppressed_elsewhere,
         reason=_needs_delta,
         kind="sampling_privacy",
     ),

@@ -66,6 +66,8 @@ class Target:
         Published differences below k are suppressed.
     servers, honest : int
         Servers that hold shares and add noise to what they publish, and how many of them do not collude.
+    published : bool
+        Whether the target covers what is published too, besides a view of reports.
     simulated : int
         R, the number of cells of the simulation whose error the plan's interval is for.
 
@@ -90,6 +92,7 @@ class Target:
     k: int | None = None
     servers: int = 2
     honest: int = 1
+    published: bool = True
     simulated: int = 1000
 
     def __post_init__(self) -> None:
@@ -99,7 +102,7 @@ class Target:
         check_integer("queries", self.queries, at_least=1, at_most=MOST_QUERIES)
         check_integer("simulated", self.simulated, at_least=1)
         check_integer("servers", self.servers, at_least=2, at_most=MOST_SERVERS)
-        check_integer("honest", self.honest, at_least=1, at_most=self.servers)
+        check_integer("honest", self.honest, at_least=0, at_most=self.servers)
         if self.occupancy is None:
             even = round(self.population / (self.cells + 1))
             object.__setattr__(self, "occupancy", max(1, even))
@@ -108,6 +111,9 @@ class Target:
         if self.batch is not None:
             check_integer("batch", self.batch, at_least=1, at_most=self.population)
         check_choice("view", self.view, VIEWS)
+        if self.honest == 0:  # together all operators hold every device's reports
+            for field, value in (("view", "linked_reports"), ("crowd", None), ("k", None)):
+                object.__setattr__(self, field, value)
         self._check_goal()
         self._check_crowd()
 
@@ -131,12 +137,18 @@ class Target:
             if value is None:
                 continue
             check_integer(field, value, at_least=1)
-            if self.view not in RELEASED:
-                raise ParameterError(field, f"applies only to a released view, not {self.view}", value)
+            if not self.covers_publication:
+                left_out = "" if self.published else " alone"
+                raise ParameterError(field, f"applies only to a released view, not {self.view}{left_out}", value)
         if self.k is not None and self.view == "released_counts":
             raise ParameterError("k", "applies only to released or released_differences, not released_counts", self.k)
         if self.crowd is not None and self.crowd > self.population:
             raise ParameterError("crowd", f"must be at most the population ({self.population})", self.crowd)
+
+    @property
+    def covers_publication(self) -> bool:
+        """Whether what is published is among the views; linked reports bound it, whatever the others are."""
+        return self.view in RELEASED or (self.published and self.view != "linked_reports")
 
     @property
     def expected(self) -> int:
@@ -161,13 +173,15 @@ class Target:
         return counts
 
     def small_crowd(self, most: int) -> "Target":
-        """Return the target with its crowd limited to `most`; unchanged without a released view or with k given."""
-        if not self.view.startswith("released") or self.known_crowd <= most or self.k is not None:
+        """Return the target with its crowd limited to `most`; unchanged if nothing published counts or k is given."""
+        if not self.covers_publication or self.known_crowd <= most or self.k is not None:
             return self
         return replace(self, crowd=most)
 
     def views(self, *, rounds: int, differences: bool) -> tuple[View, ...]:
-        """Return the views of a mechanism that the target refers to; the target must be met for each.
+        """Return the views of a mechanism that the target refers to; the target must be met for each of them.
+
+        What is published is one of them, unless the target leaves it out.
 
         Parameters
         ----------
@@ -178,13 +192,15 @@ class Target:
         """
         if self.view == "linked_reports":
             return (self.linked_view,)
+        shows_differences = differences and self.view != "released_counts"
+        published = self.differences_view if shows_differences else self.counts_view(differences=differences)
         if self.view in RELEASED:
-            if differences and self.view != "released_counts":
-                return (self.differences_view,)
-            return (self.counts_view(differences=differences),)
+            return (published,)
         kind, _, round_ = self.view.partition("_round_")
         chosen = range(1, rounds + 1) if rounds == 1 or not round_ else (int(round_),)
-        return tuple(self.round_view(number, shuffled=kind == "shuffled") for number in chosen)
+        reports = tuple(self.round_view(number, shuffled=kind == "shuffled") for number in chosen)
+        # What is published of one round is made of its reports, which bound it.
+        return (*reports, published) if self.published and rounds > 1 else reports
 
     @property
     def linked_view(self) -> LinkedReports:

@@ -54,7 +54,7 @@ TRUSTS = (
             "released_counts": TWO_ROUNDS[:1],
         },
     ),
-    Trust("one server a round, which do not collude", {"report": TWO_ROUNDS}),
+    Trust("one server a round, which do not collude", {"report": (*TWO_ROUNDS, "sampling_privacy_suppressed")}),
     Trust("nobody: one server sees all reports of a device", {"linked_reports": LOCAL}),
 )
 """Trusts from the most to the least that must be trusted."""
@@ -103,7 +103,7 @@ def compare_trusts(target: Target) -> list[TrustCost]:
         plans: dict[str, Plan] = {}
         without: dict[str, Plan] = {}
         for view, names in trust.views.items():
-            crowd = target.crowd if view.startswith("released") else None
+            crowd = target.crowd if view != "linked_reports" and target.honest else None
             made = plan(replace(target, view=view, k=None, crowd=crowd), names, claims=False)
             if made.best is not None:
                 plans[view] = made.best

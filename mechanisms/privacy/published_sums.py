@@ -232,7 +232,8 @@ class SumsDelta:
     them are in it and N − 1 − u are not, for any truths in the box. Leaving out the other bits is a post-processing, so
     δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the greatest such
     bound is within 0.1 % of the greatest δ found. Where ε is so small that all truths have nearly the same δ, this
-    would take too many boxes, and 1 % is enough; after 2,000 divisions the bound is returned as it is.
+    would take too many boxes, and 1 % is enough; after 2,000 divisions the bound is returned as it is. Bits beyond a
+    variance of 1e8 are left out in the same way, which matters only at an ε below 0.001.
 
     Parameters
     ----------
@@ -308,8 +309,11 @@ class SumsDelta:
 
     def _delta(self, box: Box, epsilon: float) -> float:
         """Return δ of the bits that all truths in a box have in common."""
-        others = self.counted - 1
-        laws = [bits_law(low, others - high, self.true_yes, self.false_yes, self.noise) for low, high in box]
+        p, q, others = self.true_yes, self.false_yes, self.counted - 1
+        inside, outside = others, others
+        if self.least < self.most:
+            inside, outside = (math.ceil(MOST_VARIANCE / max(yes * (1.0 - yes), 1e-100)) for yes in (p, q))
+        laws = [bits_law(min(low, inside), min(others - high, outside), p, q, self.noise) for low, high in box]
         return laws[0].delta(epsilon) if len(laws) == 1 else moved_delta(laws[0], laws[1], epsilon)
 
     def _whole(self) -> Box:
@@ -349,6 +353,8 @@ def _remembered(curve: SumsDelta, epsilon: float) -> float:
 BOXES, MOST_MASSES, POINTS = 256, 2**24, 500
 # For at most so many numbers of others in the cell, the exact maximum over two cells is composed.
 FEW = 32
+# Most variance of the others' bits in or outside a cell, unless the truths are fixed.
+MOST_VARIANCE = 1e8
 # Fineness of a composition for fixed truths.
 FINE = 40
 

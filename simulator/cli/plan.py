@@ -9,7 +9,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from mechanisms.planning import LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
+from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
 from scenarios.field_types import number as exact
 from simulator.cli import completions
 from simulator.cli.common import print_json
@@ -70,7 +70,20 @@ def plan(
     servers: Annotated[
         int, typer.Option(metavar="SERVERS", help="Servers that hold shares and add noise to what they publish.")
     ] = 2,
-    honest: Annotated[int, typer.Option(metavar="SERVERS", help="How many of these servers do not collude.")] = 1,
+    honest: Annotated[
+        int,
+        typer.Option(
+            metavar="SERVERS",
+            help="How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
+        ),
+    ] = 1,
+    published: Annotated[
+        bool,
+        typer.Option(
+            "--published/--unpublished",
+            help="Whether the target covers what is published too, besides a view of reports.",
+        ),
+    ] = True,
     simulated: Annotated[
         int,
         typer.Option(metavar="CELLS", help="Number of simulated cells that the interval of an error is computed from."),
@@ -117,6 +130,7 @@ def plan(
         k=k,
         servers=servers,
         honest=honest,
+        published=published,
         simulated=simulated,
     )
     if trusts:
@@ -148,6 +162,8 @@ def print_planning(planning: Planning) -> None:
     if planning.best is not None and planning.best.scenario is not None:
         console.print(Text(f"\n{planning.best.scenario}"), soft_wrap=True)
     console.print(describe_target(planning.target), highlight=False)
+    if planning.best is not None:
+        console.print(describe_error(planning.target, planning.best), highlight=False)
     key = (lambda plan: plan.std_error) if planning.target.error is None else (lambda plan: plan.epsilon)
     meeting = sorted((plan for plan in planning.plans if plan.meets), key=key)
     if meeting:
@@ -231,12 +247,25 @@ def describe_target(target: Target, *, view: str | None = None) -> str:
         goal = f"an error of {number(target.error)} vehicles or less; {seen}{over} compared at "
         return f"{where}. Target: {goal}δ = {exact(target.delta)}."
     crowd = ""
-    if target.view.startswith("released"):
+    if target.covers_publication:
         crowd = f", at least {whole(target.crowd)} in the cell" if target.crowd else ""
         crowd += "" if target.k is None else f", differences below {target.k} suppressed"
     batch = "" if target.batch is None else f", at least {whole(target.batch)} counted"
+    if target.honest == 0:
+        seen += " (all operators collude, and together hold every report)"
+    elif target.covers_publication and target.view not in RELEASED and view is None:
+        seen += " and what is published, each by itself,"
     goal = f"ε = {exact(target.epsilon)}, δ = {exact(target.delta)}"
     return f"{where}. Target: {seen}{over} with {goal} for {CHANGES[target.adjacency]}{crowd}{batch}."
+
+
+def describe_error(target: Target, best: Plan) -> str:
+    """Return one sentence about the counts for which errors are stated."""
+    inside, outside = target.expected, target.population - target.expected
+    return (
+        f"Errors are those of a cell of exactly {whole(inside)}, with {whole(outside)} outside it; with all "
+        f"{whole(target.population)} in it and nobody outside, that of {best.name} is {number(best.full_error)}."
+    )
 
 
 CHANGES = {
@@ -250,9 +279,7 @@ def verdict(planning: Planning) -> str:
     best, target = planning.best, planning.target
     if best is None:
         return "No mechanism meets this target."
-    linked = ""
-    if target.view.startswith(("report", "shuffled")) and any(claim.view == "report_round_2" for claim in best.claims):
-        linked = f"; each round alone: whoever links its rounds has {_claims(best.claims)['linked_reports']}"
+    linked = _left_open(best, target)
     equals = [plan.name for plan in planning.plans if plan.meets and plan is not best and _as_good(plan, best, target)]
     others = f"; no worse: {listed(equals)}" if equals else ""
     if target.error is not None:
@@ -263,6 +290,19 @@ def verdict(planning: Planning) -> str:
     useless = best.std_error >= max(target.expected, 1)
     warning = ": the error of every mechanism is as large as the count" if useless else ""
     return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
+
+
+def _left_open(best: Plan, target: Target) -> str:
+    """Return the words for what the target does not cover, with the claims about it; empty if it covers everything."""
+    words = _claims(best.claims)
+    seen = [words[view] for view in best.covers if view.startswith("report_")]
+    left_open = []
+    if "linked_reports" not in best.covers and words["linked_reports"] not in seen[:1]:
+        left_open.append(f"whoever has all of a device's reports, linked: {words['linked_reports']}")
+    if not target.published and target.view not in {"linked_reports", *RELEASED} and len(best.covers) > 1:
+        published = next(view for view in ("released_differences", "released_counts") if view in words)
+        left_open.append(f"readers of what is published: {words[published]}")
+    return f"; left open: {'; '.join(left_open)}" if left_open else ""
 
 
 def _reliance(planning: Planning) -> str:
@@ -310,12 +350,14 @@ def _mechanism(plan: Plan) -> Text:
     """Return the name of a mechanism and, on lines of their own, its parameters and those of its release."""
     lines = [f"  {name} = {_value(value)}" for name, value in _parameters(plan).items()]
     wrapped = [textwrap.fill(line, WIDEST, subsequent_indent="    ", break_long_words=False) for line in lines]
-    return Text("\n".join([plan.name, *wrapped]))
+    far = [] if plan.unlike_name is None else textwrap.wrap(f"({plan.unlike_name})", WIDEST, initial_indent="  ")
+    return Text("\n".join([plan.name, *far, *wrapped]))
 
 
 def _with_parameters(plan: Plan) -> str:
     """Return the name of a mechanism with its parameters and those of its release in parentheses."""
-    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())})"
+    far = "" if plan.unlike_name is None else f", {plan.unlike_name}"
+    return f"{plan.name} ({', '.join(f'{name} = {_value(value)}' for name, value in _parameters(plan).items())}{far})"
 
 
 def _crowd(plan: Plan) -> str:
