@@ -9,7 +9,7 @@ refresh the sums determine how often each pair of reports occurred, so that the 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,12 +87,14 @@ class TiltedPairs:
     Parameters
     ----------
     mechanism : SamplingPrivacy
-    prior : (V + 1,) float64
+    blanks, prior : (V + 1,) float64
+        π_0…π_V, and the prior.
     first, second : (V + 1,) float64
         The factors of the reports of rounds one and two.
     """
 
     mechanism: SamplingPrivacy
+    blanks: Masses
     prior: Masses
     first: Masses
     second: Masses
@@ -100,13 +102,13 @@ class TiltedPairs:
     @classmethod
     def of_sums(cls, mechanism: SamplingPrivacy, prior: Masses, first: Masses, second: Masses) -> "TiltedPairs":
         """Return the law given the shares of the devices that reported each value, (V + 1,) by round."""
-        found = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
+        found = cls(mechanism, mechanism.blanks, prior, np.ones_like(prior), np.ones_like(prior))
         for _ in range(STEPS):
             rows = found.blanks_then
-            rows[0] += mechanism.sampling * float(prior @ found.second)
-            found = cls(mechanism, prior, _ratio(first, rows), found.second)
+            rows[0] += mechanism.sampling * float((prior * found.second).sum())
+            found = replace(found, first=_ratio(first, rows))
             columns = found.then_blanks + mechanism.sampling * found.first[0] * prior
-            found = cls(mechanism, prior, found.first, _ratio(second, columns))
+            found = replace(found, second=_ratio(second, columns))
         return found
 
     @classmethod
@@ -117,31 +119,31 @@ class TiltedPairs:
         second = np.ones_like(prior)
         expected = mechanism.sampling * prior[1:]
         second[1:] = np.where(shown, _ratio(np.maximum(differences, 0.0), expected), 1.0)
-        return cls(mechanism, prior, np.ones_like(prior), second)
+        return cls(mechanism, mechanism.blanks, prior, np.ones_like(prior), second)
 
     @property
     def again(self) -> Masses:
         """The law of a blank that is drawn again, (V + 1,)."""
         sampling = self.mechanism.sampling
-        return self.mechanism.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.mechanism.blanks)
+        return self.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.blanks)
 
     @property
     def blanks_then(self) -> Masses:
         """Tilted mass of each first blank with any second report, without the factor of the first, (V + 1,)."""
-        blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
-        return blanks * ((1.0 - refresh) * self.second + refresh * float(self.again @ self.second))
+        blanks, refresh = self.blanks, self.mechanism.refresh
+        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.again * self.second).sum()))
 
     @property
     def then_blanks(self) -> Masses:
         """Tilted mass of each second blank with any first report, without the factor of the second, (V + 1,)."""
-        blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
-        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float(blanks @ self.first)
+        blanks, refresh = self.blanks, self.mechanism.refresh
+        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float((blanks * self.first).sum())
 
     def logs(self, reports: Mapping[int, Any]) -> Logs:
         """Return the logarithms from one round's reports, or from none."""
         sampling, outputs = self.mechanism.sampling, len(self.prior)
         if not reports:
-            blank = float(self.first @ self.blanks_then)
+            blank = float((self.first * self.blanks_then).sum())
             weights = (sampling * self.first[0] * self.second + blank)[np.newaxis]
         else:
             ((round_, report),) = reports.items()
