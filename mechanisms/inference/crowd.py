@@ -45,12 +45,13 @@ class Crowd:
     @staticmethod
     def fits(devices: int, outcomes: int) -> bool:
         """Return whether all combinations of so many devices' reports can be gone through."""
-        return outcomes**devices <= MOST_COMBINATIONS
+        return bool(outcomes**devices <= MOST_COMBINATIONS)
 
     @property
     def _joint(self) -> NDArray[np.float64]:
         """P(truth, outcome) of one device, (outcomes, V + 1)."""
-        return (self.prior[:, np.newaxis] * self.masses).T
+        found: NDArray[np.float64] = (self.prior[:, np.newaxis] * self.masses).T
+        return found
 
     def _shown(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what is seen of each combination of outcomes, (combinations, width)."""
@@ -79,7 +80,7 @@ class Crowd:
         return np.stack([weights @ after[rows[:, device]] for device in range(self.devices)]) / total
 
     def success(self, linked: Sequence[Sequence[NDArray[np.int64]]], device: int) -> float:
-        """Return the exact success of the best guess about a device: the sum over all that may be seen of the best mass.
+        """Return the exact success of the best guess about a device: Σ of the best mass over all that may be seen.
 
         Parameters
         ----------

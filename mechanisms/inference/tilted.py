@@ -1,11 +1,14 @@
 """What sums of many devices' reports reveal about one of them: report laws tilted to the sums.
 
-The posterior of a device in a crowd is q_t Σ P(o | t)·G(s − o) over its outcomes o that agree with what is linked to it,
-where s is the sum of all devices' reports and G the law of the others' sum; `crowd` computes it exactly for a few
-devices. In a large crowd G(s − o) is nearly proportional to a product of one factor for each round's report. The factors
-are found by matching the margins of one round after the other (iterative proportional fitting); they are those with
-which the expected sums equal s. The relative error of a posterior is of the order of 1/n. For Sampling Privacy without
-refresh the sums determine how often each pair of reports occurred, so that the limit of the iteration is exact.
+The posterior of a device in a crowd is q_t Σ P(o | t)·G(s − o) over its outcomes o that agree with what is linked to
+it, where s is the sum of all devices' reports and G the law of the others' sum; `crowd` computes it exactly for a few
+devices. In a large crowd G(s − o) is nearly proportional to a product of one factor for each round's report. The
+factors are found by matching the margins of one round after the other (iterative proportional fitting, Deming and
+Stephan 1940); they are those with which the expected sums equal s. The relative error of a posterior is of the order of
+1/n. For Sampling Privacy without refresh the sums determine how often each pair of reports occurred, so that the limit
+of the iteration is exact.
+
+A guess is no claim: where the factors are only nearly right, it succeeds slightly less often than the best one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,6 +32,8 @@ STEPS = 300
 """Number of times that the margins are matched."""
 CERTAIN = 1e3
 """Log ratio that stands for +∞."""
+LEAST_SHARE = 1e-9
+"""Stands for the share of devices that were sampled in a cell if there are none."""
 ROUNDING = 1e-13
 """Sums of the same probabilities differ by at most this, relatively, from rounding."""
 
@@ -115,11 +120,17 @@ class TiltedPairs:
     def of_differences(
         cls, mechanism: SamplingPrivacy, prior: Masses, differences: Masses, shown: NDArray[np.bool_]
     ) -> "TiltedPairs":
-        """Return the law given the shares of the devices that were sampled in each cell, (V,), where they are shown."""
+        """Return the law without refresh, given the shares of devices sampled in each cell, (V,), where they are shown.
+
+        A pair of reports (w, v) adds 1 to the difference of v and takes 1 from that of w, so the two factors of a value
+        are reciprocal, and a blank, which is sent twice, has factor 1.
+        """
+        expected = mechanism.sampling * np.where(shown, prior[1:], 0.0)
+        seen = np.where(shown, np.maximum(differences, LEAST_SHARE), 0.0)
+        others = max(1.0 - float(seen.sum()), LEAST_SHARE) / (1.0 - float(expected.sum()))
         second = np.ones_like(prior)
-        expected = mechanism.sampling * prior[1:]
-        second[1:] = np.where(shown, _ratio(np.maximum(differences, 0.0), expected), 1.0)
-        return cls(mechanism, mechanism.blanks, prior, np.ones_like(prior), second)
+        second[1:] = np.where(expected > 0.0, _ratio(seen, expected) / others, 1.0)
+        return cls(mechanism, mechanism.blanks, prior, 1.0 / second, second)
 
     @property
     def again(self) -> Masses:
@@ -185,9 +196,7 @@ class TiltedCells:
     factors: Masses
 
     @classmethod
-    def of_sums(
-        cls, law: CellLaw, rounds: tuple[int, ...], prior: Masses, shares: Sequence[Masses]
-    ) -> "TiltedCells":
+    def of_sums(cls, law: CellLaw, rounds: tuple[int, ...], prior: Masses, shares: Sequence[Masses]) -> "TiltedCells":
         """Return the law given the shares of the devices that gave each answer, (V, outputs) by round."""
         digits = np.unravel_index(np.arange(len(law.yes)), law.outputs)
         inside = prior[1:, np.newaxis]
@@ -216,7 +225,8 @@ class TiltedCells:
         given = (codes[:, np.newaxis] == np.arange(codes.max() + 1)).astype(np.float64)
         yes, no = ((law * tilt) @ given for law in (self.law.yes, self.law.no))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.minimum(np.where(np.isclose(yes, no, rtol=ROUNDING, atol=0.0), 0.0, np.log(yes) - np.log(no)), CERTAIN)
+            different = ~np.isclose(yes, no, rtol=ROUNDING, atol=0.0)
+            ratio = np.minimum(np.where(different, np.log(yes) - np.log(no), 0.0), CERTAIN)
         logs = np.zeros((len(places), cells + 1))
         logs[:, 1:] = ratio[np.arange(cells), places]
         logs[broken] = -np.inf

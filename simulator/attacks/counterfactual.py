@@ -308,7 +308,7 @@ def released_twice_and_read(
         possible = np.where((seen > 0).any(axis=1, keepdims=True), seen > 0, silent | (read > 0))
     else:
         shown, inside = (seen > 0).any(axis=1, keepdims=True), (known > 0).any(axis=1, keepdims=True)
-        possible = np.where(shown, read == 0, np.where(inside, read > 0, True))
+        possible = np.where(shown, read == 0, (read > 0) | ~inside)
     kept = blanks[reports] * (1.0 - refresh) * possible[np.arange(len(own)), reports]
     if round_ == 1:
         redrawn = refresh * blanks[reports] * (possible @ again)

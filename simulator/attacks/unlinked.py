@@ -23,8 +23,8 @@ from mechanisms.inference.report_outcomes import report_outcomes
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.attacks.observation import Linked, Observation, read_round
 from simulator.attacks.guesses import ROUNDING, Guesses, Prior
+from simulator.attacks.observation import Linked, Observation, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy, HadamardResponse)
 """Mechanisms whose report is one of a few outputs, so that their counts are the unordered list of all reports."""
@@ -153,7 +153,7 @@ def _guess_few(
     if lists or sums lack some device, so that it is not known which.
     """
     linked = sum(len(group) for group in groups)
-    if linked > unknown or len({group.handle_kind for group in groups}) > 1 or prior.exact:
+    if not max(linked, 1) <= unknown or len({group.handle_kind for group in groups}) > 1 or prior.exact:
         return None
     outcomes = report_outcomes(observation.mechanism)
     if outcomes is None or not Crowd.fits(unknown, outcomes.masses.shape[1]):
@@ -219,7 +219,8 @@ def _seen_differences(
     observation: Observation, query: int, rounds: Sequence[int], devices: int, flat: Sequence[IntArray]
 ) -> list[Columns]:
     """Return the published differences of two rounds, those below k hidden; none where not all reports were counted."""
-    released, (first, second) = observation.released_of(query), (observation.own_tally(query, r) for r in (1, observation.mechanism.rounds))
+    released = observation.released_of(query)
+    first, second = (observation.own_tally(query, round_) for round_ in (1, observation.mechanism.rounds))
     if released is None or released.differences is None or released.suppressed is None or len(rounds) < 2:
         return []
     if any(total - own != devices for total, own in zip(released.counted, (first[1], second[1]), strict=True)):
@@ -259,7 +260,14 @@ def _of_many(
     released = observation.released_of(query)
     if len(seen) == len(rounds) and all(one.devices == devices for one in seen.values()):
         law = crowd_law(mechanism, q, {round_: one.sums for round_, one in seen.items()}, devices)
-    elif released is not None and released.differences is not None and len(rounds) == 2 and not known:
+    elif (
+        isinstance(mechanism, SamplingPrivacy)
+        and not mechanism.refresh
+        and released is not None
+        and released.differences is not None
+        and len(rounds) == 2
+        and not known
+    ):
         # The differences of corrupted vehicles are known; a suppressed difference is not used.
         own = observation.own_tally(query, 2)[0] - observation.own_tally(query, 1)[0]
         differences = released.differences - np.broadcast_to(own, len(q))[1:]

@@ -377,9 +377,7 @@ class _DropOut:
                 keys: dict[str, Any] = {"visible": seen, "positive": positive, "rng": self.rng}
                 found[places] = released_twice_and_read(mechanism, mine, reports, round_, *given, **keys)
             else:
-                found[places] = released_twice(
-                    mechanism, mine, *given, visible=seen, positive=positive, rng=self.rng
-                )
+                found[places] = released_twice(mechanism, mine, *given, visible=seen, positive=positive, rng=self.rng)
         return found
 
     def from_reports(self, known: Mask) -> tuple[Cells, FloatArray]:

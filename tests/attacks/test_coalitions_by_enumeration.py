@@ -70,7 +70,7 @@ def per_cell(cells, truth, yes, no):
     return dict(found)
 
 
-def law(name, cells, truth):
+def law(name, cells, truth):  # noqa: PLR0911 - one mechanism after the other
     """The law of one device's reports of all rounds, {(report of round one, …): mass}, from the definitions."""
     mechanism, values = mechanism_of(name, cells), range(cells + 1)
     if name in {"sampling", "refreshed"}:
@@ -95,7 +95,7 @@ def law(name, cells, truth):
         return {one: mass / sum(weight.values()) for one, mass in weight.items()}
     if name == "hadamard":
         outputs = range(mechanism.outputs)
-        even = [bin(output & (truth + 1)).count("1") % 2 == 0 for output in outputs]
+        even = [(output & (truth + 1)).bit_count() % 2 == 0 for output in outputs]
         weight = [np.exp(1.0) if one else 1.0 for one in even]
         return {(output,): one / sum(weight) for output, one in zip(outputs, weight, strict=True)}
     if name == "binary":
@@ -190,7 +190,8 @@ def compared(deployment, name, cells, n, kind, coalition, *, corrupted=0, k=None
         view = seen_by(deployment, coalition, name, whole, used, k)
         first_time = view not in joint
         joint[view] = joint[view] + mass
-        reports = [reports_of(name, mechanism, [one[r] for one in (*whole, *[fixed] * corrupted)]) for r in range(rounds)]
+        every = (*whole, *[fixed] * corrupted)
+        reports = [reports_of(name, mechanism, [one[r] for one in every]) for r in range(rounds)]
         guess, theory = guessed(deployment, mechanism, reports, kind, coalition, prior, corrupted, k, rng)
         hits += mass[guess]
         theories += [theory] if first_time else []
@@ -247,16 +248,17 @@ SLOW = [
 FEW = {"per round": (0, 1, 2, 4), "shuffled": (1, 4), "shared": (0, 3)}
 
 
-@pytest.mark.parametrize("name, cells, n", QUICK)
+@pytest.mark.parametrize(("name", "cells", "n"), QUICK)
 @pytest.mark.parametrize("deployment", FEW)
 def test_coalitions_guess_as_well_as_possible(deployment, name, cells, n):
     mechanism = mechanism_of(name, cells)
     every = coalitions(DEPLOYMENTS[deployment], mechanism)
-    check_coalitions(deployment, name, cells, n, "link_rounds", [every[place] for place in FEW[deployment] if place < len(every)])
+    some = [every[place] for place in FEW[deployment] if place < len(every)]
+    check_coalitions(deployment, name, cells, n, "link_rounds", some)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name, cells, n", SLOW + QUICK)
+@pytest.mark.parametrize(("name", "cells", "n"), SLOW + QUICK)
 def test_every_coalition_guesses_as_well_as_possible(name, cells, n):
     for deployment, servers in DEPLOYMENTS.items():
         mechanism = mechanism_of(name, cells)
