@@ -32,22 +32,30 @@ class Crowd:
         Probability of each outcome, all of one device's reports, given each truth.
     sums : (outcomes, width) int64
         What a device with this outcome adds to the sums and lists.
+    least : (width,) int64
+        Sums below it are hidden: they are seen as one less than it.
     """
 
     devices: int
     prior: NDArray[np.float64]
     masses: NDArray[np.float64]
     sums: NDArray[np.int64]
+    least: NDArray[np.int64]
 
     @staticmethod
     def fits(devices: int, outcomes: int) -> bool:
         """Return whether all combinations of so many devices' reports can be gone through."""
-        return outcomes**devices <= MOST_COMBINATIONS
+        return bool(outcomes**devices <= MOST_COMBINATIONS)
 
     @property
     def _joint(self) -> NDArray[np.float64]:
         """P(truth, outcome) of one device, (outcomes, V + 1)."""
-        return (self.prior[:, np.newaxis] * self.masses).T
+        found: NDArray[np.float64] = (self.prior[:, np.newaxis] * self.masses).T
+        return found
+
+    def _shown(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what is seen of each combination of outcomes, (combinations, width)."""
+        return np.maximum(self.sums[rows].sum(axis=1), self.least - 1)
 
     def posterior(self, possible: Sequence[NDArray[np.bool_]], seen: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return each device's posterior, (n, V + 1); None if no reports agree with what is seen.
@@ -57,11 +65,11 @@ class Crowd:
         possible : n of (outcomes,) bool
             Which outcomes agree with the reports that are linked to the device.
         seen : (width,) int64
-            The sums of all devices.
+            What is seen of the sums of all devices.
         """
         joint = self._joint
         rows = _combinations([np.flatnonzero(one) for one in possible])
-        agree = (self.sums[rows].sum(axis=1) == seen).all(axis=1)
+        agree = (self._shown(rows) == seen).all(axis=1)
         rows = rows[agree]
         each = joint.sum(axis=1)
         weights = each[rows].prod(axis=1)
@@ -72,7 +80,7 @@ class Crowd:
         return np.stack([weights @ after[rows[:, device]] for device in range(self.devices)]) / total
 
     def success(self, linked: Sequence[Sequence[NDArray[np.int64]]], device: int) -> float:
-        """Return the exact success of the best guess about a device: the sum over all that may be seen of the best mass.
+        """Return the exact success of the best guess about a device: Σ of the best mass over all that may be seen.
 
         Parameters
         ----------
@@ -83,7 +91,7 @@ class Crowd:
         """
         joint = self._joint
         rows = _combinations([np.arange(len(joint))] * self.devices)
-        keys = [self.sums[rows].sum(axis=1)]
+        keys = [self._shown(rows)]
         keys += [numbers[rows[:, place]][:, np.newaxis] for place, one in enumerate(linked) for numbers in one]
         key = np.concatenate(keys, axis=1)
         number = np.unique(key, axis=0, return_inverse=True)[1].ravel()

@@ -1,15 +1,18 @@
 """What sums of many devices' reports reveal about one of them: report laws tilted to the sums.
 
-The posterior of a device in a crowd is q_t Σ P(o | t)·G(s − o) over its outcomes o that agree with what is linked to it,
-where s is the sum of all devices' reports and G the law of the others' sum; `crowd` computes it exactly for a few
-devices. In a large crowd G(s − o) is nearly proportional to a product of one factor for each round's report. The factors
-are found by matching the margins of one round after the other (iterative proportional fitting); they are those with
-which the expected sums equal s. The relative error of a posterior is of the order of 1/n. For Sampling Privacy without
-refresh the sums determine how often each pair of reports occurred, so that the limit of the iteration is exact.
+The posterior of a device in a crowd is q_t Σ P(o | t)·G(s − o) over its outcomes o that agree with what is linked to
+it, where s is the sum of all devices' reports and G the law of the others' sum; `crowd` computes it exactly for a few
+devices. In a large crowd G(s − o) is nearly proportional to a product of one factor for each round's report. The
+factors are found by matching the margins of one round after the other (iterative proportional fitting, Deming and
+Stephan 1940); they are those with which the expected sums equal s. The relative error of a posterior is of the order of
+1/n. For Sampling Privacy without refresh the sums determine how often each pair of reports occurred, so that the limit
+of the iteration is exact.
+
+A guess is no claim: where the factors are only nearly right, it succeeds slightly less often than the best one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -29,6 +32,8 @@ STEPS = 300
 """Number of times that the margins are matched."""
 CERTAIN = 1e3
 """Log ratio that stands for +∞."""
+LEAST_SHARE = 1e-9
+"""Stands for the share of devices that were sampled in a cell if there are none."""
 ROUNDING = 1e-13
 """Sums of the same probabilities differ by at most this, relatively, from rounding."""
 
@@ -87,12 +92,14 @@ class TiltedPairs:
     Parameters
     ----------
     mechanism : SamplingPrivacy
-    prior : (V + 1,) float64
+    blanks, prior : (V + 1,) float64
+        π_0…π_V, and the prior.
     first, second : (V + 1,) float64
         The factors of the reports of rounds one and two.
     """
 
     mechanism: SamplingPrivacy
+    blanks: Masses
     prior: Masses
     first: Masses
     second: Masses
@@ -100,48 +107,54 @@ class TiltedPairs:
     @classmethod
     def of_sums(cls, mechanism: SamplingPrivacy, prior: Masses, first: Masses, second: Masses) -> "TiltedPairs":
         """Return the law given the shares of the devices that reported each value, (V + 1,) by round."""
-        found = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
+        found = cls(mechanism, mechanism.blanks, prior, np.ones_like(prior), np.ones_like(prior))
         for _ in range(STEPS):
             rows = found.blanks_then
-            rows[0] += mechanism.sampling * float(prior @ found.second)
-            found = cls(mechanism, prior, _ratio(first, rows), found.second)
+            rows[0] += mechanism.sampling * float((prior * found.second).sum())
+            found = replace(found, first=_ratio(first, rows))
             columns = found.then_blanks + mechanism.sampling * found.first[0] * prior
-            found = cls(mechanism, prior, found.first, _ratio(second, columns))
+            found = replace(found, second=_ratio(second, columns))
         return found
 
     @classmethod
     def of_differences(
         cls, mechanism: SamplingPrivacy, prior: Masses, differences: Masses, shown: NDArray[np.bool_]
     ) -> "TiltedPairs":
-        """Return the law given the shares of the devices that were sampled in each cell, (V,), where they are shown."""
+        """Return the law without refresh, given the shares of devices sampled in each cell, (V,), where they are shown.
+
+        A pair of reports (w, v) adds 1 to the difference of v and takes 1 from that of w, so the two factors of a value
+        are reciprocal, and a blank, which is sent twice, has factor 1.
+        """
+        expected = mechanism.sampling * np.where(shown, prior[1:], 0.0)
+        seen = np.where(shown, np.maximum(differences, LEAST_SHARE), 0.0)
+        others = max(1.0 - float(seen.sum()), LEAST_SHARE) / (1.0 - float(expected.sum()))
         second = np.ones_like(prior)
-        expected = mechanism.sampling * prior[1:]
-        second[1:] = np.where(shown, _ratio(np.maximum(differences, 0.0), expected), 1.0)
-        return cls(mechanism, prior, np.ones_like(prior), second)
+        second[1:] = np.where(expected > 0.0, _ratio(seen, expected) / others, 1.0)
+        return cls(mechanism, mechanism.blanks, prior, 1.0 / second, second)
 
     @property
     def again(self) -> Masses:
         """The law of a blank that is drawn again, (V + 1,)."""
         sampling = self.mechanism.sampling
-        return self.mechanism.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.mechanism.blanks)
+        return self.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.blanks)
 
     @property
     def blanks_then(self) -> Masses:
         """Tilted mass of each first blank with any second report, without the factor of the first, (V + 1,)."""
-        blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
-        return blanks * ((1.0 - refresh) * self.second + refresh * float(self.again @ self.second))
+        blanks, refresh = self.blanks, self.mechanism.refresh
+        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.again * self.second).sum()))
 
     @property
     def then_blanks(self) -> Masses:
         """Tilted mass of each second blank with any first report, without the factor of the second, (V + 1,)."""
-        blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
-        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float(blanks @ self.first)
+        blanks, refresh = self.blanks, self.mechanism.refresh
+        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float((blanks * self.first).sum())
 
     def logs(self, reports: Mapping[int, Any]) -> Logs:
         """Return the logarithms from one round's reports, or from none."""
         sampling, outputs = self.mechanism.sampling, len(self.prior)
         if not reports:
-            blank = float(self.first @ self.blanks_then)
+            blank = float((self.first * self.blanks_then).sum())
             weights = (sampling * self.first[0] * self.second + blank)[np.newaxis]
         else:
             ((round_, report),) = reports.items()
@@ -183,9 +196,7 @@ class TiltedCells:
     factors: Masses
 
     @classmethod
-    def of_sums(
-        cls, law: CellLaw, rounds: tuple[int, ...], prior: Masses, shares: Sequence[Masses]
-    ) -> "TiltedCells":
+    def of_sums(cls, law: CellLaw, rounds: tuple[int, ...], prior: Masses, shares: Sequence[Masses]) -> "TiltedCells":
         """Return the law given the shares of the devices that gave each answer, (V, outputs) by round."""
         digits = np.unravel_index(np.arange(len(law.yes)), law.outputs)
         inside = prior[1:, np.newaxis]
@@ -214,7 +225,8 @@ class TiltedCells:
         given = (codes[:, np.newaxis] == np.arange(codes.max() + 1)).astype(np.float64)
         yes, no = ((law * tilt) @ given for law in (self.law.yes, self.law.no))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.minimum(np.where(np.isclose(yes, no, rtol=ROUNDING, atol=0.0), 0.0, np.log(yes) - np.log(no)), CERTAIN)
+            different = ~np.isclose(yes, no, rtol=ROUNDING, atol=0.0)
+            ratio = np.minimum(np.where(different, np.log(yes) - np.log(no), 0.0), CERTAIN)
         logs = np.zeros((len(places), cells + 1))
         logs[:, 1:] = ratio[np.arange(cells), places]
         logs[broken] = -np.inf

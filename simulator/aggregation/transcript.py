@@ -140,6 +140,8 @@ class Released:
         (cells,) bool, which differences were too small to publish; None if none can be suppressed.
     values
         (cells,) float64, the estimates that a release published in place of counts; None if there are none.
+    k
+        Differences below it are suppressed.
     """
 
     query: int
@@ -148,6 +150,7 @@ class Released:
     differences: IntArray | None = None
     suppressed: Mask | None = None
     values: FloatArray | None = None
+    k: int = 0
 
 
 MIXER, NETWORK = "mixer", "network"

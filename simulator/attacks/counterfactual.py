@@ -265,6 +265,62 @@ def released_twice(
     return guesses
 
 
+def released_twice_and_read(
+    mechanism: SamplingPrivacy,
+    own: IntArray,
+    reports: IntArray,
+    round_: int,
+    prior: Prior,
+    query: int,
+    *,
+    visible: Mask,
+    positive: bool = False,
+    rng: np.random.Generator,
+) -> Cells:
+    """Guess each target's cell from two releases, with the target and without it, and one of its two reports.
+
+    The visible part of e_v − e_w and one of the two reports leave a set of possible other reports, mostly of one. The
+    likelihood of a truth is the sum of the probabilities of the pairs that are left.
+
+    Parameters
+    ----------
+    mechanism, own, prior, query, positive, rng
+        As in `released_twice`.
+    reports, round_
+        (n,) int64, the reports that are read, and their round.
+    visible
+        (n, cells) bool, as in `released_twice`.
+
+    Returns
+    -------
+    guesses : (n,) int32
+    """
+    q, blanks, sampling, refresh = prior.of(query), mechanism.blanks, mechanism.sampling, mechanism.refresh
+    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    silent = np.concatenate([np.ones((len(own), 1), dtype=np.bool_), ~visible], axis=1)
+    read = np.eye(len(q), dtype=np.int64)[reports]
+    seen = np.where(silent, 0, np.concatenate([np.zeros_like(own[:, :1]), own], axis=1))
+    known = np.where(silent, 0, read)
+    if not positive:
+        other = seen + known if round_ == 1 else known - seen
+        possible = np.where((other != 0).any(axis=1, keepdims=True), other != 0, silent)
+    elif round_ == 1:
+        possible = np.where((seen > 0).any(axis=1, keepdims=True), seen > 0, silent | (read > 0))
+    else:
+        shown, inside = (seen > 0).any(axis=1, keepdims=True), (known > 0).any(axis=1, keepdims=True)
+        possible = np.where(shown, read == 0, (read > 0) | ~inside)
+    kept = blanks[reports] * (1.0 - refresh) * possible[np.arange(len(own)), reports]
+    if round_ == 1:
+        redrawn = refresh * blanks[reports] * (possible @ again)
+        sampled = sampling * possible * (reports == 0)[:, np.newaxis]
+    else:
+        redrawn = refresh * again[reports] * (possible @ blanks)
+        sampled = sampling * read * possible[:, :1]
+    with np.errstate(divide="ignore"):
+        logs = np.log((kept + redrawn)[:, np.newaxis] + sampled)
+    return best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
+
+
 @dataclass(frozen=True, eq=False)
 class Forgery:
     """Messages that corrupted vehicles send in place of their reports.

@@ -12,10 +12,11 @@ from mechanisms.inference.likelihood import best_guess, guess_cells, posterior, 
 from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.transcript import HandleKind
 from simulator.arrays import FloatArray, IntArray
-from simulator.attacks.guesses import Guesses as Guesses
-from simulator.attacks.guesses import Prior as Prior
+from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
 from simulator.attacks.unlinked import guess_devices
+
+__all__ = ["ROUND_ATTACKS", "Guesses", "LongitudinalAttack", "Prior", "RoundAttack", "sampling_guesses"]
 
 LARGEST = 2**32
 """Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
@@ -82,7 +83,7 @@ class RoundAttack:
         *,
         rng: np.random.Generator,
     ) -> Guesses:
-        """Return the best guesses from sums of too few shares; of a sum that encodes no report, that about any device."""
+        """Return the best guesses from sums of too few shares; if a sum encodes no report, that about any device."""
         cells, theory = prior.guess(query, len(group), rng=rng), prior.success(query)
         sure = np.full(len(group), theory)
         for one in anyone:
@@ -119,8 +120,8 @@ class LongitudinalAttack:
     """Guess every device's cell from all its reports of several queries, assuming that it stayed in one cell.
 
     Reports of different queries are linked to one device if they are stored under its own number, if the network links
-    its pseudonyms to it, or if all vehicles but one are corrupted. Otherwise, and where the linked reports do not depend
-    on the truth, only what is seen of the last query is used.
+    its pseudonyms to it, or if there is no other vehicle that is not corrupted. Otherwise, and where the linked reports
+    do not depend on the truth, only what is seen of the last query is used.
 
     Parameters
     ----------

@@ -23,8 +23,8 @@ from mechanisms.inference.report_outcomes import report_outcomes
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.attacks.observation import Linked, Observation, read_round
 from simulator.attacks.guesses import ROUNDING, Guesses, Prior
+from simulator.attacks.observation import Linked, Observation, read_round
 
 ONE_OUTPUT = (SamplingPrivacy, KRandomizedResponse, NoPrivacy, HadamardResponse)
 """Mechanisms whose report is one of a few outputs, so that their counts are the unordered list of all reports."""
@@ -110,7 +110,7 @@ def guess_devices(
     few = _guess_few(observation, query, rounds, groups, seen, unknown, prior, rng=rng)
     if few is not None:
         return few
-    law, anyone = _of_many(observation, query, rounds, groups, seen, unknown, q)
+    law, anyone = (None, None) if prior.exact else _of_many(observation, query, rounds, groups, seen, unknown, q)
     found = []
     for group in groups:
         complete = len(group.rounds) == len(rounds)
@@ -153,26 +153,21 @@ def _guess_few(
     if lists or sums lack some device, so that it is not known which.
     """
     linked = sum(len(group) for group in groups)
-    shared = {r: one for r, one in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
-    if not shared or linked > unknown or any(one.devices != unknown for one in shared.values()):
-        return None
-    if len({group.handle_kind for group in groups}) > 1:
+    if not max(linked, 1) <= unknown or len({group.handle_kind for group in groups}) > 1 or prior.exact:
         return None
     outcomes = report_outcomes(observation.mechanism)
     if outcomes is None or not Crowd.fits(unknown, outcomes.masses.shape[1]):
         return None
     flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]
-    sums, shown = [], []
-    for round_, one in shared.items():
-        part, total = flat[round_ - 1], [one.sums.ravel()]
-        if one.listed is not None:
-            distinct, label = np.unique(part, axis=0, return_inverse=True)
-            part, total = np.eye(len(distinct), dtype=np.int64)[label.ravel()], []
-            for encoding in _encoded(observation.mechanism, one.listed).reshape(one.devices, -1):
-                total.append((distinct == encoding).all(axis=1).astype(np.int64))
-        sums.append(part)
-        shown.append(np.sum(total, axis=0))
-    crowd = Crowd(unknown, prior.of(query), outcomes.masses, np.concatenate(sums, axis=1))
+    shared = {r: one for r, one in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
+    if any(one.devices != unknown for one in shared.values()):
+        return None
+    columns = [_seen_columns(observation.mechanism, flat[round_ - 1], one) for round_, one in shared.items()]
+    columns += _seen_differences(observation, query, rounds, unknown, flat)
+    if not columns:
+        return None
+    sums, shown, least = (np.concatenate(one, axis=-1) for one in zip(*columns, strict=True))
+    crowd = Crowd(unknown, prior.of(query), outcomes.masses, sums, least)
     possible = [np.ones(len(flat[0]), dtype=np.bool_) for _ in range(unknown)]
     numbers = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in flat]
     links: list[list[IntArray]] = [[] for _ in range(unknown)]
@@ -184,7 +179,7 @@ def _guess_few(
                 possible[place] &= (flat[round_ - 1] == encoding).all(axis=1)
                 links[place].append(numbers[round_ - 1])
             place += 1
-    after = crowd.posterior(possible, np.concatenate(shown))
+    after = crowd.posterior(possible, shown)
     if after is None:
         return None
     among = after.mean(axis=0) if prior.even else None
@@ -201,6 +196,38 @@ def _guess_few(
         found.append(Guesses(query, kind, handles, cells, theory, rows.max(axis=1)))
         start += size
     return found
+
+
+Columns = tuple[IntArray, IntArray, IntArray]
+"""What each outcome adds to some sums, (outcomes, width); their observed values; and below which they are hidden."""
+SHOWN = -(2**62)
+"""Below which a sum is hidden that is always seen."""
+
+
+def _seen_columns(mechanism: LocalMechanism, added: IntArray, seen: Unlinked) -> Columns:
+    """Return the published sums of a round, or how often each report is in its list; `added` are the encodings."""
+    total = seen.sums.ravel()
+    if seen.listed is not None:
+        distinct, label = np.unique(added, axis=0, return_inverse=True)
+        added = np.eye(len(distinct), dtype=np.int64)[label.ravel()]
+        listed = _encoded(mechanism, seen.listed).reshape(seen.devices, -1)
+        total = (listed[:, np.newaxis] == distinct).all(axis=2).sum(axis=0)
+    return added, total, np.full(len(total), SHOWN)
+
+
+def _seen_differences(
+    observation: Observation, query: int, rounds: Sequence[int], devices: int, flat: Sequence[IntArray]
+) -> list[Columns]:
+    """Return the published differences of two rounds, those below k hidden; none where not all reports were counted."""
+    released = observation.released_of(query)
+    first, second = (observation.own_tally(query, round_) for round_ in (1, observation.mechanism.rounds))
+    if released is None or released.differences is None or released.suppressed is None or len(rounds) < 2:
+        return []
+    if any(total - own != devices for total, own in zip(released.counted, (first[1], second[1]), strict=True)):
+        return []
+    own = np.broadcast_to(second[0] - first[0], flat[0].shape[1:])[1:]
+    least = released.k - own
+    return [((flat[1] - flat[0])[:, 1:], np.where(released.suppressed, least - 1, released.differences - own), least)]
 
 
 def _of_many(
@@ -233,7 +260,14 @@ def _of_many(
     released = observation.released_of(query)
     if len(seen) == len(rounds) and all(one.devices == devices for one in seen.values()):
         law = crowd_law(mechanism, q, {round_: one.sums for round_, one in seen.items()}, devices)
-    elif released is not None and released.differences is not None and len(rounds) == 2 and not known:
+    elif (
+        isinstance(mechanism, SamplingPrivacy)
+        and not mechanism.refresh
+        and released is not None
+        and released.differences is not None
+        and len(rounds) == 2
+        and not known
+    ):
         # The differences of corrupted vehicles are known; a suppressed difference is not used.
         own = observation.own_tally(query, 2)[0] - observation.own_tally(query, 1)[0]
         differences = released.differences - np.broadcast_to(own, len(q))[1:]

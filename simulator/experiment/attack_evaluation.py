@@ -60,7 +60,8 @@ class Finding:
     epsilon_lower
         A lower bound on ε, which exceeds the true ε with probability at most 10⁻⁶.
     metric, value, unit
-        A further measured quantity, or what is guessed in addition to the cell.
+        A further measured quantity, or what is guessed in addition to the cell; "one_vehicle": the row is on the
+        vehicle with this number only.
     """
 
     name: str

@@ -20,7 +20,15 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy.audit import epsilon_lower_bound
 from simulator.aggregation.transcript import Coalition
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.attacks.counterfactual import Forgery, LastBit, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.counterfactual import (
+    Forgery,
+    LastBit,
+    LastDevice,
+    added_by,
+    others_dropped,
+    released_twice,
+    released_twice_and_read,
+)
 from simulator.attacks.observation import Observation, patterns, read_round
 from simulator.attacks.reconstruction import Prior
 from simulator.experiment.guess_games import (
@@ -317,7 +325,7 @@ class _DropOut:
             hidden = np.flatnonzero(complete & ~read.all(axis=0))
             for rows, own in self.own_encodings(hidden):
                 shown = np.maximum((own[1] - own[0])[:, 1:], 0)
-                guesses[rows] = released_twice(mechanism, shown, self.prior, query.number, positive=True, rng=self.rng)
+                guesses[rows] = self.from_releases(mechanism, rows, shown, None, positive=True)
             theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
 
@@ -339,17 +347,38 @@ class _DropOut:
         query, k, some = self.query, self.context.record.k, self.read.any(axis=0)
         differences = (query.counts[1] - query.counts[0])[1:]
         guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
-        hidden = np.flatnonzero(self.complete & ~some)
+        hidden = np.flatnonzero(self.complete & ~(some if k is None else self.read.all(axis=0)))
         for rows, own in self.own_encodings(hidden):
             mine = (own[1] - own[0])[:, 1:]
             visible = None if k is None else np.maximum(differences, differences - mine) >= k
-            guesses[rows] = released_twice(mechanism, mine, self.prior, query.number, visible=visible, rng=self.rng)
+            guesses[rows] = self.from_releases(mechanism, rows, mine, visible)
+        if k is not None and some.any() and (differences + 1 >= k).any():
+            theory[hidden[some[hidden]]] = math.nan
+        hidden = hidden[~some[hidden]]
         if k is None or (differences >= k).all():
             success = released_twice_success(mechanism, self.prior.of(query.number))
             theory[hidden] = self.prior.trusted(success, query.number)
         elif (differences + 1 >= k).any():
             theory[hidden] = math.nan
         return Guessed.of(query, guesses, theory, self.prior)
+
+    def from_releases(
+        self, mechanism: SamplingPrivacy, rows: IntArray, own: IntArray, visible: Mask | None, *, positive: bool = False
+    ) -> Cells:
+        """Return the best guess about some targets from two releases and the report of one round, if it is read."""
+        found = np.empty(len(rows), dtype=np.int32)
+        given = (self.prior, self.query.number)
+        for which, places in patterns(self.read[:, rows].T):
+            mine, seen = own[places], None if visible is None else visible[places]
+            if any(which):
+                round_ = which.index(True) + 1
+                reports = np.asarray(self.query.recorded.reports[round_ - 1][rows[places]], dtype=np.int64)
+                seen = np.ones(mine.shape, dtype=np.bool_) if seen is None else seen
+                keys: dict[str, Any] = {"visible": seen, "positive": positive, "rng": self.rng}
+                found[places] = released_twice_and_read(mechanism, mine, reports, round_, *given, **keys)
+            else:
+                found[places] = released_twice(mechanism, mine, *given, visible=seen, positive=positive, rng=self.rng)
+        return found
 
     def from_reports(self, known: Mask) -> tuple[Cells, FloatArray]:
         """Return the best guess from the known reports of each target, and its expected success.

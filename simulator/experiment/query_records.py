@@ -144,8 +144,10 @@ class CampaignRecord:
         if not self.publishes_differences:
             return Released(query.number, counted, values=query.values)
         differences = (query.counts[1] - query.counts[0])[1:]
-        suppressed = differences < (self.k or 0)
-        return Released(query.number, counted, differences=np.where(suppressed, 0, differences), suppressed=suppressed)
+        k = self.k or 0
+        suppressed = differences < k
+        shown = np.where(suppressed, 0, differences)
+        return Released(query.number, counted, differences=shown, suppressed=suppressed, k=k)
 
     @property
     def devices(self) -> IntArray:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.attacks.counterfactual import released_twice
+from simulator.attacks.counterfactual import released_twice, released_twice_and_read
 from simulator.attacks.reconstruction import Prior
 
 PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
@@ -52,4 +52,26 @@ def test_guess_is_optimal_given_the_visible_differences(refresh, visible, positi
             rng=np.random.default_rng(1),
         )
         success += masses[guess[0]]
+    assert success == pytest.approx(sum(masses.max() for masses in joint.values()), abs=1e-12)
+
+
+@pytest.mark.parametrize("refresh", [0.0, 0.6])
+@pytest.mark.parametrize("round_", [1, 2])
+@pytest.mark.parametrize(
+    ("visible", "positive"),
+    [*((mask, False) for mask in itertools.product([False, True], repeat=3)), ((True, True, True), True)],
+)
+def test_guess_is_optimal_given_the_visible_differences_and_one_report(refresh, round_, visible, positive):
+    mechanism = SamplingPrivacy(cells=3, sampling=0.35, blank_zero=0.2, refresh=refresh)
+    joint = defaultdict(lambda: np.zeros(len(PRIOR)))
+    for truth, share in enumerate(PRIOR.tolist()):
+        for pair, mass in pairs(mechanism, truth).items():
+            own = np.bincount([pair[1]], minlength=4) - np.bincount([pair[0]], minlength=4)
+            seen = np.where(visible, np.maximum(own[1:], 0) if positive else own[1:], 0)
+            joint[tuple(seen.tolist()), pair[round_ - 1]][truth] += share * mass
+    success = 0.0
+    for (seen, report), masses in joint.items():
+        keys = {"visible": np.array([visible]), "positive": positive, "rng": np.random.default_rng(1)}
+        given = (np.array([seen]), np.array([report]), round_, Prior({1: PRIOR}), 1)
+        success += masses[released_twice_and_read(mechanism, *given, **keys)[0]]
     assert success == pytest.approx(sum(masses.max() for masses in joint.values()), abs=1e-12)

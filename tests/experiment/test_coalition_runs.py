@@ -97,14 +97,25 @@ def test_all_vehicles_but_one_find_the_reports_of_the_last(last_vehicle, name):
     assert (plain["prior"] < 0.5).all()
     for mechanism in ("sampling", "k-ary"):
         for _, row in last_vehicle.loc[[(name, mechanism)]].iterrows():
-            assert row.trials >= 2 * 40
+            assert row.trials >= 2 * (1 if row.metric == "one_vehicle" else 40)
             assert row.theory > row.prior
             assert agrees(row)
 
 
 def test_list_of_two_remaining_vehicles_identifies_neither(last_vehicle):
-    two, one = last_vehicle.loc[("two-left", "plain")], last_vehicle.loc[("server", "plain")]
+    two, one = (last_vehicle.loc[[(name, "plain")]].query("metric.isna()") for name in ("two-left", "server"))
     assert two.success.item() < one.success.item()
+
+
+def test_the_vehicle_that_is_singled_out_has_a_row_of_its_own(last_vehicle):
+    """The other rows are over 40 choices of the vehicle that is left; with two left there is no such row."""
+    rows = last_vehicle[last_vehicle["metric"] == "one_vehicle"]
+    assert set(rows.index.get_level_values("name")) == {"server", "one-share", "sums", "others"}
+    assert rows["value"].nunique() == 1
+    assert (rows["unit"] == "number of the vehicle").all()
+    every = last_vehicle.loc[[("server", "sampling")]]
+    assert every["trials"].tolist() == [every["trials"].iloc[1] * 40, 4]
+    assert (rows.loc[("server", "plain"), "success"] == 1.0).all()
 
 
 def test_all_vehicles_but_one_learn_whether_the_last_was_counted(last_vehicle):

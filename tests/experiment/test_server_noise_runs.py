@@ -34,6 +34,8 @@ def test_gain_is_a_curve_within_its_interval(result):
         assert (np.diff(rows["theory"]) > 0).all(), name
         theory = rows["theory"] - rows["prior"]
         assert ((rows["gain"] - theory).abs() <= wider * (rows["gain_high"] - rows["gain_low"]) / 2 + 1e-12).all(), name
+        if name == "unary":  # the same trials for all: up to four servers differ only by noise that the bits hide
+            assert rows["success"].iloc[:4].max() - rows["success"].iloc[:4].min() < 0.02
     exact = result.attacks[result.attacks["mechanism"] == "true-cells"]
     assert exact["success"].iloc[-1] == 1.0
     assert 0.55 < exact["theory"].iloc[0] < exact["theory"].iloc[3] < 0.8
