@@ -115,17 +115,13 @@ def mutants(source: str) -> list[tuple[int, str, str]]:
     lines = source.encode().splitlines(keepends=True)
     starts = [sum(map(len, lines[:i])) for i in range(len(lines))]
     tree, found = ast.parse(source), []
-    annotations = {
-        id(inner)
-        for node in ast.walk(tree)
-        for field in ("annotation", "returns")
-        if isinstance(getattr(node, field, None), ast.AST)
-        for inner in ast.walk(getattr(node, field))
-    }
-    # Parts of an f-string are not changed: they are words for users, and have no place of their own before Python 3.12.
-    skipped = annotations | {
-        id(inner) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for inner in ast.walk(node)
-    }
+    # Not changed: annotations, decorators, and parts of an f-string, which are words for users, and which have no place
+    # of their own before Python 3.12.
+    unchanged = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
+    for node in ast.walk(tree):
+        given = [getattr(node, name, None) for name in ("annotation", "returns")] + getattr(node, "decorator_list", [])
+        unchanged += [part for part in given if part is not None]
+    skipped = {id(inner) for node in unchanged for inner in ast.walk(node)}
     for node in ast.walk(tree):
         if id(node) in skipped:
             continue
