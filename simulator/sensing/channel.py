@@ -390,7 +390,7 @@ class Channel:
     def _is_certain(self, sending: Transmission) -> bool:
         """Return whether all messages are certain to arrive in time, and at the same time."""
         certain = all(self.probabilities(sending, message).in_time == 1.0 for message in range(len(sending.route)))
-        return certain and not self.burst_s and isinstance(self.latency, ConstantLatency)
+        return certain and isinstance(self.latency, ConstantLatency)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
         """Draw how many of the messages that arrived in time, counted or not, arrive a second time."""

@@ -378,7 +378,7 @@ def check_mechanism(maker, cells, queries, devices, seed):
                 check(mechanism.claim(view), greatest(pairs, queries, draw), (mechanism, view))
 
 
-HEAVY = {deniable: 1, hashing: 2, anonymized_local: 2, sampled_response: 2, first_attempt: 2}
+HEAVY = {deniable: 1, hashing: 1, anonymized_local: 2, sampled_response: 2, first_attempt: 2}
 """Most cells with which crowds are enumerated in the fast tests and for two queries, 3 for other mechanisms."""
 NAMES = {maker.__name__: maker for maker in MAKERS}
 
@@ -482,7 +482,7 @@ def differences(n, k, beta, largest):
     return masses if k is None else np.append(masses[:k].sum(), masses[k:])
 
 
-@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 52))])
+@pytest.mark.parametrize("seed", [5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(40, 48))])
 def test_differences(seed):
     """Every number of devices in each cell from the crowd to 30; over two queries every two of them."""
     draw = np.random.default_rng(seed)

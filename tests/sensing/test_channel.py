@@ -132,6 +132,15 @@ def test_link_that_was_down_is_more_likely_down_again(since_s):
         assert stats.binomtest(still, spells, down).pvalue > LEVEL
 
 
+@pytest.mark.parametrize("loss", [0.0, 1.0])
+def test_links_that_are_never_or_always_up_stay_so(loss):
+    channel = Channel(loss_one=loss, loss_two=loss, burst_s=45.0)
+    for was_down in (None, np.full(10, loss == 1.0)):
+        found = channel.deliver(10, send(2, 30.0), was_down=was_down, rng=np.random.default_rng(3))
+        assert (found.link_down == (loss == 1.0)).all()
+        assert (found.left == (loss == 0.0)).all()
+
+
 @pytest.mark.parametrize(
     ("latency", "distribution"),
     [
