@@ -51,6 +51,17 @@ def test_encoding_rule_accepts_honest_and_refuses_forged_reports(mechanism, rule
     assert str(rule)
 
 
+def test_encoding_rules_in_words():
+    rules = {(1, 1): "one 1, zeros elsewhere", (1, 3): "3 ones, zeros elsewhere", (1, None): "zeros and ones"}
+    rules[2, 1] = "zeros and ones with one 1 in each row"
+    for (questions, ones), words in rules.items():
+        assert str(EncodingRule(questions, ones)) == words
+
+
+def test_least_proof_has_chunks_of_one_entry():
+    assert Prio3Histogram(1, 2).chunk_length == 1
+
+
 def test_encoding_rule_of_very_long_vectors():
     assert EncodingRule.of(SamplingPrivacy(cells=10**6, sampling=0.4)) == EncodingRule(1, 1)
     assert EncodingRule.of(LocalHashing(cells=10**5, epsilon=1.0)) == EncodingRule(1, None)

@@ -12,7 +12,7 @@ from scipy.fft import next_fast_len
 from scipy.signal import fftconvolve
 from scipy.stats import binom
 
-from mechanisms.local import KRandomizedResponse, RandomizedResponse, SamplingPrivacy, SymmetricUnary
+from mechanisms.local import KRandomizedResponse, RandomizedResponse, SamplingPrivacy, SymmetricUnary, Warner
 from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim
@@ -190,3 +190,11 @@ def test_shuffled_reports_compose(kind, before):
     one, many = (mechanism.claim(Shuffled(1, 100_000, queries)).epsilon_at(DELTA) for queries in (1, 48))
     assert many < before / 5.0
     assert math.sqrt(48) * one < many < 1.3 * math.sqrt(48) * one
+
+
+def test_two_answers_about_two_cells_are_composed_exactly():
+    claim = Warner(cells=2, truthful=0.6).claim(LinkedReports(30))
+    assert claim.delta_kind == "exact"
+    both, ratio = np.array([0.4 * 0.4, 2 * 0.6 * 0.4, 0.6 * 0.6]), 2.0 * math.log(1.5)
+    losses, first = powers(both, 30)
+    check(claim, epsilon_of((first + np.arange(len(losses)) - 30) * ratio, losses, DELTA), within=1.0 + 1e-3)
