@@ -163,8 +163,8 @@ class Released:
             why = "devices report their speed to a trusted server, so it needs kind no_privacy"
         elif not is_capable("mechanism", mechanism["kind"], "sampled"):
             why = "its server holds noisy answers, not numbers of devices"
-        elif mechanism.get("form") != "multi" or mechanism.get("refresh"):
-            why = 'its differences are numbers of sampled devices only with form = "multi" and refresh = 0'
+        elif mechanism.get("refresh"):
+            why = "its differences are numbers of sampled devices only with refresh = 0"
         elif find_kind("release", self.kind) is None or is_capable("release", self.kind, "exact"):
             why = f"{self.kind} needs the exact counts of all devices, and its server has those of the sampled ones"
         elif not self.everything_arrives():

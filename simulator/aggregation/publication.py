@@ -122,11 +122,13 @@ class PublishedDifferences:
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
-        """Return the published estimate for (2, cells + 1) counts."""
+        """Return the published estimate for (2, cells + 1) counts, or (2, cells, 2) counts of No and Yes."""
         received = ResponseCounts.from_rounds(counted, asked, rounds=2, truth_round=2)
         if not received.ideal:
             raise ValueError("differences are the sampled devices' counts only where every report is received")
-        return self.sampled.release_at(1.0).publish_sampled(counts[1, 1:] - counts[0, 1:], rng=rng)
+        differences = counts[1] - counts[0]
+        of_cells = differences[1:] if differences.ndim == 1 else differences[:, 1]
+        return self.sampled.release_at(1.0).publish_sampled(of_cells, rng=rng)
 
     def std_error(self, true_counts: IntArray, *, asked: Sequence[int], counted: Sequence[int]) -> FloatArray:
         """Return the theoretical root mean square error, (cells,)."""

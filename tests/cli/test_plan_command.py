@@ -2,12 +2,15 @@
 
 import json
 import math
+import re
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import scenarios
+from mechanisms.local import Warner
 from mechanisms.planning import search
 from mechanisms.privacy import LinkedReports
 from mechanisms.privacy.rounding import rounded_up
@@ -108,14 +111,47 @@ def test_table_gives_reasons_and_the_best_plan(plan):
 
 
 @pytest.mark.parametrize("view", ["report", "shuffled"])
-def test_first_line_says_what_linked_rounds_reveal(plan, view):
+def test_first_line_says_what_a_target_leaves_open(plan, view):
     target = (*CITY, "--epsilon", "1", "--delta", "0.02", "--view", view)
     best = " ".join(plan(*target, "--mechanism", "sampling_privacy").out.split("\n\n")[0].split())
     assert best.startswith("Best: sampling_privacy")
     linked = json.loads(plan(*target, "--mechanism", "sampling_privacy", "--json").out)["plans"][0]["claims"]
     delta = next(claim["delta"] for claim in linked if claim["view"] == "linked_reports" and claim["delta"])
-    assert f"each round alone: whoever links its rounds has ε infinite, δ = {rounded_up(delta)} at ε = 1" in best
-    assert "links its rounds" not in plan(*target, "--mechanism", "oue").out
+    linked = f"left open: whoever has all of a device's reports, linked: ε infinite, δ = {rounded_up(delta)} at ε = 1"
+    assert linked in best
+    assert "; readers of what is published: ε infinite" not in best
+    alone = " ".join(plan(*target, "--mechanism", "sampling_privacy", "--unpublished").out.split("\n\n")[0].split())
+    assert "; readers of what is published: ε infinite, δ" in alone
+    assert ("left open" in plan(*target, "--mechanism", "oue").out) == (view == "shuffled")
+    assert "left open" not in plan(*CITY, "--epsilon", "1", "--mechanism", "oue").out
+    released = plan(*CITY, "--epsilon", "1", "--view", "released", "--mechanism", "laplace_counts").out
+    assert "left open: whoever has all of a device's reports, linked: ε infinite, δ = 1 at ε = 1" in released
+
+
+def test_errors_are_those_of_the_stated_count_and_of_everybody(plan):
+    out = " ".join(plan("--cells", "1", "--population", "1", "--epsilon", "1", "--mechanism", "oue").out.split())
+    assert "Errors are those of a cell of exactly 1, with 0 outside it; with all 1 in it and nobody outside" in out
+    arguments = (*CITY, "--occupancy", "40", "--epsilon", "1", "--mechanism", "warner", "--json")
+    [made] = json.loads(plan(*arguments).out)["plans"]
+    exact = Warner(cells=4, truthful=made["parameters"]["truthful"]).std_error(np.array([0, 400, 0, 0, 0]))[0]
+    assert made["full_error"] == pytest.approx(exact, rel=1e-12)
+
+
+def test_all_operators_may_collude(plan):
+    out = plan(*CITY, "--epsilon", "1", "--view", "released", "--honest", "0").out
+    assert "all operators collude" in out
+    assert "none laplace_counts" in out
+    assert "none server_noise" in out
+    table = plan(*CITY, "--epsilon", "1", "--trusts", "--honest", "0").out
+    assert "Trusted: a trusted server. Best: none." in table
+    assert "Trusted: nobody. Best: k_randomized_response" in table
+
+
+def test_parameters_far_from_a_name_are_said_beside_it(plan):
+    target = ("--cells", "20", "--population", "10000", "--epsilon", "1", "--delta", "0.1")
+    out = " ".join(plan(*target, "--mechanism", "olh").out.split())
+    assert re.search(r"olh \(.*, far from its name: its reports have ε = [\d.]+; the target is met only with δ = 0.1\)", out)
+    assert "far from" not in plan(*target[:-2], "--mechanism", "olh").out
 
 
 def test_truncated_search_is_reported(plan, monkeypatch):

@@ -1,6 +1,8 @@
 """What the README states about the best mechanism under each trust is what the planner computes."""
 
+import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,14 @@ from mechanisms.planning import Target, compare_trusts, plan
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 SIZE = {"cells": 100, "population": 10**6, "occupancy": 100, "epsilon": 1.0, "delta": 1e-6}
-ROWS = re.findall(r"(?m)^\| ([^|]+) \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", README)
+ROWS = re.findall(r"(?m)^\| ([^|]+) \| [^|]+ \| ([^|]+) \| ([\d.,]+) \| ([\d.,]+) \|$", README)
+COMMANDS = re.findall(r"(?m)^crowdveil plan (.* --trusts(?: --adjacency enter_leave)?)$", README)
 NAMES = {
     "Laplace noise on the counts": ("laplace_counts",) * 2,
-    "discrete Gaussian noise": ("server_noise",) * 2,
+    "discrete Laplace noise": ("server_noise",) * 2,
     "distributed Laplace noise": ("distributed_laplace",) * 2,
     "k-ary randomized response": ("k_randomized_response",) * 2,
-    "Sampling Privacy, binary": ("sampling_privacy_binary",) * 2,
+    "Sampling Privacy, binary, small differences suppressed": ("sampling_privacy_suppressed",) * 2,
     "subset selection, THE": ("subset_selection", "the"),
 }
 
@@ -29,6 +32,11 @@ def digits(value, printed):
 @pytest.mark.parametrize(("column", "adjacency"), [(0, "move"), (1, "enter_leave")])
 def test_table_of_trusts(column, adjacency):
     costs = compare_trusts(Target(**SIZE, adjacency=adjacency))
+    # The commands under the table are for the same target.
+    words = COMMANDS[column].split()
+    given = dict(itertools.pairwise(words))
+    assert {name: float(given[f"--{name}"]) for name in SIZE} == SIZE
+    assert given.get("--adjacency", "move") == adjacency
     assert len(ROWS) == len(costs) == 6
     for (_, name, *errors), cost in zip(ROWS, costs, strict=True):
         made = cost.without_crowd
@@ -41,6 +49,10 @@ def test_sentences_about_what_is_published(column, adjacency):
     target = Target(**SIZE, view="released", adjacency=adjacency)
     names = ("sampling_privacy", "sampling_privacy_suppressed", "randomized_response")
     plans = {made.name: made for made in plan(target, names, claims=False).plans}
+    [noisy] = plan(replace(target, servers=5, honest=3), ["server_noise"], claims=False).plans
+    shares = re.search(r"each adds a Pólya share of the noise, and the second row is ([\d.]+) and ([\d.]+)\.", README)
+    assert digits(noisy.std_error, shares[1 + column]) == shares[1 + column]
+    assert noisy.aggregation["noise"]["kind"] == "polya"
     text = " ".join(README.split())
     stated = re.search(
         r"errs by ([\d.]+) \(a move\) or ([\d.]+) \(entering or leaving\) if at least 100 devices .*? "

@@ -19,7 +19,7 @@ NAMES = [family.name for family in FAMILIES]
 # Many parameters take seconds for views of all devices; linked and single reports of these families are planned below.
 SLOW = {"anonymized_deniable", "anonymized_first_attempt", "sampling_privacy_refreshed"}
 QUICK = [name for name in NAMES if name not in SLOW]
-HASHED, TRUSTED = {"olh"}, {"sample_then_suppress", "laplace_counts", "server_noise"}
+HASHED, TRUSTED = {"olh"}, {"sample_then_suppress", "laplace_counts", "server_noise", "gaussian_counts"}
 TARGETS = {
     "linked, pure": Target(cells=3, population=400, view="linked_reports", epsilon=1.5),
     "linked, δ": Target(cells=3, population=400, view="linked_reports", epsilon=0.7, delta=0.05),
@@ -63,7 +63,8 @@ def test_plans_spend_the_target_of_enumerated_reports(name, family):
         used = delta / target.delta if target.delta else always / target.epsilon
         # A tiny δ is below the resolution of the parameter: then ε itself is used up.
         spent = used > 0.98 or (target.delta < 1e-5 and always > 0.999 * target.epsilon)
-        assert spent or made.std_error < 1e-9
+        # Where what is published is covered too, that may be what is used up.
+        assert spent or made.std_error < 1e-9 or made.covers[-1].startswith("released")
     else:
         assert made.std_error <= target.error * (1 + 1e-9)
         assert made.std_error > 0.98 * target.error
@@ -116,7 +117,8 @@ def test_simulated_error_equals_the_planned_error(name):
 
 
 @pytest.mark.parametrize(
-    "family", ["sampling_privacy_suppressed", "sample_then_suppress", "laplace_counts", "server_noise"]
+    "family",
+    ["sampling_privacy_suppressed", "sample_then_suppress", "laplace_counts", "server_noise", "gaussian_counts"],
 )
 def test_simulated_release_error_equals_the_planned_error(family):
     target, rng, repeats = RELEASED, np.random.default_rng(3), 3000
@@ -128,8 +130,9 @@ def test_simulated_release_error_equals_the_planned_error(family):
     counts = np.full(repeats, target.expected)
     if family == "laplace_counts":
         errors = one.mechanism.release.publish(counts, rng=rng).count - counts
-    elif family == "server_noise":
-        errors = sum(draw_noise(one.mechanism.noise, repeats, rng=rng) for _ in range(one.aggregation["servers"]))
+    elif one.aggregation is not None:
+        servers = one.aggregation.get("servers", 1)
+        errors = sum(draw_noise(one.mechanism.noise, repeats, rng=rng) for _ in range(servers))
     else:
         sampling = {**one.parameters, **one.release}["sampling"]
         seen = rng.binomial(counts, sampling)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -32,7 +33,7 @@ def test_default_occupancy_is_uniform_over_cells_and_outside():
 def test_one_round_mechanism_uses_its_report_for_any_round():
     target = Target(cells=2, population=9, view="report_round_2", epsilon=1.0, queries=3)
     assert target.views(rounds=1, differences=False) == (Report(1, 3),)
-    assert target.views(rounds=2, differences=True) == (Report(2, 3),)
+    assert replace(target, published=False).views(rounds=2, differences=True) == (Report(2, 3),)
 
 
 def test_target_views_of_mechanisms():
@@ -41,10 +42,15 @@ def test_target_views_of_mechanisms():
             rounds=rounds, differences=differences
         )
 
-    assert views("report", 2) == (Report(1), Report(2))
+    counts, differences = ReleasedCounts(None, 1, 9, adjacency="move"), ReleasedDifferences(3, adjacency="move")
+    assert views("report", 2) == (Report(1), Report(2), counts)
+    assert views("report", 2, differences=True) == (Report(1), Report(2), differences)
+    assert views("report", 2, published=False) == (Report(1), Report(2))
+    assert views("report", 1) == (Report(1),)  # which bounds what is published of it
     assert views("linked_reports", 2) == (LinkedReports(),)
-    assert views("shuffled", 2) == (Shuffled(1, 9), Shuffled(2, 9))
-    assert views("shuffled_round_2", 2) == (Shuffled(2, 9),)
+    assert views("released", 2, honest=0, k=3) == (LinkedReports(),)
+    assert views("shuffled", 2) == (Shuffled(1, 9), Shuffled(2, 9), counts)
+    assert views("shuffled_round_2", 2) == (Shuffled(2, 9), counts)
     assert views("released", 2, differences=True) == (ReleasedDifferences(3, adjacency="move"),)
     entering = partial(views, adjacency="enter_leave")
     assert entering("released", 2, differences=True) == (ReleasedDifferences(3),)
@@ -77,6 +83,8 @@ def test_target_views_of_mechanisms():
         ("adjacency", {"adjacency": "swap"}),
         ("batch", {"batch": 10}),
         ("k", {"k": 3}),
+        ("honest", {"honest": -1}),
+        ("crowd", {"view": "report", "published": False, "crowd": 3}),
         ("crowd", {"crowd": 3}),
         ("k", {"view": "released_counts", "k": 3}),
         ("k", {"view": "released", "k": 0}),
@@ -95,6 +103,7 @@ def test_families_are_selected_by_name_and_kind():
     assert {family.name for family in families_named(("no_privacy",))} == {
         "sample_then_suppress",
         "server_noise",
+        "gaussian_counts",
         "laplace_counts",
     }
     assert families_named() == FAMILIES

@@ -173,7 +173,6 @@ def test_release_without_usable_mechanism_gives_a_reason_for_each(load):
     load(text, overrides=["release={kind='laplace', epsilon=1}"])
     for more, why in (
         (["mechanisms.sampling.refresh=0.1"], "refresh = 0"),
-        (["mechanisms.sampling.form='binary'"], 'form = "multi"'),
         (["channel.loss=0.01"], "every report arrives"),
         (["channel.churn=0.01"], "every report arrives"),
         (["channel.outages=[{server=1, from_s=10, to_s=20}]"], "every report arrives"),
