@@ -55,7 +55,8 @@ class Crowd:
 
     def _shown(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what is seen of each combination of outcomes, (combinations, width)."""
-        return np.maximum(self.sums[rows].sum(axis=1), self.least - 1)
+        seen: NDArray[np.int64] = np.maximum(self.sums[rows].sum(axis=1), self.least - 1)
+        return seen
 
     def posterior(self, possible: Sequence[NDArray[np.bool_]], seen: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return each device's posterior, (n, V + 1); None if no reports agree with what is seen.
@@ -77,7 +78,8 @@ class Crowd:
         if total <= 0.0:
             return None
         after = joint / np.where(each > 0.0, each, 1.0)[:, np.newaxis]
-        return np.stack([weights @ after[rows[:, device]] for device in range(self.devices)]) / total
+        each_device = [weights @ after[rows[:, device]] / total for device in range(self.devices)]
+        return np.stack(each_device)
 
     def success(self, linked: Sequence[Sequence[NDArray[np.int64]]], device: int) -> float:
         """Return the exact success of the best guess about a device: Σ of the best mass over all that may be seen.

@@ -64,10 +64,6 @@ class Unlinked:
         tally, devices = observation.own_tally(query, round_)
         return cls(None, released.counts[round_ - 1] - tally, released.counted[round_ - 1] - devices)
 
-    def without(self, tally: IntArray, devices: int) -> "Unlinked":
-        """Return published sums without the reports of some devices, given by their tally."""
-        return Unlinked(self.listed, self.sums - tally, self.devices - devices)
-
     @property
     def reports(self) -> tuple[Any, IntArray]:
         """Return different reports and the number of devices that sent each, (n,) int64, where the list is known."""
@@ -110,7 +106,10 @@ def guess_devices(
     few = _guess_few(observation, query, rounds, groups, seen, unknown, prior, rng=rng)
     if few is not None:
         return few
-    law, anyone = (None, None) if prior.exact else _of_many(observation, query, rounds, groups, seen, unknown, q)
+    all_linked = sum(len(group) for group in groups if len(group.rounds) == len(rounds)) >= unknown
+    law, anyone = None, None
+    if not prior.exact and (prior.even or not all_linked):
+        law, anyone = _of_many(observation, query, rounds, groups, seen, unknown, q)
     found = []
     for group in groups:
         complete = len(group.rounds) == len(rounds)
@@ -253,8 +252,8 @@ def _of_many(
         devices -= known
         for round_, one in seen.items():
             if one.listed is None:
-                tallies = [_encoded(mechanism, group.reports[round_]).sum(axis=0) for group in complete]
-                seen[round_] = one.without(np.sum(tallies, axis=0, dtype=np.int64) if tallies else 0, known)
+                tallies = (_encoded(mechanism, group.reports[round_]).sum(axis=0) for group in complete)
+                seen[round_] = Unlinked(None, one.sums - sum(tallies), one.devices - known)
     seen = {round_: one for round_, one in sorted(seen.items()) if one.devices > 0}
     law: CrowdLaw | None = None
     released = observation.released_of(query)

@@ -344,7 +344,8 @@ class _DropOut:
         The two releases differ by the target's own differences, in the cells whose difference is published in at least
         one of them. All of these differences together with one of the target's two reports reveal the other report.
         """
-        query, k, some = self.query, self.context.record.k, self.read.any(axis=0)
+        query, k = self.query, self.context.record.k
+        some: Mask = np.logical_or.reduce(self.read)
         differences = (query.counts[1] - query.counts[0])[1:]
         guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
         hidden = np.flatnonzero(self.complete & ~(some if k is None else self.read.all(axis=0)))

@@ -239,9 +239,9 @@ def guessed(deployment, mechanism, reports, kind, coalition, prior, corrupted, k
 QUICK = [("sampling", 2, 1), ("sampling", 2, 2), ("plain", 3, 2), ("k-ary", 1, 3), ("unary", 2, 2), ("binary", 1, 2)]
 SLOW = [
     *(("sampling", cells, n) for cells, n in ((1, 3), (3, 1), (3, 2), (2, 3))),
-    *(("refreshed", cells, n) for cells, n in ((1, 3), (2, 1), (2, 2))),
-    *((name, 2, n) for name in ("plain", "k-ary", "subset", "hadamard") for n in (1, 3)),
-    *(("unary", cells, n) for cells, n in ((1, 3), (3, 1), (3, 2))),
+    *(("refreshed", cells, n) for cells, n in ((1, 3), (2, 2))),
+    *((name, 2, 3) for name in ("plain", "k-ary", "subset", "hadamard")),
+    *(("unary", cells, n) for cells, n in ((1, 3), (3, 1), (2, 2))),
     *(("binary", cells, n) for cells, n in ((2, 1), (1, 3))),
     *(("deniable", cells, n) for cells, n in ((1, 1), (1, 2))),
 ]
@@ -258,11 +258,15 @@ def test_coalitions_guess_as_well_as_possible(deployment, name, cells, n):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "cells", "n"), SLOW + QUICK)
+@pytest.mark.parametrize(("name", "cells", "n"), SLOW)
 def test_every_coalition_guesses_as_well_as_possible(name, cells, n):
     for deployment, servers in DEPLOYMENTS.items():
         mechanism = mechanism_of(name, cells)
-        for kind in ROUND_ATTACKS if servers.sharing is not None else ("round_one", "round_two", "link_rounds"):
+        if deployment.endswith("pseudonyms") and n > 2:
+            continue
+        # Single rounds are the less interesting part, and need no third device.
+        kinds = ["link_rounds", "round_two", "round_one"][: 1 if n > 2 else 3]
+        for kind in [*kinds, *["shares"] * (servers.sharing is not None)]:
             check_coalitions(deployment, name, cells, n, kind, coalitions(servers, mechanism))
 
 
