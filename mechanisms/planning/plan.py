@@ -314,7 +314,10 @@ def _remark(family: Family, found: Candidate) -> str | None:
 def _unlike_name(found: Candidate) -> str | None:
     """Return how far the parameters are from what the mechanism's name suggests; None if they are not."""
     mechanism, target = found.mechanism, found.target
-    if isinstance(mechanism, AnonymizedDeniable) and min(mechanism.shift, mechanism.onward, mechanism.onward_yes) > 0.99:
+    if (
+        isinstance(mechanism, AnonymizedDeniable)
+        and min(mechanism.shift, mechanism.onward, mechanism.onward_yes) > 0.99
+    ):
         return "nearly randomized_response: nearly all devices move, and on to ⊥2"
     own = found.parameters.get("epsilon", found.parameters.get("epsilon_first"))
     epsilon = found.epsilon if target.epsilon is None else target.epsilon

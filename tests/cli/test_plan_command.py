@@ -150,7 +150,9 @@ def test_all_operators_may_collude(plan):
 def test_parameters_far_from_a_name_are_said_beside_it(plan):
     target = ("--cells", "20", "--population", "10000", "--epsilon", "1", "--delta", "0.1")
     out = " ".join(plan(*target, "--mechanism", "olh").out.split())
-    assert re.search(r"olh \(.*, far from its name: its reports have ε = [\d.]+; the target is met only with δ = 0.1\)", out)
+    assert re.search(
+        r"olh \(.*, far from its name: its reports have ε = [\d.]+; the target is met only with δ = 0.1\)", out
+    )
     assert "far from" not in plan(*target[:-2], "--mechanism", "olh").out
 
 
