@@ -567,9 +567,7 @@ class ReleasedDelta:
         beta, points = self.sampling, self.points
         if self.searched:
             return worst_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other)
-        return dominating_move_delta(
-            k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points
-        )
+        return dominating_move_delta(k=k, sampling=beta, epsilon=epsilon, crowd=crowd, other_crowd=other, points=points)
 
 
 def released_differences_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:

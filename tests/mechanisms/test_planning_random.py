@@ -18,7 +18,14 @@ from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsil
 TARGETS = 40
 BETTER = 0.99
 # Their reports cannot be enumerated: too many hash functions, unbounded noise, or a trusted server.
-NOT_WRITTEN = {"olh", "distributed_laplace", "sample_then_suppress", "laplace_counts", "server_noise", "gaussian_counts"}
+NOT_WRITTEN = {
+    "olh",
+    "distributed_laplace",
+    "sample_then_suppress",
+    "laplace_counts",
+    "server_noise",
+    "gaussian_counts",
+}
 SECONDS = 10.0
 
 
