@@ -211,8 +211,13 @@ def _deniable(target: Target, shape: Shape, tilt: float) -> Candidate:
     """Return a candidate whose dial mixes the moves of Yes-holders from No-holders' moves and another distribution.
 
     At dial 0 Yes-holders and No-holders have the same distribution, so the answers reveal nothing. The shape is s; then
-    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1.
+    n₁, n₂ and c of No-holders; then y₁, y₂ and c_Y of Yes-holders at dial 1. Without a shape the dial is π_1 of a
+    randomized response: all devices move, those who answer Yes in B and the others in C.
     """
+    if not shape:
+        yes, no = _yes_laws(target, tilt)
+        moves = {"yes_second": yes, "yes_third": 1.0 - yes, "no_second": no, "no_third": 1.0 - no}
+        return _candidate(AnonymizedDeniable, target, shift=1.0, **moves, onward=1.0, onward_yes=1.0)
     shift, no_second, no_rest, onward, second, rest, onward_yes = shape
     no_third, third = (1.0 - no_second) * no_rest, (1.0 - second) * rest
     yes_third = (1.0 - tilt) * no_third + tilt * third
@@ -273,6 +278,7 @@ MULTI_ROUND_ALP = (
         "the asymmetry of the moves of Yes-holders",
         (_deniable,),
         starts=_deniable_shapes,
+        guess=best_first_coin,
     ),
 )
 

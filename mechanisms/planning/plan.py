@@ -16,7 +16,7 @@ from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Family
 from mechanisms.planning.target import Target
 from mechanisms.privacy.rounding import rounded_up
-from mechanisms.privacy.view import View
+from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ def finite(number: float) -> float | None:
 
 # A report's ε that is this many times the target's is far from it.
 FAR = 2.0
-# Most devices counted in claims about all views.
-MOST_CLAIMED = 10**8
+# Most devices counted, and most certain to be in the cell, in claims about views that are not the target's.
+MOST_CLAIMED, MOST_CERTAIN = 10**7, 10**5
 # A plan for an error target without a finite ε states δ at this ε.
 SHOWN_EPSILON = 1.0
 
@@ -329,7 +329,7 @@ def _unlike_name(found: Candidate) -> str | None:
 
 def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
     """Return two claims for every view: ε at δ = 0, and δ at the target's ε."""
-    # Claims about more devices take minutes; as a bound, those about this many hold for more.
+    # Claims about many devices take minutes; those about fewer hold for them too.
     target = replace(found.target, batch=min(found.target.counted, MOST_CLAIMED))
     own = {bound.view.name: bound.view for bound in found.bounds}
     epsilon = target.epsilon
@@ -337,13 +337,22 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
         epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
     for possible in _views(replace(found, target=target)):
-        view = own.get(possible.name, possible)
+        view = own.get(possible.name) or _with_few(possible)
         devices = found.target.counted if possible.name in own else target.counted
         bound = cached_bound(found.mechanism, view, devices=devices)
         delta, delta_kind = bound.delta(epsilon)
         pure = math.nan if bound.kind == "unknown" else 0.0
         rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]
     return tuple(rows)
+
+
+def _with_few(view: View) -> View:
+    """Return the view for fewer devices certain to be in the cell, if there are many: its claim holds for more."""
+    if not isinstance(view, ReleasedCounts | ReleasedDifferences) or (view.crowd or 1) <= MOST_CERTAIN:
+        return view
+    if isinstance(view, ReleasedDifferences) and view.other_crowd is not None:
+        return replace(view, crowd=MOST_CERTAIN, other_crowd=MOST_CERTAIN)
+    return replace(view, crowd=MOST_CERTAIN)
 
 
 def _views(found: Candidate) -> list[View]:

@@ -14,6 +14,7 @@ from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.mechanism import Counts
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.parameter import ParameterError
 from mechanisms.planning.candidate import Candidate
 from mechanisms.planning.error_distribution import excess_kurtosis, laplace_excess, suppressed_excess
 from mechanisms.planning.search import Dial, Family, Make, Shape, find_best
@@ -127,9 +128,11 @@ def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
 
 
 def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
-    """Return what makes a candidate of noise of a kind, by a trusted server or by each server; its dial is 1/scale."""
+    """Return a maker of candidates of one kind of noise, by a trusted server or by each server; the dial is 1/scale."""
 
     def make(target: Target, _: Shape, precision: float) -> Candidate:
+        if kind == "discrete_gaussian" and target.delta == 0.0:
+            raise ParameterError("delta", "must be above 0 for Gaussian noise", target.delta)
         servers, honest = (1, 1) if trusted else (target.servers, target.honest)
         shares = honest if kind == "polya" else 1
         noise = IntegerNoise(kind, 1.0 / precision, shares)
@@ -165,6 +168,12 @@ def _trusted(target: Target) -> str | None:
     )
 
 
+def _not_gaussian(target: Target) -> str | None:
+    if target.delta == 0.0 and target.view in RELEASED:
+        return "Gaussian noise has no finite ε: it needs δ > 0."
+    return _trusted(target)
+
+
 def _not_suppressible(target: Target) -> str | None:
     if target.view == "released_counts":
         return "What it publishes is a sample's counts: plan for released."
@@ -198,7 +207,7 @@ RELEASES = (
         "server_noise",
         SCALE,
         "1/σ or 1/b of the noise",
-        (_noisy("discrete_gaussian"), _noisy("discrete_laplace"), _noisy("polya")),
+        (_noisy("discrete_laplace"), _noisy("polya"), _noisy("discrete_gaussian")),
         refusal=_of_servers,
         kind="no_privacy",
     ),
@@ -207,7 +216,7 @@ RELEASES = (
         SCALE,
         "1/σ",
         (_noisy("discrete_gaussian", trusted=True),),
-        refusal=_trusted,
+        refusal=_not_gaussian,
         kind="no_privacy",
     ),
     Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
@@ -302,6 +311,12 @@ def _not_suppressed(target: Target) -> str | None:
     return None
 
 
+def _not_suppressed_binary(target: Target) -> str | None:
+    if target.view in RELEASED:
+        return "Its published differences have the distribution of sampling_privacy's: see sampling_privacy_suppressed."
+    return _not_suppressed(target)
+
+
 def _no_better(target: Target, found: Candidate) -> str | None:
     """Return why refresh is not useful if it does not reduce the error, or ε; None if it does."""
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
@@ -343,9 +358,19 @@ SAMPLING = (
         "sampling_privacy_suppressed",
         PROBABILITY,
         LETTER,
-        (_sampling_suppressed, _binary_suppressed),
+        (_sampling_suppressed,),
         starts=suppression_shapes,
         refusal=_not_suppressed,
+        reason=_needs_delta,
+        kind="sampling_privacy",
+    ),
+    Family(
+        "sampling_privacy_binary_suppressed",
+        PROBABILITY,
+        LETTER,
+        (_binary_suppressed,),
+        starts=suppression_shapes,
+        refusal=_not_suppressed_binary,
         reason=_needs_delta,
         kind="sampling_privacy",
     ),

@@ -54,7 +54,10 @@ TRUSTS = (
             "released_counts": TWO_ROUNDS[:1],
         },
     ),
-    Trust("one server a round, which do not collude", {"report": (*TWO_ROUNDS, "sampling_privacy_suppressed")}),
+    Trust(
+        "one server a round, which do not collude",
+        {"report": (*TWO_ROUNDS, "sampling_privacy_suppressed", "sampling_privacy_binary_suppressed")},
+    ),
     Trust("nobody: one server sees all reports of a device", {"linked_reports": LOCAL}),
 )
 """Trusts from the most to the least that must be trusted."""

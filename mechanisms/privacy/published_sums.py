@@ -233,7 +233,7 @@ class SumsDelta:
     δ of the sum of these alone is at least that of any truths in the box. Boxes are divided until the greatest such
     bound is within 0.1 % of the greatest δ found. Where ε is so small that all truths have nearly the same δ, this
     would take too many boxes, and 1 % is enough; after 2,000 divisions the bound is returned as it is. Bits beyond a
-    variance of 1e8 are left out in the same way, which matters only at an ε below 0.001.
+    variance of 2.5e7 are left out in the same way, which matters only at an ε below 0.002.
 
     Parameters
     ----------
@@ -354,7 +354,7 @@ BOXES, MOST_MASSES, POINTS = 256, 2**24, 500
 # For at most so many numbers of others in the cell, the exact maximum over two cells is composed.
 FEW = 32
 # Most variance of the others' bits in or outside a cell, unless the truths are fixed.
-MOST_VARIANCE = 1e8
+MOST_VARIANCE = 2.5e7
 # Fineness of a composition for fixed truths.
 FINE = 40
 

@@ -158,11 +158,11 @@ def test_parameters_far_from_a_name_are_said_beside_it(plan):
 
 def test_truncated_search_is_reported(plan, monkeypatch):
     monkeypatch.setattr(search, "MOST", 60)
-    arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_deniable", "--mechanism", "oue")
-    assert "note anonymized_deniable: Its search was cut short after 60 candidates" in plan(*arguments).out
-    deniable, other = sorted(json.loads(plan(*arguments, "--json").out)["plans"], key=lambda made: made["mechanism"])
-    assert deniable["meets"]
-    assert "cut short after 60 candidates" in deniable["cut_short"]
+    arguments = (*CITY, "--epsilon", "1.37", "--mechanism", "anonymized_first_attempt", "--mechanism", "oue")
+    assert "note anonymized_first_attempt: Its search was cut short after 60 candidates" in plan(*arguments).out
+    attempt, other = sorted(json.loads(plan(*arguments, "--json").out)["plans"], key=lambda made: made["mechanism"])
+    assert attempt["meets"]
+    assert "cut short after 60 candidates" in attempt["cut_short"]
     assert other["cut_short"] is None
 
 

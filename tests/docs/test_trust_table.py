@@ -18,7 +18,7 @@ NAMES = {
     "discrete Laplace noise": ("server_noise",) * 2,
     "distributed Laplace noise": ("distributed_laplace",) * 2,
     "k-ary randomized response": ("k_randomized_response",) * 2,
-    "Sampling Privacy, binary, small differences suppressed": ("sampling_privacy_suppressed",) * 2,
+    "Sampling Privacy, binary, small differences suppressed": ("sampling_privacy_binary_suppressed",) * 2,
     "subset selection, THE": ("subset_selection", "the"),
 }
 
