@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Most combinations of the devices' reports.
-MOST_COMBINATIONS = 2**16
+# Most combinations of the devices' reports, times the truths.
+MOST_COMBINATIONS = 2**17
+MULTIPLIER = 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,9 +44,9 @@ class Crowd:
     least: NDArray[np.int64]
 
     @staticmethod
-    def fits(devices: int, outcomes: int) -> bool:
+    def fits(devices: int, outcomes: int, truths: int) -> bool:
         """Return whether all combinations of so many devices' reports can be gone through."""
-        return bool(outcomes**devices <= MOST_COMBINATIONS)
+        return bool(outcomes**devices * truths <= MOST_COMBINATIONS)
 
     @property
     def _joint(self) -> NDArray[np.float64]:
@@ -96,7 +97,9 @@ class Crowd:
         keys = [self._shown(rows)]
         keys += [numbers[rows[:, place]][:, np.newaxis] for place, one in enumerate(linked) for numbers in one]
         key = np.concatenate(keys, axis=1)
-        number = np.unique(key, axis=0, return_inverse=True)[1].ravel()
+        # Rows are compared by a polynomial modulo 2⁶⁴: different ones are hardly ever equal.
+        weights = np.cumprod(np.full(key.shape[1], MULTIPLIER, dtype=np.uint64))
+        _, number = np.unique((key.astype(np.uint64) * weights).sum(axis=1), return_inverse=True)
         others = np.delete(joint.sum(axis=1)[rows], device, axis=1).prod(axis=1)
         own = joint[rows[:, device]] * others[:, np.newaxis]
         masses = np.stack([np.bincount(number, column) for column in own.T], axis=1)

@@ -155,7 +155,7 @@ def _guess_few(
     if not max(linked, 1) <= unknown or len({group.handle_kind for group in groups}) > 1 or prior.exact:
         return None
     outcomes = report_outcomes(observation.mechanism)
-    if outcomes is None or not Crowd.fits(unknown, outcomes.masses.shape[1]):
+    if outcomes is None or not Crowd.fits(unknown, *outcomes.masses.T.shape):
         return None
     flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]
     shared = {r: one for r, one in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
