@@ -12,16 +12,20 @@ SAME_LAW_COMPARISONS = COMMON + 2
 WIDER = 2.0
 
 
-def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_interval(
+    values: NDArray[np.float64], *, alpha: float, span: float | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return bounds of the means of columns, both valid with probability 1 − alpha per column.
 
-    The empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), for independent rows of any bounded distribution;
-    its range is assumed to be twice the observed one.
+    The empirical Bernstein bound (Maurer and Pontil 2009, theorem 4), for independent rows of any bounded distribution.
 
     Parameters
     ----------
     values : (n, columns) float64
     alpha : float
+    span : float, optional
+        Width of an interval that contains all values. By default it is assumed to be twice the observed range, which
+        may be too little for values of which some are rare.
 
     Returns
     -------
@@ -30,7 +34,7 @@ def mean_interval(values: NDArray[np.float64], *, alpha: float) -> tuple[NDArray
     n = len(values)
     log = math.log(4.0 / alpha)
     mean = values.mean(axis=0)
-    reach = WIDER * np.ptp(values, axis=0)
+    reach = WIDER * np.ptp(values, axis=0) if span is None else span
     half = np.sqrt(2.0 * values.var(axis=0, ddof=1) * log / n) + 7.0 * reach * log / (3.0 * (n - 1))
     rounding = 1e-9 * (1.0 + np.abs(values).max(axis=0))
     return mean - half - rounding, mean + half + rounding
@@ -145,7 +149,7 @@ def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     The key is a random linear map modulo 2⁶⁴. Two different rows have the same key with probability of about 2⁻⁶³. Then
     they are merged into one outcome, which does not invalidate any test.
     """
-    flat = np.ascontiguousarray(rows.reshape(len(rows), -1), dtype=np.int64)
+    flat = np.ascontiguousarray(rows.reshape(len(rows), math.prod(rows.shape[1:])), dtype=np.int64)
     odd = np.random.default_rng(flat.shape[1]).integers(-(2**63), 2**63 - 1, flat.shape[1]) | 1
     # The constant keeps keys of keys from cancelling.
     return (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)

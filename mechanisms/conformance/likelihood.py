@@ -70,7 +70,7 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
     worst = 0.0
     for name, off, events in judged:
         table = np.stack([np.where(event, off, 0.0)[tested] for event in events.values()], axis=1)
-        lower, upper = mean_interval(table, alpha=alpha)
+        lower, upper = mean_interval(table, alpha=alpha, span=2.0)
         worst = max(worst, float(np.abs(table.mean(axis=0)).max()))
         for column in np.flatnonzero((lower > 0.0) | (upper < 0.0)):
             event = list(events.values())[column][tested]
