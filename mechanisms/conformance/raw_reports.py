@@ -48,7 +48,8 @@ def _each_truth(
     trial: Harness, number: int, part: Callable[[Any], NDArray[np.int64]]
 ) -> dict[tuple[int, ...], NDArray[np.int64]]:
     """Return a part of the reports of devices of each audited truth."""
-    rng, found = trial.generator("raw reports"), {}
+    rng = trial.generator("raw reports")
+    found: dict[tuple[int, ...], NDArray[np.int64]] = {}
     for cell in trial.audited:
         answers = []
         for batch in trial.batches(trial.devices):

@@ -1,7 +1,7 @@
 """Run of all conformance checks on a mechanism, of this project or a user's own: `check_mechanism`.
 
-All checks run at two numbers of cells, because a fault may occur at one of them only. The table lists, in order, the
-fault that each check finds, or what it checks:
+All checks run at two numbers of cells, because a fault may occur at one of them only, and those of claims at a third.
+The table lists, in order, the fault that each check finds, or what it checks:
 
 ===================== ==============================================================================================
 attributes            a method or attribute missing or of the wrong kind
@@ -18,9 +18,11 @@ standard_error        a stated standard error that is not that of the estimate
 loss                  bias or a wrong standard error if reports are lost
 intervals             intervals with too low a coverage
 sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
-sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell
+sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell; if
+                      thorough also in the spread of counts of millions of devices
 claims_sound          a claim that is inconsistent, or smaller than the claim about a view that contains less
-claims_hold           an ε or δ claimed for reports below what samples prove
+claims_hold           an ε or δ claimed for reports, or for all their shares, below what samples prove, also of what a
+                      report holds beside its encoding
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty
 likelihood            reports with other frequencies than those by which attacks guess (`log_likelihood`)
 releases_hold         an ε or δ claimed for published counts or shuffled reports below what samples prove, also for
@@ -113,11 +115,11 @@ def check_mechanism(
     queries : int
         Greatest number of queries over which claims are audited, 1…3.
     sizes : int
-        How many numbers of cells the checks are run at, 1 or 2.
+        How many numbers of cells all checks are run at, 1 or 2; if 2, claims are also checked with 32 cells.
     quick : bool
         Use a fifth of the devices, one query and one number of cells.
     thorough : bool
-        Use 50 times the devices, and check intervals and standard errors of larger crowds too, with and without loss.
+        Use 50 times the devices, and check intervals, standard errors, sampled counts and claims of larger crowds too.
         This takes one minute or several.
     raise_failures : bool
         Raise an error if any check fails; if False, always return the report.

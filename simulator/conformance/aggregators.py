@@ -28,7 +28,7 @@ from mechanisms.conformance.findings import ConformanceReport, Findings
 from mechanisms.local import Estimate, KRandomizedResponse, LocalMechanism, NoPrivacy
 from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
-from simulator.arrays import IntArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.conformance.kit import global_random_states
 from simulator.conformance.shares import check_too_few_shares
 from simulator.experiment.result import RunData
@@ -171,7 +171,8 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
     mechanism, rng = KRandomizedResponse(cells=4, epsilon=2.0), np.random.default_rng(seed)
     truth = np.array([900, 750, 600, 450, 300])
     cells = np.repeat(np.arange(5, dtype=np.int32), truth)
-    squares, stated = [], {"combine": [], "std_error": []}
+    squares: list[FloatArray] = []
+    stated: dict[str, list[FloatArray]] = {"combine": [], "std_error": []}
     for _ in range(NOISY):
         deployment = Combining(own=make(), name="aggregator")
         servers, own = deployment.assign(cells, mechanism, rng=rng), deployment.own
