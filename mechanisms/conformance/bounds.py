@@ -145,7 +145,7 @@ def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     The key is a random linear map modulo 2⁶⁴. Two different rows have the same key with probability of about 2⁻⁶³. Then
     they are merged into one outcome, which does not invalidate any test.
     """
-    flat = np.ascontiguousarray(rows.reshape(len(rows), -1), dtype=np.int64)
+    flat = np.ascontiguousarray(rows.reshape(len(rows), math.prod(rows.shape[1:])), dtype=np.int64)
     odd = np.random.default_rng(flat.shape[1]).integers(-(2**63), 2**63 - 1, flat.shape[1]) | 1
     # The constant keeps keys of keys from cancelling.
     return (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)

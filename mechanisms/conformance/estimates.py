@@ -15,17 +15,19 @@ from mechanisms.conformance.bounds import (
     square_reach,
 )
 from mechanisms.conformance.findings import Findings, SkippedCheckError
-from mechanisms.conformance.harness import CROWD, AffineEstimator, Harness, place_of, truth_of
+from mechanisms.conformance.harness import CROWD, HELD, AffineEstimator, Harness, place_of, truth_of
 from mechanisms.local.mechanism import Counts
 
 JOINT = "exact joint"
+# Devices of each truth in the crowd whose sampled counts a thorough check compares in spread.
+IN_EACH = 10**6
 
 
 def check_sample_law(trial: Harness, findings: Findings) -> None:
     """Expect that counts from sample_counts and from reports have one distribution, jointly or for each cell.
 
     Few devices are used, because they have few outcomes: the comparison then covers the whole joint distribution over
-    outputs, cells and rounds.
+    outputs, cells and rounds. A thorough check also compares the spread of the counts of a large crowd.
     """
     mechanism, rng = trial.mechanism, trial.generator("sample law")
     joint = getattr(mechanism, "sample_law", None) == JOINT
@@ -34,7 +36,8 @@ def check_sample_law(trial: Harness, findings: Findings) -> None:
     crowds = [np.array([0, 1, trial.cells], dtype=np.int32), np.array([1, 1], dtype=np.int32)]
     parts = [None] if joint else list(range(trial.shape[0]))
     comparisons = len(crowds) * len(parts) * SAME_LAW_COMPARISONS
-    alpha = trial.alpha(findings, comparisons) * SAME_LAW_COMPARISONS
+    single = trial.alpha(findings, comparisons + (trial.rounds * int(np.prod(trial.shape)) if trial.thorough else 0))
+    alpha = single * SAME_LAW_COMPARISONS
     repeats, least = max(400, trial.calls // 5), 1.0
     for truth in crowds:
         by_report = trial.counts(truth, 2 * repeats, rng=rng)
@@ -49,6 +52,36 @@ def check_sample_law(trial: Harness, findings: Findings) -> None:
                 likely >= alpha, f"sample_counts{of} and reports {where} differ in distribution, p below {likely:.1g}"
             )
     findings.figures["least p-value"] = least
+    if trial.thorough:
+        _check_spread(trial, findings, alpha=single)
+
+
+def _check_spread(trial: Harness, findings: Findings, *, alpha: float) -> None:
+    """Expect of sampled counts of a crowd of millions the variance that independent devices have.
+
+    It is the sum over the devices; that of one device of each truth is bounded from its reports.
+    """
+    rng, size = trial.generator("spread"), trial.rounds * int(np.prod(trial.shape))
+    crowd = np.full(trial.cells + 1, IN_EACH, dtype=np.int64)
+    of_device, reach = np.zeros(size), np.zeros(size)
+    for cell in range(trial.cells + 1):
+        truth = np.full(min(trial.devices, HELD // size), cell, dtype=np.int32)
+        reports = trial.vectors(truth, rng=rng).reshape(len(truth), size)
+        squares = (reports - reports.mean(axis=0)) ** 2
+        lower, upper = mean_interval(squares, alpha=alpha / 2 / (trial.cells + 1))
+        of_device, reach = of_device + squares.mean(axis=0), reach + (upper - lower) / 2
+    drawn = max(trial.devices // 20, FEWER)
+    counts = np.stack([trial.mechanism.sample_counts(crowd, rng=rng).ravel() for _ in range(drawn)])
+    off = counts - counts.mean(axis=0)
+    variance = IN_EACH * of_device
+    # Sums of millions are normal: no single device matters.
+    most = square_reach(off, variance, step=np.zeros(size), alpha=alpha / 2) + IN_EACH * reach
+    found = (off**2).sum(axis=0) / (drawn - 1)
+    for i in np.flatnonzero(np.abs(found - variance) > most):
+        findings.fault(
+            f"sample_counts of {crowd.sum():,} devices vary by {np.sqrt(found[i]):.4g} in entry {i + 1}, reports by "
+            f"{np.sqrt(variance[i]):.4g}"
+        )
 
 
 def _outcomes(counts: NDArray[np.int64], part: int | None) -> NDArray[np.int64]:

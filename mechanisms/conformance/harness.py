@@ -176,6 +176,21 @@ class Harness:
         journey[self.first_use :] = journey[self.first_use - 1]
         return self._reports(list(journey), coins)
 
+    def along(self, history: tuple[int, ...], devices: int, *, rng: np.random.Generator) -> Vectors:
+        """Return the answers of devices that are in these cells at successive queries, and keep their memory.
+
+        They are (n, queries, rounds, *tally_shape) int64, with the audited `columns` only.
+        """
+        found = []
+        for batch in self.batches(devices):
+            memory = self.mechanism.enrol(batch, rng=rng)
+            queries = []
+            for cell in history:
+                coins = self.mechanism.toss(memory, rng=rng)
+                queries.append(self.answers(np.full(batch, cell, dtype=np.int32), coins)[:, :, self.columns])
+            found.append(np.stack(queries, axis=1))
+        return np.concatenate(found)
+
     def _reports(self, truths: list[Truth], coins: Coins) -> Vectors:
         """Return the encoded reports of each round, given the cells that devices answer about in it."""
         encode, answer = self.mechanism.encode, self.mechanism.answer

@@ -24,8 +24,8 @@ LAWS = ("exact joint", "exact per-cell marginals")
 SOME = 57
 
 
-def check_attributes(mechanism: Any, findings: Findings) -> None:
-    """Expect every attribute to exist and to be of the right kind."""
+def check_attributes(mechanism: Any, findings: Findings, *, most_cells: int = MOST_CELLS) -> None:
+    """Expect every attribute to exist and to be of the right kind, and no more cells than can be checked."""
     missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
     findings.expect(not missing, f"lacks {', '.join(missing)}")
     absent = [name for name in OPTIONAL if not hasattr(mechanism, name)]
@@ -47,8 +47,8 @@ def check_attributes(mechanism: Any, findings: Findings) -> None:
     findings.expect(law in LAWS, f"sample_law must be one of {LAWS}, got {law!r}")
     if not findings.faults:
         findings.expect(
-            mechanism.cells <= MOST_CELLS,
-            f"cells must be at most {MOST_CELLS} to be checked, got {mechanism.cells}: check a smaller instance",
+            mechanism.cells <= most_cells,
+            f"cells must be at most {most_cells} to be checked, got {mechanism.cells}: check a smaller instance",
         )
 
 

@@ -1,7 +1,7 @@
 """Run of all conformance checks on a mechanism, of this project or a user's own: `check_mechanism`.
 
-All checks run at two numbers of cells, because a fault may occur at one of them only. The table lists, in order, the
-fault that each check finds, or what it checks:
+All checks run at two numbers of cells, because a fault may occur at one of them only, and those of claims at a third.
+The table lists, in order, the fault that each check finds, or what it checks:
 
 ===================== ==============================================================================================
 attributes            a method or attribute missing or of the wrong kind
@@ -18,9 +18,11 @@ standard_error        a stated standard error that is not that of the estimate
 loss                  bias or a wrong standard error if reports are lost
 intervals             intervals with too low a coverage
 sampled_estimates     sample_counts with another mean or variance, in small and in very large crowds
-sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell
+sample_law            sample_counts and reports that differ in the stated distribution, joint or of each cell; if
+                      thorough also in the spread of counts of millions of devices
 claims_sound          a claim that is inconsistent, or smaller than the claim about a view that contains less
-claims_hold           an ε or δ claimed for reports below what samples prove
+claims_hold           an ε or δ claimed for reports, or for all their shares, below what samples prove, also of what a
+                      report holds beside its encoding
 infinite_claims       an ε claimed infinite although no event distinguishes two truths with certainty
 likelihood            reports with other frequencies than those by which attacks guess (`log_likelihood`)
 releases_hold         an ε or δ claimed for published counts or shuffled reports below what samples prove, also for
@@ -51,6 +53,9 @@ THOROUGH = 50
 LEAST_DEVICES = 2_000
 # Cells of the second instance: MORE_CELLS, unless the first instance has at least as many.
 FEW_CELLS, MORE_CELLS = 3, 10
+# Cells of a third instance, of which only the claims over one query are checked, with as many devices as of the first.
+MANY_CELLS = 32
+CLAIMS = ("claims_sound", "claims_hold", "releases_hold")
 
 CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
     "reports": interface.check_reports,
@@ -110,11 +115,11 @@ def check_mechanism(
     queries : int
         Greatest number of queries over which claims are audited, 1…3.
     sizes : int
-        How many numbers of cells the checks are run at, 1 or 2.
+        How many numbers of cells all checks are run at, 1 or 2; if 2, claims are also checked with 32 cells.
     quick : bool
         Use a fifth of the devices, one query and one number of cells.
     thorough : bool
-        Use 50 times the devices, and check intervals and standard errors of larger crowds too, with and without loss.
+        Use 50 times the devices, and check intervals, standard errors, sampled counts and claims of larger crowds too.
         This takes one minute or several.
     raise_failures : bool
         Raise an error if any check fails; if False, always return the report.
@@ -159,35 +164,58 @@ def check_mechanism(
         results = [attributes.result("attributes"), *skipped]
         trials = []
     else:
-        trials = [Harness(first, seed, level / sizes, devices, queries, thorough)]
-        if sizes > 1 and (second := _resize(mechanism if makes else None, first, attributes)) is not None:
-            trials.append(Harness(second, seed, level / sizes, max(LEAST_DEVICES, devices // QUICK), queries, thorough))
-        found = [[run_check(name, check, trial) for name, check in CHECKS.items()] for trial in trials]
-        results = [attributes.result("attributes"), *found[0]]
-        if len(trials) > 1:
-            results[1:] = [one.join(other, f"with {trials[1].cells} cells") for one, other in zip(*found, strict=True)]
-    report = ConformanceReport(_write(first), seed, level, tuple(results), tuple(trial.cells for trial in trials))
+        share = level / (2 * sizes - 1)
+        trials = [Harness(first, seed, share, devices, queries, thorough)]
+        more = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
+        others = ((more, max(LEAST_DEVICES, devices // QUICK), queries), (MANY_CELLS, devices, 1))
+        for number, fewer, most in others if sizes > 1 else ():
+            if (other := _resize(mechanism if makes else None, first, number, attributes)) is None:
+                break
+            trials.append(Harness(other, seed, share, fewer, most, thorough))
+        found = {name: run_check(name, check, trials[0]) for name, check in CHECKS.items()}
+        for trial, names in zip(trials[1:], (tuple(CHECKS), CLAIMS), strict=False):
+            for name in names:
+                found[name] = found[name].join(run_check(name, CHECKS[name], trial), f"with {trial.cells} cells")
+        results = [attributes.result("attributes"), *found.values()]
+    sizes_checked = tuple(trial.cells for trial in trials[:2])
+    report = ConformanceReport(_write(first), seed, level, tuple(results), sizes_checked, _limits(trials))
     if raise_failures:
         report.raise_for_failures()
     return report
 
 
-def _resize(make: Callable[..., Any] | None, first: Any, findings: Findings) -> Any:
+def _resize(make: Callable[..., Any] | None, first: Any, cells: int, findings: Findings) -> Any:
     """Return the mechanism with another number of cells, or None with the reason among the findings."""
-    cells = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
     try:
-        second = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
+        other = make(cells=cells) if make else dataclasses.replace(first, cells=cells)
     except Exception as error:  # noqa: BLE001 - a user's mechanism may raise anything
         hint = "" if make else "; a class or a function of `cells` can be checked instead"
         findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
         return None
-    other = Findings()
-    interface.check_attributes(second, other)
-    if not other.faults and second.cells != cells:
-        findings.note(f"not checked with {cells} cells: made with so many, it has {second.cells}")
+    faults = Findings()
+    interface.check_attributes(other, faults, most_cells=MANY_CELLS)
+    if not faults.faults and other.cells != cells:
+        findings.note(f"not checked with {cells} cells: made with so many, it has {other.cells}")
         return None
-    findings.faults += [f"with {cells} cells: {fault}" for fault in other.faults]
-    return None if other.faults else second
+    findings.faults += [f"with {cells} cells: {fault}" for fault in faults.faults]
+    return None if faults.faults else other
+
+
+def _limits(trials: list[Harness]) -> str:
+    """Return what checks of this size cannot see, in one paragraph."""
+    if not trials:
+        return ""
+    first = trials[0]
+    crowd, cells = max(releases.crowds_of(first, 1)), max(trial.cells for trial in trials)
+    queries = "one query" if first.queries == 1 else f"{first.queries} queries"
+    rare = first.devices // 2 // claims.EXPECTED_HITS
+    sampled = "" if first.thorough else " a spread of sample_counts that is wrong by a few per cent (--thorough),"
+    return (
+        f"Not seen at this size: claims that are wrong only with more than {cells} cells, {crowd} devices in a cell or "
+        f"{queries}; a claim that is too small by less than samples of {first.devices:,} devices tell, so what fewer "
+        f"than 1 in {rare:,} devices reveal;{sampled} what a part of a report reveals that its encoding does not "
+        "contain, unless one of its bytes or a remainder by the number of cells shows it."
+    )
 
 
 def _write(mechanism: Any) -> str:

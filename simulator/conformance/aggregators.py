@@ -12,6 +12,8 @@ repeatable         another estimate from the same sums, or from the same seed
 global_random      a draw from the global random numbers of NumPy or Python
 unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
 intervals          95 % intervals that contain the truth in less than four fifths of the cells
+errors             stated standard errors, of estimates or in theory, that differ from the real ones of noisy reports by
+                   a factor above 1.75 over all cells; an aggregator that cuts reports into shares states none
 ================== ====================================================================================================
 """
 
@@ -23,23 +25,25 @@ import numpy as np
 from scipy.stats import norm
 
 from mechanisms.conformance.findings import ConformanceReport, Findings
-from mechanisms.local import Estimate, NoPrivacy
+from mechanisms.local import Estimate, KRandomizedResponse, LocalMechanism, NoPrivacy
 from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
-from simulator.arrays import IntArray
+from simulator.arrays import FloatArray, IntArray
 from simulator.conformance.kit import global_random_states
 from simulator.conformance.shares import check_too_few_shares
 from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
 
-CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals")
+CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")
 LEVEL = 1e-6
 QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
-REPETITIONS = 200
+REPETITIONS, NOISY = 200, 400
 SHARED, SUBSETS = 500, 10
 LARGEST_BIAS = 0.02
 """Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""
 LEAST_COVERAGE = 0.8
+LARGEST_FACTOR = 1.75
+"""Greatest factor between stated and real standard errors that passes: an error may be a bound, as of a median."""
 
 
 def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport:
@@ -76,8 +80,10 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
                 _check_sharing(own, findings, rng=np.random.default_rng(seed))
             except Exception as error:  # noqa: BLE001 - a user's class may raise anything
                 findings["unbiased"].fault(f"raises {type(error).__name__}: {error}")
+            findings["errors"].applies = False
         else:
             _check_sums(make, findings, seed=seed)
+            _check_errors(make, findings["errors"], seed=seed)
     else:
         for name in CHECKS[1:]:
             findings[name].applies = name == "global_random"
@@ -140,8 +146,8 @@ def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, se
         deployment = Combining(own=make(), name="aggregator")
         servers = deployment.assign(cells, mechanism, rng=rng)
         tallies = [
-            _tally(number + 1, cells[servers == number + 1], mechanism, len(cells))
-            for number in range(deployment.own.servers)
+            _tally(number, mechanism, np.bincount(own, minlength=5)[np.newaxis], len(own), len(cells))
+            for number, own in enumerate((cells[servers == one + 1] for one in range(deployment.own.servers)), start=1)
         ]
         before = [tally.counts.copy() for tally in tallies]
         twin = copy.deepcopy(deployment)
@@ -154,6 +160,39 @@ def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, se
             return
         errors.append(estimate.count - truth[1:])
     _check_bias(np.array(errors), truth[1:], findings["unbiased"])
+
+
+def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> None:
+    """Compare the errors that are stated for noisy reports with the real ones, over all cells and repetitions.
+
+    The mean of M squares of independent normal errors, M = 1,600, is within a share of 4.75·√(2/M) of their variance,
+    but with probability 10⁻⁶ on either side; the root is within about half of that share.
+    """
+    mechanism, rng = KRandomizedResponse(cells=4, epsilon=2.0), np.random.default_rng(seed)
+    truth = np.array([900, 750, 600, 450, 300])
+    cells = np.repeat(np.arange(5, dtype=np.int32), truth)
+    squares: list[FloatArray] = []
+    stated: dict[str, list[FloatArray]] = {"combine": [], "std_error": []}
+    for _ in range(NOISY):
+        deployment = Combining(own=make(), name="aggregator")
+        servers, own = deployment.assign(cells, mechanism, rng=rng), deployment.own
+        of = [np.bincount(cells[servers == number + 1], minlength=5) for number in range(own.servers)]
+        tallies = [
+            _tally(number, mechanism, mechanism.sample_counts(true, rng=rng), int(true.sum()), len(cells))
+            for number, true in enumerate(of, start=1)
+        ]
+        estimate = deployment.combine(tallies, mechanism)
+        squares.append((estimate.count - truth[1:]) ** 2)
+        stated["combine"].append(estimate.std_error**2)
+        if callable(getattr(own, "std_error", None)):
+            stated["std_error"].append(np.asarray(own.std_error(np.stack([mechanism.std_error(n) for n in of]))) ** 2)
+    real, slack = np.mean(squares), norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2
+    for name, variances in stated.items():
+        if variances:
+            factor = float(np.sqrt(np.mean(variances) / real))
+            findings.figures[f"stated by {name}, over the real one"] = round(factor, 3)
+            most = LARGEST_FACTOR * (1 + slack)
+            findings.expect(1 / most <= factor <= most, f"{name} states an error of {factor:.2f} times the real one")
 
 
 def _check_sharing(own: Any, findings: Mapping[str, Findings], *, rng: np.random.Generator) -> None:
@@ -183,9 +222,8 @@ def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
     findings.figures["comparisons"] = len(truth)
 
 
-def _tally(number: int, cells: Any, mechanism: NoPrivacy, in_all: int) -> ServerTally:
-    counts = np.bincount(cells, minlength=mechanism.cells + 1).astype(np.int64)[np.newaxis]
-    return ServerTally(number, mechanism, counts, (len(cells),), (len(cells),), in_all, (np.zeros(len(cells)),))
+def _tally(number: int, mechanism: LocalMechanism, counts: IntArray, devices: int, in_all: int) -> ServerTally:
+    return ServerTally(number, mechanism, counts, (devices,), (devices,), in_all, (np.zeros(devices),))
 
 
 def _equal(one: Estimate, other: Estimate) -> bool:

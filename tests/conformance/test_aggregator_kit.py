@@ -1,5 +1,7 @@
 """The kit of aggregators: sound ones pass, and each broken one fails the check that is meant for its fault."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -74,6 +76,37 @@ class Boasts(AddUp):
     def combine(self, tallies):
         estimate = add_estimates(tallies)
         return normal_estimate(estimate.count, np.zeros(len(estimate)), asked=tallies[0].asked_in_all)
+
+
+class StatesHalf(AddUp):
+    """States half the error, and intervals that are correct."""
+
+    factor = 0.5
+
+    def combine(self, tallies):
+        estimate = add_estimates(tallies)
+        return replace(estimate, std_error=self.factor * estimate.std_error)
+
+
+class StatesDouble(StatesHalf):
+    """States double the error."""
+
+    factor = 2.0
+
+
+class TheoryHalf(AddUp):
+    """States half of the theoretical error."""
+
+    factor = 0.5
+
+    def std_error(self, own):
+        return self.factor * np.sqrt((np.asarray(own) ** 2).sum(axis=0))
+
+
+class TheoryDouble(TheoryHalf):
+    """States double the theoretical error."""
+
+    factor = 2.0
 
 
 class Drops(AddUp):
@@ -258,6 +291,11 @@ def test_sound_aggregators_pass(sound):
         (Global, "global_random"),
         (Missing, "runs"),
         (Boasts, "intervals"),
+        (Boasts, "errors"),
+        (StatesHalf, "errors"),
+        (StatesDouble, "errors"),
+        (TheoryHalf, "errors"),
+        (TheoryDouble, "errors"),
         (Drops, "runs"),
         (Plain, "own_storage"),
         (Lossy, "unbiased"),

@@ -9,11 +9,14 @@ from mechanisms.local import (
     BinarySamplingPrivacy,
     Estimate,
     KRandomizedResponse,
+    LocalHashing,
     LongitudinalUnary,
     NoPrivacy,
+    OptimisedUnary,
     RandomizedResponse,
     SamplingPrivacy,
 )
+from mechanisms.local.local_hashing import HashedReports
 from mechanisms.local.sampling_privacy import Dice
 from mechanisms.privacy import (
     ConstantDelta,
@@ -22,6 +25,7 @@ from mechanisms.privacy import (
     ReleasedCounts,
     ReleasedDifferences,
     Report,
+    Shares,
     Shuffled,
     printed_randomized_response_leakage,
 )
@@ -395,6 +399,103 @@ class LikelihoodReversed(KRandomizedResponse):
         return np.log(np.where(reports[0] == 1, self.false_yes, self.true_yes))
 
 
+def halved(claim):
+    """Return a claim of half the ε, with δ as if it were so."""
+    if claim.kind == "unknown":
+        return claim
+    return PrivacyClaim.bound(claim.epsilon / 2, lambda epsilon: claim.delta(2 * epsilon), "wishful")
+
+
+class ClaimsEnteringForMoving(RandomizedResponse):
+    """Claims of published counts for a move what holds for entering or leaving."""
+
+    def claim(self, view):
+        entering = isinstance(view, ReleasedCounts)
+        return super().claim(dataclasses.replace(view, adjacency="enter_leave") if entering else view)
+
+
+class ClaimsHalfOfCrowdsAboveThree(RandomizedResponse):
+    """Claims half the ε of published counts of a crowd above 3."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        return halved(claim) if isinstance(view, ReleasedCounts) and (view.crowd or 0) > 3 else claim
+
+
+class ClaimsFifthOfShuffledAboveThree(KRandomizedResponse):
+    """Claims a fifth of δ of more than 3 shuffled reports."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        if not isinstance(view, Shuffled) or view.devices <= 3:
+            return claim
+        return PrivacyClaim.bound(claim.epsilon, lambda epsilon: claim.delta(epsilon) / 5, "wishful")
+
+
+class ClaimsHalfOfThreeQueries(KRandomizedResponse):
+    """Claims half the ε of reports to three queries or more."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        return halved(claim) if isinstance(view, Report | LinkedReports) and view.queries >= 3 else claim
+
+
+class ClaimsHalfBeyondTen(KRandomizedResponse):
+    """Claims half the ε of a report if there are more than 10 cells."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        return halved(claim) if self.cells > 10 and isinstance(view, Report | LinkedReports) else claim
+
+
+class ClaimsHalfWhenCounted(RandomizedResponse):
+    """Claims half the ε of published counts if the number of all devices counted is given."""
+
+    def claim(self, view):
+        claim = super().claim(view)
+        return halved(claim) if isinstance(view, ReleasedCounts) and view.counted is not None else claim
+
+
+class ClaimsNothingOfAllShares(KRandomizedResponse):
+    """Claims that the shares of all servers together reveal nothing."""
+
+    def claim(self, view):
+        if isinstance(view, Shares):
+            return PrivacyClaim.exact(0.0, ConstantDelta(0.0), "wishful")
+        return super().claim(view)
+
+
+class SamplesTooNarrow(KRandomizedResponse):
+    """Samples counts 2.5 % too near to their mean."""
+
+    def sample_counts(self, true_counts, *, rng):
+        counts = super().sample_counts(true_counts, rng=rng)
+        true_counts = np.asarray(true_counts)
+        mean = self.false_yes * true_counts.sum() + (self.true_yes - self.false_yes) * true_counts
+        return np.rint(mean + 0.975 * (counts - mean)).astype(np.int64)
+
+
+class SeedCarriesTruth(LocalHashing):
+    """Writes the cell into the lowest digits of a hash function's second parameter, which no bucket depends on."""
+
+    def answer(self, round, truth, coins):  # noqa: A002
+        reports = super().answer(round, truth, coins)
+        seeds = reports.seeds.copy()
+        digits = np.uint64(self.cells + 1)
+        seeds[:, 1] += truth.astype(np.uint64) - seeds[:, 1] % digits
+        return HashedReports(seeds, reports.values)
+
+
+class OneInAThousandSendsTruth(OptimisedUnary):
+    """One device in a thousand reports its cell alone."""
+
+    def toss(self, memory, *, rng):
+        coins = super().toss(memory, rng=rng)
+        rare = rng.random(memory.devices) < 0.001
+        coins.noise[rare], coins.hits[rare] = 0, True
+        return coins
+
+
 class HasNoEstimate:
     """Lacks a method."""
 
@@ -446,6 +547,13 @@ BROKEN = [
     (AcceptsInvalidTruth(**SAMPLING), "bad_inputs"),
     (RaisesWithoutMessage(cells=3), "bad_inputs"),
     (LikelihoodReversed(cells=3, epsilon=1.0), "likelihood"),
+    (ClaimsEnteringForMoving(**COINS), "releases_hold"),
+    (ClaimsHalfOfCrowdsAboveThree(**COINS), "releases_hold"),
+    (ClaimsFifthOfShuffledAboveThree(cells=3, epsilon=3.0), "releases_hold"),
+    (ClaimsHalfWhenCounted(**COINS), "releases_hold"),
+    (ClaimsNothingOfAllShares(cells=3, epsilon=1.0), "claims_hold"),
+    (ClaimsNothingOfAllShares(cells=3, epsilon=1.0), "claims_sound"),
+    (SeedCarriesTruth(cells=3, epsilon=1.0), "claims_hold"),
     (HasNoEstimate(), "attributes"),
     (TruthRoundTooLate(cells=3), "attributes"),
     (TruthRoundTooEarly(**SAMPLING), "early_rounds"),
@@ -453,6 +561,7 @@ BROKEN = [
 ]
 
 SMALL_FAULTS = [
+    (SamplesTooNarrow(cells=3, epsilon=1.0), "sample_law"),
     (ClaimsFivePercentLess(cells=3, epsilon=1.0), "claims_hold"),
     (IntervalsTooNarrow(cells=3, epsilon=1.0), "intervals"),
     (WrongErrorUnderLoss(cells=3, epsilon=1.0), "loss"),
