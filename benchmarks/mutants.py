@@ -56,6 +56,7 @@ TESTS = {
         "tests/mechanisms/test_claim_digits.py",
     ],
     "mechanisms/privacy/composition.py": [CLAIMS[1]],
+    "mechanisms/privacy/sum_laws.py": SUMS,
     "mechanisms/privacy/published_sums.py": [*SUMS, *CLAIMS],
     "mechanisms/privacy/released.py": CLAIMS,
     "mechanisms/privacy/published_differences.py": [CLAIMS[0], "tests/mechanisms/test_suppressed_crowds.py"],

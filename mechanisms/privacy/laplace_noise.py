@@ -12,9 +12,9 @@ from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.composition import ComposedDelta, composed
 from mechanisms.privacy.hockey_stick import Pair, pair_delta
 from mechanisms.privacy.integer_noise import PartialNoise, mass_ratios
-from mechanisms.privacy.published_sums import CellLaw, moved_delta
 from mechanisms.privacy.report_claims import mirror_claim
 from mechanisms.privacy.subsampling import sample_privacy
+from mechanisms.privacy.sum_laws import CellLaw, moved_delta
 from mechanisms.privacy.view import Adjacency
 
 

@@ -14,7 +14,7 @@ from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 from mechanisms.privacy.hockey_stick import Pair, pair_of_curve
-from mechanisms.privacy.published_sums import CellLaw, moved_delta
+from mechanisms.privacy.sum_laws import CellLaw, moved_delta
 
 # A worst crowd above this has a δ of 0 to the last digit.
 LARGEST_CROWD = 10**15

@@ -1,220 +1,32 @@
-"""Published sums of independent bits: the exact δ of one cell or of two, and its maximum over all others' truths.
+"""Published sums of independent bits: the maximum of δ over all others' truths, and claims.
 
-A mechanism with one bit a cell publishes, for each cell, the number of devices whose bit is 1. A bit is 1 with
-probability p for a device in the cell and q for any other. The others' bits hide the device's: given that n of the
-other N − 1 devices are in the cell, their sum is F = Bin(n, p) + Bin(N − 1 − n, q), and the published sum is F plus one
-bit of probability p or q. Bits of different cells are independent, so only the cells that the device may be in matter.
-
-F is a sum of independent bits, so its masses are log-concave and the likelihood ratio of the two hypotheses rises with
-the published sum. Hence each hockey-stick divergence is a sum over a tail, or for two cells over one bound a row.
-
-The sums alone hide this much. Whoever receives the devices' whole reports, even in random order, learns more.
+A mechanism with one bit a cell publishes, for each cell, the number of devices whose bit is 1 (`sum_laws`). The sums
+alone hide this much. Whoever receives the devices' whole reports, even in random order, learns more.
 """
 
 import heapq
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mechanisms.compiled import compiled
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy.binomial import LEFT_OUT, window
+from mechanisms.privacy.binomial import LEFT_OUT
 from mechanisms.privacy.blanket import split_pair
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
 from mechanisms.privacy.hockey_stick import pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta
+from mechanisms.privacy.sum_laws import CellLaw, Masses, bits_law, moved_delta
 from mechanisms.privacy.view import ReleasedCounts
 
-Masses = NDArray[np.float64]
-# Steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each step.
-LEAD = 2**14
-# Masses below this share of the greatest are left out: ratios of smaller ones have no digits.
-LEAST_MASS = 1e-280
 # Share by which the certified maximum may exceed the greatest δ found: the first for as many divisions, which suffice
 # unless δ is nearly the same for all truths, then the second; and most divisions.
 GAP, FEW_BOXES, WIDE_GAP, MOST_BOXES = 0.001, 200, 0.01, 2_000
-
-
-def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float) -> tuple[int, Masses]:
-    """Return the law of Bin(inside, p) + Bin(outside, q) on a window that leaves out at most 1e-30.
-
-    The generating function G = (1 − p + pz)^n (1 − q + qz)^m satisfies
-    (1 − p + pz)(1 − q + qz)·G' = (np(1 − q + qz) + mq(1 − p + pz))·G. So three neighbouring masses satisfy
-
-    (1 − p)(1 − q)(x + 1)·f(x + 1) = (b − ax)·f(x) + pq(n + m + 1 − x)·f(x − 1),
-
-    a = p(1 − q) + q(1 − p), b = np(1 − q) + mq(1 − p). Ratios of neighbours are computed upwards where b − ax is
-    positive and downwards where it is negative. In both cases only positive terms are added, and an error in one ratio
-    shrinks in the next. So every mass keeps its relative accuracy, in the tails too, which a convolution by Fourier
-    transforms would lose.
-
-    Parameters
-    ----------
-    inside, outside : int
-        n and m, at least 0.
-    true_yes, false_yes : float
-        p and q.
-
-    Returns
-    -------
-    first : int
-        The first value of the window.
-    masses : (width,) float64
-        They sum to 1.
-    """
-    p, q = true_yes, false_yes
-    if p == 1.0 or inside == 0:
-        first, masses = window(outside, q)
-        return first + (inside if p == 1.0 else 0), masses
-    if q == 0.0 or outside == 0:
-        return window(inside, p)
-    n, m = float(inside), float(outside)
-    mean, variance = n * p + m * q, n * p * (1.0 - p) + m * q * (1.0 - q)
-    rarity = math.log(2.0 / LEFT_OUT)
-    reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * variance * rarity)
-    first, last = max(0, math.floor(mean - reach)), min(inside + outside, math.ceil(mean + reach))
-    start, stop = max(0, first - LEAD), min(inside + outside, last + LEAD)
-    logs = _log_steps(n, m, p, q, np.array([first, last, start, stop], dtype=np.float64))
-    sums = np.concatenate([[0.0], np.cumsum(logs)])
-    masses = np.exp(sums - sums.max())
-    kept = np.flatnonzero(masses > LEAST_MASS)
-    masses = masses[kept[0] : kept[-1] + 1]
-    return first + int(kept[0]), masses / masses.sum()
-
-
-@compiled
-def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
-    """Return ln(f(x + 1)/f(x)) for x = first…last − 1; the recurrences begin at `start` and `stop`."""
-    first, last, start, stop = ends
-    total = n + m
-    least = (1.0 - p) * (1.0 - q)
-    slope = p * (1.0 - q) + q * (1.0 - p)
-    level = n * p * (1.0 - q) + m * q * (1.0 - p)
-    both = p * q
-    logs = np.zeros(int(last - first))
-    turn = min(max(np.floor(level / slope), start), stop)
-    # Upwards: up = f(x + 1)/f(x), from the root of the recurrence with two equal neighbouring ratios.
-    x = start
-    half, height = (level - slope * x) / 2.0, both * (total - x + 1.0)
-    up = (half + np.sqrt(half * half + least * (x + 1.0) * height)) / (least * (x + 1.0))
-    if start == 0.0:
-        up = level / least
-    while x < min(turn, last):
-        if x > start:
-            up = (level - slope * x + both * (total - x + 1.0) / up) / (least * (x + 1.0))
-        if x >= first:
-            logs[int(x - first)] = np.log(up)
-        x += 1.0
-    # Downwards: down = f(x − 1)/f(x).
-    x = stop
-    half, height = (slope * x - level) / 2.0, both * (total - x + 1.0)
-    down = (half + np.sqrt(half * half + least * (x + 1.0) * height)) / height
-    if stop == total:
-        down = (slope * x - level) / height
-    while x > max(turn, first):
-        if x < stop:
-            down = (slope * x - level + least * (x + 1.0) / down) / (both * (total - x + 1.0))
-        if x <= last:
-            logs[int(x - 1.0 - first)] = -np.log(down)
-        x -= 1.0
-    return logs
-
-
-@dataclass(frozen=True, eq=False)
-class CellLaw:
-    """Law of one cell's published sum, with the device in the cell and without it.
-
-    Parameters
-    ----------
-    present, absent : (values,) float64
-        Masses of the same consecutive values. Their ratio rises, unless the noise is not log-concave.
-    left_out : float
-        Most mass that either leaves out.
-    first : int
-        The first of the values.
-    """
-
-    present: Masses
-    absent: Masses
-    left_out: float = 0.0
-    first: int = 0
-    ratio: Masses = field(init=False)
-    """absent/present; infinite where only an absent device gives the value."""
-
-    def __post_init__(self) -> None:
-        """Compute the ratio."""
-        with np.errstate(divide="ignore"):
-            object.__setattr__(self, "ratio", self.absent / self.present)
-
-    @classmethod
-    def of_bits(
-        cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: Masses | None = None
-    ) -> "CellLaw":
-        """Return the law of the sum of all devices' bits, the device's own included.
-
-        Parameters
-        ----------
-        inside, outside : int
-            Other devices in the cell, and elsewhere.
-        true_yes, false_yes : float
-            p and q, p above q.
-        noise : (values,) float64, optional
-            Masses of integer noise that is added to the sum, symmetric around 0.
-        """
-        first, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
-        if noise is not None:
-            others = np.convolve(others, noise)
-            first -= len(noise) // 2
-        kept = np.flatnonzero(others > LEAST_MASS)
-        first, others = first + int(kept[0]), others[kept[0] : kept[-1] + 1]
-        below, above = np.append(others, 0.0), np.append(0.0, others)
-        return cls(
-            present=(1.0 - true_yes) * below + true_yes * above,
-            absent=(1.0 - false_yes) * below + false_yes * above,
-            left_out=LEFT_OUT,
-            first=first,
-        )
-
-    def delta(self, epsilon: float) -> float:
-        """Return δ(ε) for a device in the cell or not, the larger of both directions."""
-        factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
-        there = np.maximum(self.present - factor * self.absent, 0.0).sum()
-        elsewhere = np.maximum(self.absent - factor * self.present, 0.0).sum()
-        return min(1.0, float(max(there, elsewhere)) + self.left_out)
-
-
-def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
-    """Return δ(ε) for a device in either of two cells whose sums are independent, the larger of both directions."""
-    factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
-    delta = max(_direction(one, other, factor), _direction(other, one, factor))
-    return min(1.0, delta + 2.0 * (one.left_out + other.left_out))
-
-
-def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
-    """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Values of the second cell in the order of the evidence that the device is not there, which is that of the values
-    # unless noise is not log-concave.
-    order = np.argsort(-left.ratio, kind="stable")
-    without = np.concatenate([[0.0], np.cumsum(left.absent[order])])
-    against = np.concatenate([[0.0], np.cumsum(left.present[order])])
-    # present/absent of the first times absent/present of the second exceeds e^ε.
-    up_to = np.searchsorted(-left.ratio[order], -factor * entered.ratio, side="left")
-    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
-    return float(np.maximum(gain, 0.0).sum())
-
-
-@lru_cache(maxsize=512)
-def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
-    """Return `CellLaw.of_bits`, cached."""
-    masses = None if noise is None else np.array(noise)
-    return CellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)
 
 
 Box = tuple[tuple[int, int], ...]

@@ -11,7 +11,7 @@ from mechanisms.inference.likelihood import best_guess, posterior
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
-from mechanisms.privacy.published_sums import CellLaw, bits_law
+from mechanisms.privacy.sum_laws import CellLaw, bits_law
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.observation import OwnReports
 from simulator.attacks.reconstruction import Prior

@@ -13,7 +13,8 @@ from test_published_sums import ADJACENCIES, EPSILONS, SHUFFLED, limits_of
 
 from mechanisms.local import DistributedLaplace, LocalHashing, LongitudinalUnary
 from mechanisms.privacy import ReleasedCounts, Shuffled
-from mechanisms.privacy.published_sums import SumsDelta, sum_of_bits
+from mechanisms.privacy.published_sums import SumsDelta
+from mechanisms.privacy.sum_laws import sum_of_bits
 
 
 def assert_holds(claim, exact, *, tolerance=1e-9):
