@@ -22,7 +22,8 @@ from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, Thre
 from mechanisms.planning import Target, plan
 from mechanisms.privacy import PrivacyClaim, ReleasedCounts, Shuffled
 from mechanisms.privacy.blanket import split_pair
-from mechanisms.privacy.published_sums import SumsDelta, sum_of_bits
+from mechanisms.privacy.published_sums import SumsDelta
+from mechanisms.privacy.sum_laws import sum_of_bits
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0)
 MECHANISMS = {
