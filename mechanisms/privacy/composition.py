@@ -239,8 +239,8 @@ def grid_pair(curve: Curve, limit: float = math.inf, fineness: int = FINENESS) -
     heights = [distance, *(curve(k * width) for k in points[1:-1]), last]
     # A convex h with h(x) = 1 − x + x·h(1/x) has a slope of at least (h(1) − 1)/2 from 1 on, so a greater bound of h(1)
     # than the others allow is lowered. Otherwise the masses would add up to more than 1.
-    x = np.exp(np.array(points[1:]) * width)
-    heights[0] = min(distance, float(((2.0 * np.array(heights[1:]) + x - 1.0) / (x + 1.0)).min()))
+    growth = np.expm1(np.array(points[1:]) * width)
+    heights[0] = min(distance, float(((2.0 * np.array(heights[1:]) + growth) / (2.0 + growth)).min()))
     return _connect(width, points, [min(1.0, height * (1.0 + ROUNDING)) for height in heights])
 
 

@@ -13,7 +13,7 @@ from mechanisms.planning import FAMILIES, VIEWS, Target, plan
 from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.search import set_dial
-from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
+from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, matrix_delta, matrix_epsilon
 
 TARGETS = 40
 BETTER = 0.99
@@ -65,7 +65,10 @@ def check_meets(made, target):
     differences = any("differences" in claim.view for claim in made.claims)
     views = target.views(rounds=made.mechanism.rounds, differences=differences)
     if made.release is not None and made.release["kind"] == "suppress":
-        views = tuple(replace(view, crowd=target.crowd, k=made.release["k"]) for view in views if differences)
+        shown = {"crowd": target.crowd, "k": made.release["k"]}
+        views = tuple(
+            replace(view, **shown) if isinstance(view, ReleasedDifferences) else view for view in views if differences
+        )
     for view in views:
         assert holds(made, view, epsilon * (1 + 1e-9), target), view
         if target.queries == 1 and target.cells <= 3 and made.name not in NOT_WRITTEN:
