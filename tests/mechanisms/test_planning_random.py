@@ -65,10 +65,8 @@ def check_meets(made, target):
     differences = any("differences" in claim.view for claim in made.claims)
     views = target.views(rounds=made.mechanism.rounds, differences=differences)
     if made.release is not None and made.release["kind"] == "suppress":
-        shown = {"crowd": target.crowd, "k": made.release["k"]}
-        views = tuple(
-            replace(view, **shown) if isinstance(view, ReleasedDifferences) else view for view in views if differences
-        )
+        shown = ReleasedDifferences(target.crowd, made.release["k"], target.queries, adjacency=target.adjacency)
+        views = tuple(shown if isinstance(view, ReleasedDifferences) else view for view in views if differences)
     for view in views:
         assert holds(made, view, epsilon * (1 + 1e-9), target), view
         if target.queries == 1 and target.cells <= 3 and made.name not in NOT_WRITTEN:
