@@ -79,7 +79,12 @@ def random_target(index):
     )
 
 
-@pytest.mark.parametrize("index", [*range(FAST), *(pytest.param(i, marks=pytest.mark.slow) for i in range(FAST, ALL))])
+OTHERS = [
+    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 else [])]) for i in range(FAST, ALL)
+]
+
+
+@pytest.mark.parametrize("index", [*range(FAST), *OTHERS])
 def test_no_plan_is_below_its_target(index):
     target = random_target(index)
     cells = 2 if target.adjacency == "move" and target.cells > 1 else 1
