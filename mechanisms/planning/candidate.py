@@ -5,6 +5,7 @@ with the claims themselves.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -387,7 +388,8 @@ class Candidate:
             near = replace(self, rough=True).epsilon
             tried = [near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)]
             tried = sorted([*tried, high, LARGEST_EPSILON]) if near < LARGEST_EPSILON else [LARGEST_EPSILON]
-            return next((epsilon for epsilon in tried if self.holds(epsilon)), math.inf)
+            first = bisect_left(tried, 1, key=lambda epsilon: int(self.holds(epsilon)))
+            return tried[first] if first < len(tried) else math.inf
         if self.holds(low):
             return 0.0
         if not self.holds(high):

@@ -253,6 +253,7 @@ def dominating_move_delta(
     return 1.0 if sampling == 1.0 else search.bound(((crowd, LARGEST_CROWD), (other_crowd, LARGEST_CROWD)))
 
 
+@lru_cache(maxsize=1024)
 def worst_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int = 1, other_crowd: int = 1) -> float:
     """Return the greatest δ(ε) of the suppressed differences for a device that moves, over all crowds of both cells.
 
