@@ -189,8 +189,10 @@ def _estimates(made: Plan, setting: Setting, rng: np.random.Generator) -> NDArra
         suppressed = SampleThenSuppress(k=release["k"], sampling=sampling)
         if made.kind == "no_privacy":
             return suppressed.publish(truth[1:], rng=rng).count
-        first, second = made.mechanism.sample_counts(truth, rng=rng)[:, 1:]
-        return suppressed.publish_sampled(second - first).count
+        first, second = made.mechanism.sample_counts(truth, rng=rng)
+        # Counts of values from 0, or of No and Yes about each cell.
+        sampled = (second - first)[1:] if second.ndim == 1 else (second - first)[:, 1]
+        return suppressed.publish_sampled(sampled).count
     asked = (setting.population,) * made.mechanism.rounds
     counts = made.mechanism.sample_counts(truth, rng=rng)
     estimates: NDArray[np.float64] = made.mechanism.estimate(counts, counted=asked, asked=asked).count

@@ -147,7 +147,7 @@ COMPLETED = {
     "scenarios show high": ["highway"],
     "roads export tiny out --format geo": ["geopackage", "geoparquet"],
     "plan --view released_d": ["released_differences"],
-    "plan --mechanism sampling_privacy_b": ["sampling_privacy_binary"],
+    "plan --mechanism sampling_privacy_r": ["sampling_privacy_refreshed"],
     "data check gow": ["gowalla_nyc"],
     "check Opti": ["OptimisedUnary"],
     "new m": ["mechanism"],
