@@ -20,9 +20,8 @@ from mechanisms.privacy.sum_laws import CellLaw, moved_delta
 LARGEST_CROWD = 10**15
 # Least and greatest number of devices in a cell, the device in question included.
 Crowds: TypeAlias = tuple[int, int]
-# Share by which the certified maximum over two crowds may exceed the greatest δ found: the first for as many divisions
-# of ranges, which suffice unless δ is nearly the same for very many crowds, then the second; and most divisions.
-GAP, FEW_RANGES, WIDE_GAP, MOST_RANGES = 0.001, 150, 0.01, 400
+# Share by which the certified maximum over two crowds may exceed the greatest δ found, and most divisions of ranges.
+GAP, MOST_RANGES = 0.001, 400
 
 
 def moved_differences_delta(
@@ -261,8 +260,7 @@ def worst_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int = 1,
     The worst two crowds differ in general: at k = 10, β = .45 and ε = .5 they are 15 and 20. They are searched by
     branch and bound. The pair of `dominating_move_delta` for a range of crowds of each cell bounds every two crowds in
     the ranges, because the δ of one cell has a single maximum over the crowds, which is moved into the range. The
-    ranges are divided until the greatest bound is within 0.1 % of the greatest δ found, from 150 divisions on within
-    1 %, or 400 times.
+    ranges are divided until the greatest bound is within 0.1 % of the greatest δ found, or 400 times.
 
     Parameters
     ----------
@@ -273,7 +271,7 @@ def worst_move_delta(*, k: int, sampling: float, epsilon: float, crowd: int = 1,
     -------
     float
         Never below the δ of any two crowds of at least these sizes (`moved_differences_delta`), and usually at most
-        1 % above the greatest.
+        0.1 % above the greatest.
 
     Raises
     ------
@@ -315,8 +313,8 @@ class MoveSearch:
         """Return the certified greatest δ over two ranges of crowds."""
         found = self._climb(everything)
         ranges = [(-self.bound(everything), everything)]
-        for division in range(MOST_RANGES):
-            if -ranges[0][0] <= found * (1.0 + (GAP if division < FEW_RANGES else WIDE_GAP)):
+        for _ in range(MOST_RANGES):
+            if -ranges[0][0] <= found * (1.0 + GAP):
                 break
             _, both = heapq.heappop(ranges)
             wider = int(both[1][1] / both[1][0] > both[0][1] / both[0][0])

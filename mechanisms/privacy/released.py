@@ -207,7 +207,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
     -------
     PrivacyClaim
         "infinite" at δ = 0, since δ(ε) ≥ π_sⁿ for the least n that may be published; δ exact for one query, but for a
-        suppressed move a bound, usually within 1 % (`worst_move_delta`); a bound for more queries.
+        suppressed move a bound, usually within 0.1 % (`worst_move_delta`); a bound for more queries.
     """
     basis = _basis(view)
     if sampling == 1.0:
