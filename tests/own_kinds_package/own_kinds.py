@@ -67,7 +67,7 @@ class TrimmedMean:
     def combine(self, tallies):
         scaled = [tally.scaled for tally in tallies]
         middle = np.sort([one.count for one in scaled], axis=0)[1:-1]
-        error = np.median([one.std_error for one in scaled], axis=0)
+        error = np.median([one.std_error for one in scaled], axis=0) / math.sqrt(len(middle))
         return normal_estimate(middle.mean(axis=0), error, asked=tallies[0].asked_in_all)
 
 
