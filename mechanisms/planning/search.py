@@ -434,14 +434,14 @@ class Family:
 
     def best(self, target: Target) -> Candidate | None:
         """Return the best candidate that meets the target, or None."""
+        starts, found = tuple(self.starts(target)), list[Candidate]()
         guess = self.guess(target)
         if guess is not None:
-            guessed = self.makes[0](target, (), guess)
-            if guessed.excess <= 0.0:
-                return replace(guessed, dial=guess)
-        found: list[Candidate] = []
+            guessed = replace(self.makes[0](target, (), guess), dial=guess)
+            if guessed.excess <= 0.0 and len(starts) < 2:
+                return guessed
+            found += [guessed] if guessed.excess <= 0.0 else []
         for make in self.makes:
-            starts = tuple(self.starts(target))
             candidate = (
                 set_dial(make, self.dial, target, starts[0], fine=True)
                 if len(starts) == 1
