@@ -165,8 +165,8 @@ def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[Privac
         yield linked
 
 
-# Points up to the root mean square loss for an approximate composition.
-ROUGH_FINENESS = 2
+# Points up to the root mean square loss for an approximate composition, of a curve and of a pair.
+ROUGH_FINENESS, ROUGH_PAIR_FINENESS = 2, 10
 # Points of an approximate curve of suppressed differences.
 ROUGH_POINTS = 150
 # Pairs that an approximate bound of shuffled reports sums, in about a millisecond.
@@ -221,6 +221,8 @@ def _roughly(curve: Any) -> Any:
         return replace(curve, searched=False, points=ROUGH_POINTS)
     if isinstance(curve, ComposedCurve):
         return replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
+    if isinstance(curve, ComposedDelta):
+        return replace(curve, fineness=ROUGH_PAIR_FINENESS)
     if isinstance(curve, AnyTruthsDelta):
         curve = curve.sums
     if isinstance(curve, SumsDelta):

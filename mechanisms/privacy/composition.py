@@ -68,11 +68,14 @@ class ComposedDelta:
         Distributions of the output of one query under the two hypotheses.
     queries : int
         T.
+    fineness : int
+        Intervals up to the root mean square loss; a few suffice for an approximation from above.
     """
 
     p: tuple[float, ...]
     q: tuple[float, ...]
     queries: int
+    fineness: int = PAIR_FINENESS
 
     @classmethod
     def from_pair(cls, p: ArrayLike, q: ArrayLike, *, queries: int) -> "ComposedDelta":
@@ -96,10 +99,10 @@ class ComposedDelta:
 @lru_cache(maxsize=64)
 def _both_directions(composed: ComposedDelta) -> tuple["GridPair", "GridPair"]:
     p, q = np.array(composed.p), np.array(composed.q)
-    return _pair_on_grid(p, q), _pair_on_grid(q, p)
+    return _pair_on_grid(p, q, composed.fineness), _pair_on_grid(q, p, composed.fineness)
 
 
-def _pair_on_grid(p: Floats, q: Floats) -> "GridPair":
+def _pair_on_grid(p: Floats, q: Floats, fineness: int) -> "GridPair":
     """Return the pair whose curve connects the points of the curve of P against Q at the multiples of an interval."""
     certain, both = math.fsum(p[q == 0.0]), (p > 0.0) & (q > 0.0)
     masses, losses = p[both], np.log(p[both] / q[both])
@@ -107,7 +110,7 @@ def _pair_on_grid(p: Floats, q: Floats) -> "GridPair":
     if largest == 0.0:
         return GridPair(1.0, np.zeros(0, dtype=np.int64), np.zeros(0), certain)
     spread = math.sqrt(float(masses @ losses**2) / masses.sum())
-    width = largest / min(math.ceil(PAIR_FINENESS * largest / max(spread, largest / LARGEST_GRID)), LARGEST_GRID)
+    width = largest / min(math.ceil(fineness * largest / max(spread, largest / LARGEST_GRID)), LARGEST_GRID)
     places = losses / width
     # A loss that is a multiple but for its rounding error stays one.
     near = np.rint(places)

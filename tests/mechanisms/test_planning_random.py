@@ -147,8 +147,10 @@ def slowness():
     return max(1.0, min(taken) * 30.0)
 
 
+# These take minutes: reports, and what is published of them, over a hundred queries.
+LONG = {21, 27, 33, 36, 39}
 OTHERS = [
-    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 else [])])
+    pytest.param(i, marks=[pytest.mark.slow, *([pytest.mark.thorough] if i % 3 or i in LONG else [])])
     for i in range(TARGETS)
     if i != 9
 ]
