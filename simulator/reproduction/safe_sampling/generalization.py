@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central import LocalRecoding, SampleThenSuppress, apply, cut_clusters
-from mechanisms.privacy import safe_delta, sampled_choice_delta, worst_crowd_delta
+from mechanisms.privacy import released_differences_delta, safe_delta, sampled_choice_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
@@ -160,7 +160,9 @@ def _likelihood(results: Results, seed: int) -> None:
         guess = present > absent  # by output
         outputs = [np.maximum(rng.binomial(n, BETA, trials) - RECODING_K + 1, 0) for n in (crowd, crowd - 1)]
         rate = Rate(int(guess[outputs[0]].sum() + (~guess[outputs[1]]).sum()), 2 * trials)
-        theory = allowed_success(0.0, release.claim(crowd=crowd).delta(0.0))
+        # The attacker knows the crowd exactly; a claim is for at least so many.
+        exact = released_differences_delta(crowd=crowd, k=release.k, sampling=release.sampling, epsilon=0.0)
+        theory = allowed_success(0.0, exact)
         steps = range(math.ceil(-50 * math.log1p(-BETA)), 200)
         loosest = min(allowed_success(e / 50, release.theorem_5().delta(e / 50)) for e in steps)
         agrees = rate.agrees_with(theory) and not rate.exceeds(loosest)
