@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mechanisms.central import CountRelease
-from mechanisms.local import LocalMechanism, SamplingPrivacy
+from mechanisms.local import LocalMechanism
 from mechanisms.privacy import (
     LinkedReports,
     LocatedReports,
@@ -67,7 +67,7 @@ def released_claims(
         yield RELEASED_VALUES, {**place, "adjacency": "one_value"}, replace(claim, basis=basis)
     if name not in release.counts:
         return
-    differences = isinstance(mechanism, SamplingPrivacy)
+    differences = mechanism.rounds > 1
     view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
     place = {**place, "k": release.section.get("k")}
     for adjacency in ADJACENCIES:

@@ -274,3 +274,12 @@ def test_outage_of_a_round_is_named_as_the_cause_of_weaker_claims(town):
     weaker = [warning for warning in result.facts["warnings"] if "claims are weaker" in warning]
     named = {warning.partition(":")[0] for warning in weaker if "not all reports were counted" in warning}
     assert named == {f"mechanisms.{name}" for name in lost}
+
+
+@pytest.mark.parametrize("form", ["multi", "binary"])
+def test_suppressed_differences_are_claimed_as_differences_in_both_forms(form, tmp_path):
+    path = tmp_path / "town.toml"
+    path.write_text(TOWN.replace('kind = "sampling_privacy"', f'kind = "sampling_privacy"\nform = "{form}"'))
+    release = {"kind": "suppress", "k": 4, "mechanisms": ["sampling"]}
+    claims = run(path, overrides={"release": release}).claims
+    assert set(claims[claims["release"].notna()]["view"]) == {"released_differences"}
