@@ -96,8 +96,7 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     names = ["RMSE, vehicles", "95 % interval"] if wide else ["RMSE, vehicles,\n95 % interval"]
     at = f"δ({work.goal.epsilon or 1.0:g})"
     leaks = ["ε over the\ncampaign", f"{at} over the\ncampaign"]
-    over = "in one query" if work.goal.queries == 1 else f"over {work.goal.queries} queries"
-    further = [f"ε\n{over}", f"{at}\n{over}", "relative", "hot cells", "bytes"] if wide else []
+    further = [f"ε\n{work.goal.over}", f"{at}\n{work.goal.over}", "relative", "hot cells", "bytes"] if wide else []
     for name in (*names, *leaks, *further):
         table.add_column(name, justify="right")
     rows, last = tables["evaluation"], ""

@@ -55,13 +55,17 @@ class Goal:
     queries: int = 1
     k: int | None = None
 
+    @property
+    def over(self) -> str:
+        """The queries that the target is over, in words."""
+        return "in one query" if self.queries == 1 else f"over {self.queries} queries"
+
     def words(self) -> str:
         """Return the target in one sentence."""
-        over = "in one query" if self.queries == 1 else f"over {self.queries} queries"
         change = self.adjacency.replace("_", " or ")
         privacy = f"ε = {exact(self.epsilon or 0.0)} and δ = {exact(self.delta)} for a device's {change}"
         wanted = privacy if self.error is None else f"an error of at most {self.error:g} vehicles in a cell"
-        return f"Target: {self.view} {over} with {wanted}."
+        return f"Target: {self.view} {self.over} with {wanted}."
 
     def target(self, size: Size) -> Target:
         """Return the target for a data set of this size."""
