@@ -22,7 +22,7 @@ from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.planning.target import Target
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
-from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, PrivacyClaim
+from mechanisms.privacy.claim import LARGEST_EPSILON, ClaimKind, LeastDelta, PrivacyClaim
 from mechanisms.privacy.composition import ComposedCurve, ComposedDelta, composed
 from mechanisms.privacy.published_sums import AnyTruthsDelta, SumsDelta
 from mechanisms.privacy.released import ReleasedDelta
@@ -130,7 +130,7 @@ class ViewBound:
         return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
 
 
-def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
+def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
     """Return what is proved about a view of a mechanism.
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
@@ -145,11 +145,13 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int) -> ViewBound:
     view : View
     devices : int
         N, the number of devices asked.
+    rough : bool
+        Whether the curves are fast approximations, for a search.
     """
     own = mechanism.claim(view)
-    if own.delta_kind == "exact":
-        return ViewBound(view, own)
-    return ViewBound(view, own, tuple(_made_from(mechanism, view, devices)))
+    claims = (own,) if own.delta_kind == "exact" else (own, *_made_from(mechanism, view, devices))
+    own, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
+    return ViewBound(view, own, tuple(made_from))
 
 
 def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
@@ -177,37 +179,17 @@ MOST_MARGIN = 50.0
 LEAST_LOCAL, LARGEST_LOCAL = 1e-12, 100.0
 
 
-def cached_bound(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
-    """Return the result of `bound_view`, with fast approximations of its curves if `rough`."""
-    bound = bound_view(mechanism, view, devices=devices)
-    if not rough:
-        return bound
-    return ViewBound(view, _rough_claim(bound.own), tuple(_rough_claim(claim) for claim in bound.made_from))
-
-
 def _rough_claim(claim: PrivacyClaim) -> PrivacyClaim:
-    curve = claim.curve
-    if not isinstance(curve, AmplifiedDelta):
-        return replace(claim, curve=_roughly(curve))
-    curve = replace(curve, local=_rough_claim(curve.local))
-    if (inner := _inner(curve)) is not None:
-        return replace(claim, curve=replace(curve, shuffled=_rough_claim(inner).delta))
-    return replace(claim, curve=replace(curve, shuffled=_roughly(curve.shuffled), stronger=_roughly(curve.stronger)))
-
-
-def _inner(curve: AmplifiedDelta) -> PrivacyClaim | None:
-    """Return the claim whose δ is the curve of the shuffled reports; None if it is no claim's."""
-    claim = getattr(curve.shuffled, "__self__", None)
-    return claim if isinstance(claim, PrivacyClaim) else None
+    return replace(claim, curve=_roughly(claim.curve))
 
 
 def _parts(claim: PrivacyClaim) -> Iterator[PrivacyClaim]:
-    """Yield the claims of which one is the lesser."""
-    inner = _inner(claim.curve) if isinstance(claim.curve, AmplifiedDelta) else None
-    if inner is None:
-        yield claim
+    """Yield the claims of which this one is the least; itself if it is not made of others."""
+    if isinstance(claim.curve, LeastDelta):
+        for part in claim.curve.claims:
+            yield from _parts(part)
     else:
-        yield from (*_parts(inner), *_parts(claim.curve.local))  # type: ignore[union-attr]  # it is amplified
+        yield claim
 
 
 def _single(curve: Any) -> tuple[Any, int]:
@@ -217,17 +199,27 @@ def _single(curve: Any) -> tuple[Any, int]:
 
 def _roughly(curve: Any) -> Any:
     """Return a fast approximation of a bound; the bound itself where it is fast."""
-    if isinstance(curve, ReleasedDelta):
-        return replace(curve, searched=False, points=ROUGH_POINTS)
-    if isinstance(curve, ComposedCurve):
-        return replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
-    if isinstance(curve, ComposedDelta):
-        return replace(curve, fineness=ROUGH_PAIR_FINENESS)
-    if isinstance(curve, AnyTruthsDelta):
-        curve = curve.sums
-    if isinstance(curve, SumsDelta):
-        return replace(curve, certified=False, leaving=_roughly(curve.leaving))
-    return replace(curve, pairs=ROUGH_PAIRS) if isinstance(curve, BlanketDelta | VariationRatioDelta) else curve
+    match curve:
+        case LeastDelta():
+            rough: Any = LeastDelta(tuple(_rough_claim(part) for part in curve.claims))
+        case AmplifiedDelta():
+            local, shuffled, stronger = _rough_claim(curve.local), _roughly(curve.shuffled), _roughly(curve.stronger)
+            rough = replace(curve, local=local, shuffled=shuffled, stronger=stronger)
+        case ReleasedDelta():
+            rough = replace(curve, searched=False, points=ROUGH_POINTS)
+        case ComposedCurve():
+            rough = replace(curve, curve=_roughly(curve.curve), fineness=ROUGH_FINENESS)
+        case ComposedDelta():
+            rough = replace(curve, fineness=ROUGH_PAIR_FINENESS)
+        case AnyTruthsDelta():
+            rough = _roughly(curve.sums)
+        case SumsDelta():
+            rough = replace(curve, certified=False, leaving=_roughly(curve.leaving))
+        case BlanketDelta() | VariationRatioDelta():
+            rough = replace(curve, pairs=ROUGH_PAIRS)
+        case _:
+            rough = curve
+    return rough
 
 
 def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
@@ -351,7 +343,7 @@ class Candidate:
         """The bounds of the target's views."""
         views = self.target.views(rounds=self.mechanism.rounds, differences=self.differences)
         devices = self.target.counted
-        return tuple(cached_bound(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
+        return tuple(bound_view(self.mechanism, view, devices=devices, rough=self.rough) for view in views)
 
     @cached_property
     def excess(self) -> float:

@@ -10,7 +10,7 @@ import tomli_w
 
 from mechanisms.local.anonymized_rounds import AnonymizedDeniable
 from mechanisms.parameter import ParameterWarning
-from mechanisms.planning.candidate import Candidate, ViewBound, cached_bound
+from mechanisms.planning.candidate import Candidate, ViewBound, bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.families import families_named
 from mechanisms.planning.search import Family
@@ -339,7 +339,7 @@ def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
     for possible in _views(replace(found, target=target)):
         view = own.get(possible.name) or _with_few(possible)
         devices = found.target.counted if possible.name in own else target.counted
-        bound = cached_bound(found.mechanism, view, devices=devices)
+        bound = bound_view(found.mechanism, view, devices=devices)
         delta, delta_kind = bound.delta(epsilon)
         pure = math.nan if bound.kind == "unknown" else 0.0
         rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]

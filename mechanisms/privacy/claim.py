@@ -163,3 +163,20 @@ class PrivacyClaim:
         if math.isnan(delta):  # min and max would turn NaN into 0, the strongest claim possible
             raise ArithmeticError(f"the curve of this claim is not a number at ε = {epsilon!r}: {self.basis}")
         return min(1.0, max(0.0, delta))
+
+
+@dataclass(frozen=True, slots=True)
+class LeastDelta:
+    """The least δ of several claims about the same view, at each ε.
+
+    Parameters
+    ----------
+    claims : tuple of PrivacyClaim
+        At least one of them is not unknown.
+    """
+
+    claims: tuple[PrivacyClaim, ...]
+
+    def __call__(self, epsilon: float) -> float:
+        """Return the least bound of δ that is known."""
+        return min(delta for claim in self.claims if not math.isnan(delta := claim.delta(epsilon)))

@@ -4,9 +4,8 @@ import math
 from dataclasses import replace
 from typing import ClassVar, assert_never, get_args
 
-from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.claim import ConstantDelta, LeastDelta, PrivacyClaim
 from mechanisms.privacy.report_claims import shares_claim
-from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import (
     LinkedReports,
     LocatedReports,
@@ -94,7 +93,7 @@ def _at_most(own: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
     """
     if claim.delta_kind != "bound" or own.curve is None:
         return claim
-    curve = AmplifiedDelta(claim.delta, own)
+    curve = LeastDelta((claim, own))
     if own.epsilon < claim.epsilon:
         return PrivacyClaim.bound(own.epsilon, curve, f"At most the device's own reports. {claim.basis}")
     return replace(claim, curve=curve)

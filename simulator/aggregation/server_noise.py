@@ -22,9 +22,9 @@ from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.no_privacy import NoPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
 from mechanisms.privacy import LinkedReports, PrivacyClaim, ReleasedCounts
+from mechanisms.privacy.claim import LeastDelta
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.published_sums import known_counts_claim, sums_claim
-from mechanisms.privacy.shuffled import AmplifiedDelta
 from mechanisms.privacy.view import possible_adjacency
 from simulator.arrays import FloatArray, IntArray
 
@@ -161,6 +161,4 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
     if isinstance(mechanism, NoPrivacy) or own.curve is None:
         return noisy
     least = noisy if noisy.epsilon < own.epsilon else own
-    return PrivacyClaim.bound(
-        least.epsilon, AmplifiedDelta(noisy.delta, own), f"{least.basis} The lesser of two bounds."
-    )
+    return PrivacyClaim.bound(least.epsilon, LeastDelta((noisy, own)), f"{least.basis} The lesser of two bounds.")
