@@ -17,7 +17,7 @@ from mechanisms.conformance.raw_reports import raw_samples
 from mechanisms.privacy.audit import PairAudit
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import (
-    Adjacency,
+    ADJACENCIES,
     LinkedReports,
     ReleasedCounts,
     ReleasedDifferences,
@@ -34,8 +34,6 @@ ROUNDING = 1e-9
 # from LEAST_HITS occurrences on.
 EXPECTED_HITS = 500
 LEAST_HITS = 30
-
-ADJACENCIES: tuple[Adjacency, ...] = ("move", "enter_leave")
 
 Keys = NDArray[np.int64]
 History = tuple[int, ...]

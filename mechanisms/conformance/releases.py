@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.conformance.bounds import row_keys
-from mechanisms.conformance.claims import ADJACENCIES, History, Keys, Sample, expect_claims_hold, known_claims
+from mechanisms.conformance.claims import History, Keys, Sample, expect_claims_hold, known_claims
 from mechanisms.conformance.findings import Findings
 from mechanisms.conformance.harness import Harness
-from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, Shuffled, View
+from mechanisms.privacy.view import ADJACENCIES, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
 # Devices in the cell, by the number of queries; in thorough checks of one query LARGE_CROWD too.
 CROWDS = {1: (1, 8), 2: (1, 3), 3: (2,)}

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias, get_args
 from mechanisms.parameter import ParameterError, check_choice, check_integer
 
 Adjacency = Literal["move", "enter_leave"]
+ADJACENCIES: tuple[Adjacency, ...] = ("enter_leave", "move")
 
 
 class BaseView:

@@ -22,7 +22,7 @@ from mechanisms.privacy import (
     View,
 )
 from mechanisms.privacy.rounding import rounded_up
-from mechanisms.privacy.view import Adjacency, possible_adjacency
+from mechanisms.privacy.view import ADJACENCIES, Adjacency, possible_adjacency
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.campaign_groups import CampaignGroup
@@ -32,8 +32,6 @@ from simulator.experiment.releases import CampaignRelease
 RELEASED_VALUES = "released_values"
 """The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
 depend on a device's location, and so is not a view of a mechanism that hides locations."""
-
-ADJACENCIES: tuple[Adjacency, ...] = ("enter_leave", "move")
 
 SMALL_EPSILON = 0.1
 """The ε at which two claims are compared."""
