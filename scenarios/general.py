@@ -52,11 +52,20 @@ class Population(Section):
 
     participation: PositiveProbability = 1.0
     """Probability that a vehicle takes part, drawn once per vehicle."""
+    assumed_participation: PositiveProbability | None = None
+    """Participation by which estimates of counts are divided to estimate all vehicles, asked or not. Without it, the
+    true one: an operator who does not know it makes an error that ``scaled_bias`` shows."""
     outside: Annotated[WholeNumber, Field(ge=0, le=MOST_OUTSIDE)] = 0
     """Number of devices that are asked too and are in no cell: the papers' No population."""
     answers: Literal["auto", "reports", "counts"] = "auto"
     """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
     vehicles and as counts for devices outside every cell."""
+
+
+    @property
+    def assumed(self) -> float:
+        """The participation by which estimates are divided."""
+        return self.participation if self.assumed_participation is None else self.assumed_participation
 
 
 class Sensing(Section):

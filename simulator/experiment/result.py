@@ -49,6 +49,7 @@ from simulator.experiment.run_record import (
     RunRecord,
     TrafficRecord,
 )
+from simulator.experiment.scaling import Participation
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
@@ -153,8 +154,9 @@ class RunData:
         engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
         polygons = city.cells.polygons()
         middles = polygons.geometry.centroid
-        rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries)
-        scores = score_queries(queries, np.column_stack([middles.x, middles.y]))
+        participation = Participation.of(scenario.population)
+        rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries, participation)
+        scores = score_queries(queries, np.column_stack([middles.x, middles.y]), participation)
         as_counts = scenario.population.answers == "counts"
         groups = group_campaigns(
             mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
@@ -173,6 +175,8 @@ class RunData:
             files_outside=files_outside(scenario, getattr(engine, "files", ())),
             plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
             vehicles=engine.vehicles,
+            participation=participation.actual,
+            assumed_participation=participation.assumed,
             called=getattr(scenario.traffic, "called", VEHICLES),
             link_crossings=totals.link_crossings,
             queries=len(queries),

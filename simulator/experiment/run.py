@@ -22,6 +22,7 @@ from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.run_handle import RunHandle, UserProcess
+from simulator.experiment.scaling import Participation
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
@@ -246,7 +247,14 @@ def _simulate(
         campaigns[name].start(env)
     end_s = _end_s(parts)
     handle = RunHandle(
-        env, context, campaigns, queries, end_s=end_s, traffic=scenario.traffic.engine, roads=parts.city.ground.roads
+        env,
+        context,
+        campaigns,
+        queries,
+        end_s=end_s,
+        traffic=scenario.traffic.engine,
+        roads=parts.city.ground.roads,
+        participation=Participation.of(scenario.population),
     )
     for process in processes:
         env.process(process(handle))

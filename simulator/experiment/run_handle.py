@@ -9,6 +9,7 @@ import pandas as pd
 import simpy
 
 from scenarios.suggestions import suggestion
+from simulator.experiment.scaling import SCALED, Participation
 from simulator.experiment.tables import tabulate_estimates
 from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext
@@ -46,6 +47,8 @@ class RunHandle:
         The name of the traffic engine in the scenario.
     roads
         The road network; None if the scenario has none.
+    participation
+        The share of the vehicles that take part, and that which the operator assumes.
     """
 
     def __init__(
@@ -58,9 +61,10 @@ class RunHandle:
         end_s: float,
         traffic: str,
         roads: RoadNetwork | None,
+        participation: Participation,
     ) -> None:
         self.env, self.end_s = env, end_s
-        self._traffic, self._roads = traffic, roads
+        self._traffic, self._roads, self._participation = traffic, roads, participation
         self._context, self._campaigns, self._queries = context, campaigns, queries
         self._asked: Counter[str] = Counter()
 
@@ -166,10 +170,12 @@ class RunHandle:
         Returns
         -------
         pandas.DataFrame
-            The columns of `estimates.parquet` without `truth`, which no party of a deployment knows.
+            The columns of `estimates.parquet` without `truth` and `vehicles`, which no party of a deployment knows.
         """
-        columns = ["campaign", "query", "time_s", "mechanism", "cell", "estimate", "std_error", "lower", "upper"]
-        return tabulate_estimates(self._queries)[columns] if self._queries else pd.DataFrame(columns=columns)
+        columns = ["campaign", "query", "time_s", "mechanism", "cell", *SCALED, *(f"scaled_{name}" for name in SCALED)]
+        if not self._queries:
+            return pd.DataFrame(columns=columns)
+        return tabulate_estimates(self._queries, self._participation)[columns]
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.

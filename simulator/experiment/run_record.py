@@ -500,6 +500,8 @@ class RunRecord(Record):
         Files read outside the scenario's folder and the data folder.
     vehicles, called
         Number of vehicles or other data owners, and the nouns for one and for several.
+    participation, assumed_participation
+        Probability that a vehicle takes part, and the one by which estimates are divided.
     link_crossings, queries, device_answers
         Totals of the run.
     memory_bytes
@@ -526,6 +528,8 @@ class RunRecord(Record):
     plug_ins: dict[str, str | None] = {}
     vehicles: int
     called: tuple[str, str] = ("vehicle", "vehicles")
+    participation: float = 1.0
+    assumed_participation: float = 1.0
     link_crossings: int
     queries: int
     device_answers: int

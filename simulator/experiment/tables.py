@@ -13,6 +13,7 @@ from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
+from simulator.experiment.scaling import SCALED, Participation, Scaled, scale_to_all
 from simulator.sensing.query import Answer, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
@@ -51,13 +52,22 @@ def rows_of(query: Query, answer: Answer) -> Rows:
     return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
 
 
-def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
+def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Scaled:
+    """Return the rows of an answer scaled to all vehicles; for speeds, which are not scaled, NaN beside the vehicles."""
+    if query.statistic == "count":
+        parts = {name: getattr(rows, name) for name in (*SCALED, "theory")}
+        return scale_to_all(query.occupancy, participation, **parts)
+    return Scaled(query.occupancy.vehicles[rows.cell], *(np.full(len(rows.cell), math.nan) for _ in range(5)))
+
+
+def tabulate_estimates(queries: Sequence[Query], participation: Participation) -> pd.DataFrame:
     """Return one row per query, mechanism and cell: the columns of `estimates.parquet`.
 
     For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row.
     """
     answered = [(query, answer) for query in queries for answer in query.answers]
     rows = [rows_of(query, answer) for query, answer in answered]
+    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(answered, rows, strict=True)]
     cells = [len(answer.estimate) for _, answer in answered]
 
     def each(values: list[object], dtype: str) -> pd.Series:
@@ -73,6 +83,8 @@ def tabulate_estimates(queries: Sequence[Query]) -> pd.DataFrame:
                 column: np.concatenate([getattr(row, column) for row in rows])
                 for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
             },
+            "vehicles": np.concatenate([one.vehicles for one in scaled]),
+            **{f"scaled_{column}": np.concatenate([getattr(one, column) for one in scaled]) for column in SCALED},
         }
     )
 
@@ -105,7 +117,7 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_queries(queries: Sequence[Query], centroids: FloatArray) -> pd.DataFrame:
+def score_queries(queries: Sequence[Query], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
 
     Parameters
@@ -114,6 +126,8 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray) -> pd.DataFra
         The closed queries.
     centroids
         Centroids of the cells in the city's projected coordinate system, (V, 2), in metres.
+    participation
+        The share of the vehicles that take part, and that which the operator assumes.
 
     Returns
     -------
@@ -123,7 +137,8 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray) -> pd.DataFra
         busiest cells found among the same number of highest estimates, null for speeds; `earth_movers_m`,
         `jensen_shannon`, `kendall_tau` and `top_n_overlap`, the means of `mobility_scores` over the queries in which
         they are defined, null for speeds and where they are defined in no query; `theory_rmse`, from the exact
-        error at the truth, which is that of the release if there is one; `interval`, how intervals were computed;
+        error at the truth, which is that of the release if there is one; the first five and `theory_rmse` also with the
+        prefix `scaled_`, of estimates scaled to all vehicles, null for speeds; `interval`, how intervals were computed;
         `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated.
     """
     groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
@@ -132,19 +147,18 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray) -> pd.DataFra
             groups.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
     return pd.DataFrame(
         [
-            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids)}
+            {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids, participation)}
             for key, g in groups.items()
         ]
     )
 
 
-def _score(group: list[tuple[Query, Answer]], centroids: FloatArray) -> dict[str, float | int | str]:
+def _score(
+    group: list[tuple[Query, Answer]], centroids: FloatArray, participation: Participation
+) -> dict[str, float | int | str]:
     rows = [rows_of(query, answer) for query, answer in group]
-    truth, estimate, lower, upper, theory = (
-        np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
-        for column in ("truth", "estimate", "lower", "upper", "theory")
-    )
-    error = estimate - truth
+    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(group, rows, strict=True)]
+    own, of_all = _errors([row.truth for row in rows], rows), _errors([row.vehicles for row in scaled], scaled)
     statistic = group[0][0].statistic
     found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
     if statistic == "count":
@@ -152,19 +166,35 @@ def _score(group: list[tuple[Query, Answer]], centroids: FloatArray) -> dict[str
         found = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
         each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
         mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
+    theory = own.pop("theory_rmse")
+    return {
+        **own,
+        "hot_cells_recall": found,
+        **mobility._asdict(),
+        "theory_rmse": theory,
+        **{f"scaled_{score}": value if statistic == "count" else math.nan for score, value in of_all.items()},
+        "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
+        "queries": len(group),
+        "cells": len({cell for row in rows for cell in row.cell.tolist()}),
+        "statistic": statistic,
+    }
+
+
+def _errors(truths: Sequence[FloatArray | IntArray], rows: Sequence[Rows | Scaled]) -> dict[str, float]:
+    """Return the scores of rows against their truths."""
+    truth = np.concatenate(truths).astype(np.float64)
+    estimate, lower, upper, theory = (
+        np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
+        for column in ("estimate", "lower", "upper", "theory")
+    )
+    error = estimate - truth
     return {
         "mae": _mean(np.abs(error)),
         "rmse": math.sqrt(_mean(np.square(error))),
         "bias": _mean(error),
         "max_error": float(np.abs(error).max(initial=0.0)) if len(error) else math.nan,
         "coverage": _mean((lower <= truth) & (truth <= upper)),
-        "hot_cells_recall": found,
-        **mobility._asdict(),
         "theory_rmse": math.sqrt(_mean(np.square(theory))),
-        "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
-        "queries": len(group),
-        "cells": len({cell for row in rows for cell in row.cell.tolist()}),
-        "statistic": statistic,
     }
 
 

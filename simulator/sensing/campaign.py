@@ -12,11 +12,11 @@ from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
-from simulator.arrays import Cells, IntArray
+from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.divided_survey import DividedSurvey
-from simulator.sensing.query import Answer, Memories, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
+from simulator.sensing.query import Answer, Memories, Occupancy, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import DRAWS, Draws, Survey
@@ -163,12 +163,14 @@ class Campaign:
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
             totals = context.engine.totals()
-            vehicles = self._select_devices(context.engine.places())
+            eligible = self._eligible(context.engine.places())
+            vehicles = self._participants(eligible)
             asked = QueriedDevices(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
             surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self.mechanisms}
         present = Respondents(np.ones(asked.vehicles, dtype=bool), asked.outside)
+        minlength = max(m.cells for m in self.mechanisms.values()) + 1
         truth = np.zeros(0, dtype=np.int32)
         rng = context.streams.of("churn", self.name, number)
         for moment in moments:
@@ -178,9 +180,12 @@ class Campaign:
                 present = self._apply_churn(present, rng=rng)
             context.engine.advance()
             with context.stopwatch.phase("sensing"):
-                cells = context.cells_of(context.engine.places())[vehicles]
-            if moment == TRUTH_MOMENT:
-                truth, truth_s = cells, context.clock.seconds(env.now)
+                places = context.engine.places()
+                of_all = context.cells_of(places)
+                cells = of_all[vehicles]
+                if moment == TRUTH_MOMENT:
+                    truth, truth_s, now = cells, context.clock.seconds(env.now), self._eligible(places)
+                    occupancy = Occupancy.of(of_all, now=now, before=eligible, minlength=minlength)
             with context.stopwatch.phase("protocol"):
                 for survey in surveys.values():
                     round_ = moment - TRUTH_MOMENT + survey.mechanism.truth_round
@@ -191,7 +196,6 @@ class Campaign:
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
-            minlength = max(m.cells for m in self.mechanisms.values()) + 1
             counts = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts[0] += asked.outside
             published, recorded = self.publications, {name: survey.recorded() for name, survey in surveys.items()}
@@ -208,7 +212,7 @@ class Campaign:
                 for name, (estimate, rounds) in closed.items()
             ]
             kept = {name: reports for name, reports in recorded.items() if reports is not None}
-            query = Query(self.name, number, start_s, truth_s, counts, totals, answers, recorded=kept)
+            query = Query(self.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
         if self.deployment.delay_s:
             env.process(self._publish_late(env, query))
         else:
@@ -228,8 +232,9 @@ class Campaign:
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
-            vehicles = self._select_devices(places)
-            cells, speeds = context.cells_of(places)[vehicles], context.engine.speeds()[vehicles]
+            eligible, of_all = self._eligible(places), context.cells_of(places)
+            vehicles = self._participants(eligible)
+            cells, speeds = of_all[vehicles], context.engine.speeds()[vehicles]
         vocabulary, moment_s = self.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
             values, theory, account = survey_speeds(
@@ -248,15 +253,18 @@ class Campaign:
         yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
-        answer = Answer(question.mechanism, values, theory, [account], published=True)
-        context.closed(Query(self.name, number, moment_s, moment_s, counts, totals, [answer], question.statistic))
+        occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
+        answers, statistic = [Answer(question.mechanism, values, theory, [account], published=True)], question.statistic
+        context.closed(Query(self.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
 
-    def _select_devices(self, places: VehicleStates) -> IntArray:
-        """Return the participating vehicles that are asked: on the road, waiting, and parked if parked ones answer."""
-        willing = self.context.population.takes_part[: len(places)] & (places.state != State.ABSENT)
-        if not self.context.population.parked_answer:
-            willing = willing & (places.state != State.ARRIVED)
-        return np.flatnonzero(willing)
+    def _eligible(self, places: VehicleStates) -> Mask:
+        """Return which departed vehicles are on the road, wait, or are parked if parked ones answer, (departed,)."""
+        there: Mask = places.state != State.ABSENT
+        return there if self.context.population.parked_answer else there & (places.state != State.ARRIVED)
+
+    def _participants(self, eligible: Mask) -> IntArray:
+        """Return the vehicles that are asked: those eligible that take part."""
+        return np.flatnonzero(self.context.population.takes_part[: len(eligible)] & eligible)
 
     def _survey(
         self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount
-from simulator.arrays import FloatArray, IntArray, Mask
+from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
 from simulator.traffic.engine import Totals
@@ -191,6 +191,49 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
+class Occupancy:
+    """All vehicles by cell at the moment of truth, whether they take part or not.
+
+    Vehicles that take no part count where they would have been asked: on the road, waiting to enter it, and arrived if
+    parked vehicles answer.
+
+    Attributes
+    ----------
+    vehicles
+        (cells + 1,) int64: the vehicles there at the moment of truth; [0] counts those outside every cell.
+    eligible
+        (cells + 1,) int64: the vehicles that a query of everybody would have asked at its start, where they are at the
+        moment of truth. They differ from `vehicles` by those that departed or arrived since.
+    stayed
+        The number of vehicles in both.
+    """
+
+    vehicles: IntArray
+    eligible: IntArray
+    stayed: int
+
+    @classmethod
+    def of(cls, cells: Cells, *, now: Mask, before: Mask, minlength: int) -> Self:
+        """Count vehicles from their cells, (n,), and from who is there now, (n,), and was at the start, (m ≤ n,)."""
+        then = np.append(before, np.zeros(len(now) - len(before), dtype=bool))
+
+        def count(who: Mask) -> IntArray:
+            return np.bincount(cells[who], minlength=minlength).astype(np.int64)
+
+        return cls(count(now), count(then), int(np.count_nonzero(now & then)))
+
+    @property
+    def came(self) -> int:
+        """Vehicles that departed between the start of the query and the moment of truth."""
+        return int(self.vehicles.sum()) - self.stayed
+
+    @property
+    def left(self) -> int:
+        """Vehicles that arrived between the start of the query and the moment of truth."""
+        return int(self.eligible.sum()) - self.stayed
+
+
+@dataclass(frozen=True, eq=False)
 class Query:
     """One closed query: the ground truth, known only to the simulator, and every mechanism's answer.
 
@@ -203,6 +246,8 @@ class Query:
     truth
         (cells + 1,) int64: the devices asked, by cell at the moment of truth, whether they answered or not; [0] counts
         those outside every cell.
+    occupancy
+        All vehicles at the moment of truth, asked or not.
     totals
         Totals of the fleet, such as vehicles by state, at the moment of round one.
     statistic
@@ -216,6 +261,7 @@ class Query:
     asked_s: float
     time_s: float
     truth: IntArray
+    occupancy: Occupancy
     totals: Totals
     answers: list[Answer]
     statistic: str = "count"

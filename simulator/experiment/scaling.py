@@ -1,0 +1,139 @@
+"""Scaling of what was estimated about the devices asked to all vehicles, and the tables and scores that lead then."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from scipy.special import ndtri
+
+from scenarios.general import Population
+from simulator.arrays import FloatArray, IntArray
+from simulator.sensing.query import Occupancy
+
+SCALED = ("estimate", "std_error", "lower", "upper")
+"""Columns of `estimates.parquet` that have a scaled one beside them."""
+SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
+"""Columns of `scores.parquet` that have a scaled one beside them."""
+_Z = float(ndtri(0.975))
+
+
+class Participation(NamedTuple):
+    """The share of the vehicles that take part.
+
+    Attributes
+    ----------
+    actual
+        The probability p with which each vehicle takes part.
+    assumed
+        The participation q by which the operator divides.
+    """
+
+    actual: float = 1.0
+    assumed: float = 1.0
+
+    @classmethod
+    def of(cls, section: Population) -> Self:
+        """Return the participation of a scenario's population."""
+        return cls(section.participation, section.assumed)
+
+    @property
+    def partial(self) -> bool:
+        """Whether estimates of the devices asked are not those of all vehicles."""
+        return self != (1.0, 1.0)
+
+
+class Scaled(NamedTuple):
+    """Estimates of all vehicles by cell.
+
+    Attributes
+    ----------
+    vehicles
+        (cells,) int64: all vehicles in the cell at the moment of truth.
+    estimate, std_error, lower, upper
+        (cells,) float64: x/q, its standard error as the operator knows it, and its 95 % interval.
+    theory
+        (cells,) float64: its root mean square error in theory.
+    """
+
+    vehicles: IntArray
+    estimate: FloatArray
+    std_error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    theory: FloatArray
+
+
+def scale_to_all(
+    occupancy: Occupancy,
+    participation: Participation,
+    *,
+    estimate: FloatArray,
+    std_error: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    theory: FloatArray,
+) -> Scaled:
+    """Estimate all vehicles in each cell from an estimate x of those asked.
+
+    Each vehicle takes part with probability p, so that Bin(n, p) of n are asked, and x/q estimates n. The variance is
+    that of x, which covers lost reports and devices that left, divided by q², and n(1 − p)/p for who takes part. In a
+    query of several rounds, vehicles have also departed and arrived since it began: shares c and l of all of them, of
+    which the first are not asked and the second still answer. Their numbers in a cell vary by (c + l)n and differ by
+    (c − l)n on average.
+
+    The interval holds every n with (x/q − n)² ≤ w² + z²(kn + s²n²), where k = (1 − q)/q + c + l and s = |c − l|, and w
+    is the distance of x/q from the end of the interval of x, divided by q. This is the score interval of a binomial for
+    w = s = 0, and the interval of x for k = s = 0; different w on either side combine as in Zou and Donner (2008).
+
+    Parameters
+    ----------
+    occupancy
+        All vehicles, asked or not.
+    participation
+        p and q.
+    estimate, std_error, lower, upper
+        (cells,) float64: x with its standard error and 95 % interval.
+    theory
+        (cells,) float64: the root mean square error of x in theory, for the devices asked.
+
+    Returns
+    -------
+    Scaled
+        With NaN where an input is NaN. `theory` knows p, every vehicle and who came and left: a wrong q, or many that
+        came and none that left, appear in it as bias.
+    """
+    p, q = participation
+    present, eligible = (counts[1:].astype(np.float64) for counts in (occupancy.vehicles, occupancy.eligible))
+    x = estimate / q
+    total = max(1, int(occupancy.vehicles.sum()))
+    each = (1.0 - q) / q + (occupancy.came + occupancy.left) / total
+    # With more, the interval would have no upper end; at one half it is fifty times the estimate.
+    net = min(0.5, abs(occupancy.came - occupancy.left) / total)
+    middle, lead = x + 0.5 * _Z**2 * each, 1.0 - (_Z * net) ** 2
+
+    def reach(end: FloatArray) -> FloatArray:
+        return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end / q) ** 2)))
+
+    bias = eligible * p / q - present
+    return Scaled(
+        occupancy.vehicles[1:],
+        x,
+        np.sqrt((std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
+        (middle - reach(lower)) / lead,
+        (middle + reach(upper)) / lead,
+        np.sqrt((theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
+    )
+
+
+def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `estimates` or `scores` with the figures of all vehicles in place of those of the devices asked.
+
+    Rows without them, which are those of speeds, stay as they are: who takes part does not change a mean speed on
+    average.
+    """
+    if "scaled_rmse" in table:
+        counts, pairs = table["scaled_rmse"].notna(), {name: f"scaled_{name}" for name in SCALED_SCORES}
+    else:
+        counts = table["scaled_estimate"].notna()
+        pairs = {"truth": "vehicles", **{name: f"scaled_{name}" for name in SCALED}}
+    return table.assign(**{name: table[scaled].where(counts, table[name]) for name, scaled in pairs.items()})
