@@ -61,7 +61,6 @@ class Population(Section):
     """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
     vehicles and as counts for devices outside every cell."""
 
-
     @property
     def assumed(self) -> float:
         """The participation by which estimates are divided."""

@@ -9,6 +9,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from simulator.experiment.result import RunData
+from simulator.experiment.scaling import is_partial, of_all_vehicles
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,8 +27,11 @@ def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = No
     """Compare the scores of two runs that asked the same questions about the same traffic.
 
     Two runs of one scenario with one seed have the same truth as long as nothing differs that moves vehicles or selects
-    the devices that are asked. Each query gives one value for either run; the interval is that of the mean difference
-    of these pairs, so that the variation of the truth from query to query, which both runs share, does not widen it.
+    the devices that are asked. If in either run fewer than all vehicles take part, the truth is all vehicles, and the
+    estimates are those scaled to them.
+
+    Each query gives one value for either run; the interval is that of the mean difference of these pairs, so that the
+    variation of the truth from query to query, which both runs share, does not widen it.
 
     Parameters
     ----------
@@ -54,11 +58,14 @@ def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = No
     ValueError
         If the runs have no mechanism in common.
     """
-    _check_truth(a.estimates, b.estimates)
+    tables = [one.estimates for one in (a, b)]
+    if is_partial(a.scores) or is_partial(b.scores):
+        tables = [of_all_vehicles(table) for table in tables]
+    _check_truth(*tables)
     statistics = a.scores.groupby("campaign", sort=False, observed=True)["statistic"].first()
     rows = []
     for name_a, name_b in _pairs(a, b, mechanisms).items():
-        of_a, of_b = (one.estimates[one.estimates["mechanism"] == name] for one, name in ((a, name_a), (b, name_b)))
+        of_a, of_b = (own[own["mechanism"] == name] for own, name in zip(tables, (name_a, name_b), strict=True))
         joined = of_a.merge(of_b.drop(columns="time_s"), on=_PLACE, suffixes=("_a", "_b"), validate="one_to_one")
         for campaign, group in joined.groupby("campaign", sort=False, observed=True):
             common = {

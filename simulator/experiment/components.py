@@ -23,6 +23,7 @@ from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
 from simulator.files.messages import warnings_in
 from simulator.sensing.query import keeps_randomness
@@ -110,6 +111,12 @@ class RunComponents:
             attacks,
             budgets,
         )
+
+    @property
+    def participation(self) -> Participation:
+        """The share of the vehicles that take part, and that which the operator assumes."""
+        section = self.scenario.population
+        return Participation(section.participation, section.assumed)
 
     def warnings(self) -> list[str]:
         """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""

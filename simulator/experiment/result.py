@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -49,7 +49,7 @@ from simulator.experiment.run_record import (
     RunRecord,
     TrafficRecord,
 )
-from simulator.experiment.scaling import Participation
+from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
@@ -154,7 +154,7 @@ class RunData:
         engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
         polygons = city.cells.polygons()
         middles = polygons.geometry.centroid
-        participation = Participation.of(scenario.population)
+        participation = components.participation
         rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries, participation)
         scores = score_queries(queries, np.column_stack([middles.x, middles.y]), participation)
         as_counts = scenario.population.answers == "counts"
@@ -278,6 +278,13 @@ class RunData:
         shapes = {"cells": "cells.parquet", "roads": ROADS, "surroundings": SURROUNDINGS}
         tables |= {name: gpd.read_parquet(folder / file) for name, file in shapes.items() if (folder / file).is_file()}
         return cls(scenario=scenario, **tables, record=record)
+
+    @property
+    def leading(self) -> Self:
+        """The run with the figures of all vehicles in place of those of the devices asked, if not all take part."""
+        if not is_partial(self.scores):
+            return self
+        return replace(self, estimates=of_all_vehicles(self.estimates), scores=of_all_vehicles(self.scores))
 
     def to_geodataframe(self) -> gpd.GeoDataFrame:
         """Return the estimates with the names and shapes of their cells.

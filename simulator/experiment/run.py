@@ -22,7 +22,6 @@ from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.run_handle import RunHandle, UserProcess
-from simulator.experiment.scaling import Participation
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
@@ -254,7 +253,7 @@ def _simulate(
         end_s=end_s,
         traffic=scenario.traffic.engine,
         roads=parts.city.ground.roads,
-        participation=Participation.of(scenario.population),
+        participation=parts.participation,
     )
     for process in processes:
         env.process(process(handle))

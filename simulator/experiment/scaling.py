@@ -1,12 +1,11 @@
 """Scaling of what was estimated about the devices asked to all vehicles, and the tables and scores that lead then."""
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from scipy.special import ndtri
 
-from scenarios.general import Population
 from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Occupancy
 
@@ -30,16 +29,6 @@ class Participation(NamedTuple):
 
     actual: float = 1.0
     assumed: float = 1.0
-
-    @classmethod
-    def of(cls, section: Population) -> Self:
-        """Return the participation of a scenario's population."""
-        return cls(section.participation, section.assumed)
-
-    @property
-    def partial(self) -> bool:
-        """Whether estimates of the devices asked are not those of all vehicles."""
-        return self != (1.0, 1.0)
 
 
 class Scaled(NamedTuple):
@@ -123,6 +112,15 @@ def scale_to_all(
         (middle + reach(upper)) / lead,
         np.sqrt((theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
     )
+
+
+def is_partial(scores: pd.DataFrame) -> bool:
+    """Return whether fewer than all vehicles take part, or are assumed to, in a run with these `scores`.
+
+    Scores of earlier versions do not state it: they are those of the devices asked.
+    """
+    stated = [name for name in ("participation", "assumed_participation") if name in scores]
+    return bool((scores[stated] != 1.0).any(axis=None))
 
 
 def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:

@@ -53,7 +53,7 @@ def rows_of(query: Query, answer: Answer) -> Rows:
 
 
 def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Scaled:
-    """Return the rows of an answer scaled to all vehicles; for speeds, which are not scaled, NaN beside the vehicles."""
+    """Return the rows of an answer scaled to all vehicles; of speeds, which are not scaled, NaN beside the vehicles."""
     if query.statistic == "count":
         parts = {name: getattr(rows, name) for name in (*SCALED, "theory")}
         return scale_to_all(query.occupancy, participation, **parts)
@@ -139,7 +139,8 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray, participation
         they are defined, null for speeds and where they are defined in no query; `theory_rmse`, from the exact
         error at the truth, which is that of the release if there is one; the first five and `theory_rmse` also with the
         prefix `scaled_`, of estimates scaled to all vehicles, null for speeds; `interval`, how intervals were computed;
-        `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated.
+        `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated;
+        `participation` and `assumed_participation`.
     """
     groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
     for query in queries:
@@ -177,6 +178,7 @@ def _score(
         "queries": len(group),
         "cells": len({cell for row in rows for cell in row.cell.tolist()}),
         "statistic": statistic,
+        **dict(zip(("participation", "assumed_participation"), participation, strict=True)),
     }
 
 

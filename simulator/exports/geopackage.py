@@ -47,9 +47,10 @@ def mean_estimates(data: RunData) -> gpd.GeoDataFrame:
     geopandas.GeoDataFrame
         `cell`, `name`, and with the mechanism's name for M: `truth`, `estimate_M`, `error_M` (estimate − truth), all in
         vehicles or m/s, and `rmse_M`, the root mean square of the error. If the run has several campaigns, each name
-        ends in that of its campaign.
+        ends in that of its campaign. If fewer than all vehicles take part, truth and estimates are of all vehicles.
     """
-    frame = data.estimates.assign(error=data.estimates["estimate"] - data.estimates["truth"])
+    frame = data.leading.estimates
+    frame = frame.assign(error=frame["estimate"] - frame["truth"])
     frame["rmse"] = np.square(frame["error"])
     several = frame["campaign"].nunique() > 1
     columns: dict[str, pd.Series] = {}
@@ -76,12 +77,14 @@ def timed_estimates(data: RunData) -> gpd.GeoDataFrame:
     Returns
     -------
     geopandas.GeoDataFrame
-        The columns of `estimates.parquet`, the cell's `name`, `error` (estimate − truth), and `time` and `until` (dates
+        The columns of `estimates.parquet`, the cell's `name`, `error` (estimate − truth, of all vehicles if fewer than
+        all take part), and `time` and `until` (dates
         and times in UTC): from the query to the campaign's next one, or to the end of the run. Second 0 of the run is
         the `epoch` of its section `fcd`, or the default.
     """
     frame = data.to_geodataframe()
-    frame.insert(frame.columns.get_loc("estimate") + 1, "error", frame["estimate"] - frame["truth"])
+    lead = data.leading.estimates
+    frame.insert(frame.columns.get_loc("estimate") + 1, "error", lead["estimate"] - lead["truth"])
     section = data.scenario.fcd
     epoch_s = int(datetime.fromisoformat(EPOCH).timestamp()) if section is None else section.epoch_s
     times = frame.drop_duplicates(["campaign", "query"])[["campaign", "query", "time_s"]].sort_values("time_s")

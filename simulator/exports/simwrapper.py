@@ -52,7 +52,7 @@ def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: boo
     def fill(staging: Path) -> None:
         cells = data.cells[["cell", "name", "geometry"]].to_geo_dict()
         _write_json(staging / CELLS, {**cells, **({"attribution": credit} if credit else {})})
-        for number, (campaign, rows) in enumerate(data.estimates.groupby("campaign", sort=False), start=1):
+        for number, (campaign, rows) in enumerate(data.leading.estimates.groupby("campaign", sort=False), start=1):
             layout = _write_campaign(staging, data, str(campaign), rows, credit)
             _write_dashboard(staging / f"dashboard-{number}.yaml", data, str(campaign), layout, credit)
         if samples is not None:

@@ -122,7 +122,7 @@ def summary_html(data: RunData) -> str:
     All names are escaped.
     """
     columns = ["campaign", "mechanism", "statistic", "queries", "rmse", "theory_rmse", "coverage"]
-    table = data.scores[columns].to_html(index=False, border=0, float_format=number)
+    table = data.leading.scores[columns].to_html(index=False, border=0, float_format=number)
     html = f"<p><b>{escape(data.record.scenario)}</b>, seed {data.record.seed}, {len(data.cells):,} cells</p>{table}"
     with suppress(InputError, NothingToDrawError):
         with pyplot().rc_context(paper_style()):

@@ -151,7 +151,7 @@ def _draw_loss(run: FinishedRun, record: LossRecord) -> Figure:
             hover = f"{words}: %{{x:,}} asked, σ = %{{y:,.1f}}"
             shown = [error or math.nan for error in errors]
             traces.append(figures.curve(record.asked, shown, words, hover, line, dash=dash))
-    scores = run.scores
+    scores = run.asked_scores
     rmse = scores[(scores["mechanism"] == record.mechanism) & (scores["campaign"] == record.campaign)]["rmse"].max()
     asked = run.mean_asked.get((record.campaign, record.mechanism))
     if asked and rmse > 0:

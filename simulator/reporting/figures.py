@@ -244,7 +244,8 @@ def occupancy(
     drawn_every
         n, if every n-th point is drawn.
     """
-    rows = run.estimates[(run.estimates["mechanism"] == mechanism) & run.estimates["campaign"].isin(campaigns)]
+    every_row = run.asked_estimates
+    rows = every_row[(every_row["mechanism"] == mechanism) & every_row["campaign"].isin(campaigns)]
     truth = rows["truth"].to_numpy(dtype=float)
     error = (rows["estimate"] - rows["truth"]).to_numpy(dtype=float)
     known = np.isfinite(truth) & np.isfinite(error)
@@ -338,7 +339,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
         Mean devices asked and RMSE, where both are above 0, the mechanism published its own counts and no budget was
         divided.
     """
-    rows = run.scores[run.scores["mechanism"] == mechanism]
+    rows = run.asked_scores[run.asked_scores["mechanism"] == mechanism]
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)

@@ -224,7 +224,43 @@ def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
     (best, errors), *others = ranked
     each = [f"{_span(values, number)} with {inner_case(label)}" for label, values in others]
     listing = listed([f"{_span(errors, number)} {run.owners.many} (root mean square) with {inner_case(best)}", *each])
-    return f"The error in a cell is {listing}; a cell holds {number(truth)} on average."
+    said = f"The error in a cell is {listing}; a cell holds {number(truth)} on average."
+    return " ".join([said, *participation_lines(run)])
+
+
+def participation_lines(run: FinishedRun) -> list[str]:
+    """
+    State how many take part, and how the errors of all vehicles divide, where fewer than all take part.
+
+    Parameters
+    ----------
+    run
+        The finished run.
+
+    Returns
+    -------
+    lines
+        None, or the participation, and for the first mechanism of counts the two parts of its error in theory: that of
+        the protocol, and that of who takes part, comes and leaves.
+    """
+    if not run.partial:
+        return []
+    record, many = run.record, run.owners.many
+    said = f"{percent(record.participation)} of the {many} take part"
+    if record.assumed_participation != record.participation:
+        said += f", and {percent(record.assumed_participation)} are assumed to"
+    said += f": truth and estimates are of all {many}, asked or not."
+    counts = run.asked_scores[run.asked_scores["statistic"] == "count"]
+    own = counts[counts["mechanism"] == run.first_private]
+    for row in records(own if len(own) else counts)[:1]:
+        protocol, whole = (row["theory_rmse"] or 0.0) / record.assumed_participation, row["scaled_theory_rmse"]
+        if whole is not None and np.isfinite(whole):
+            taking_part = max(0.0, whole**2 - protocol**2) ** 0.5
+            said += (
+                f" In theory {inner_case(run.label(row['mechanism']))} errs by {number(whole)}: {number(protocol)} of "
+                f"the protocol and {number(taking_part)} of who takes part (their squares add up)."
+            )
+    return [said]
 
 
 def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
 from simulator.reporting.motion_section import motion_section
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.reporting.run_reader import ALL_VEHICLES, COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0
@@ -195,7 +195,7 @@ def _stroke(points: Any) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
-def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
+def query_numbers(run: FinishedRun, *, asked: bool = False) -> list[dict[str, Any]]:
     """
     Gather truth, estimate and interval by campaign, mechanism and query.
 
@@ -203,6 +203,8 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
     ----------
     run
         The finished run.
+    asked
+        Of the devices asked, even if fewer than all vehicles take part.
 
     Returns
     -------
@@ -212,10 +214,10 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
         of the published estimates by mechanism. If a run is too large for one page, `queries` lists only a share of its
         queries; `all_queries` is the number of all of them.
     """
-    estimates = run.estimates
     cells = np.array([int(cell) for cell in run.cells["cell"]])
     asked_s = {(query.campaign, query.query): query.time_s for query in run.record.traffic_at_queries}
     gathered = []
+    estimates = run.asked_estimates if asked else run.estimates
     for campaign, frame in estimates.groupby("campaign", sort=False, observed=True):
         queries = np.sort(np.array(frame["query"].unique()))
         every = max(1, -(-4 * len(frame) // VALUE_LIMIT))
@@ -226,7 +228,9 @@ def query_numbers(run: FinishedRun) -> list[dict[str, Any]]:
         numbers: dict[str, Any] = {
             "name": str(campaign),
             "unit": run.owners.unit(statistic.unit),
-            "words": run.owners.replace_in(statistic.of_truth),
+            "words": run.owners.replace_in(
+                ALL_VEHICLES if run.partial and statistic is COUNT and not asked else statistic.of_truth
+            ),
             "counts": statistic is COUNT,
             "labels": {str(m): run.published_label(str(campaign), str(m)) for m in frame["mechanism"].unique()},
             "queries": [int(query) for query in kept],
@@ -305,7 +309,14 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     campaigns = query_numbers(run)
     city = city_outlines(run.cells, run.roads, run.surroundings) | ({} if run.on_earth else {"metres": None})
     motion = motion_section(run, city)
-    page.data |= {"city": city, "campaigns": campaigns, "motion": None if motion is None else motion["page"]}
+    # What the reader may choose to see instead, where fewer than all vehicles take part.
+    asked = query_numbers(run, asked=True) if run.partial else None
+    page.data |= {
+        "city": city,
+        "campaigns": campaigns,
+        "asked": asked,
+        "motion": None if motion is None else motion["page"],
+    }
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
     return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
 

@@ -14,6 +14,7 @@ from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
+from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.roads.projection import LOCAL
 
 
@@ -78,6 +79,7 @@ class Statistic:
 
 
 COUNT = Statistic("count", "vehicles", "vehicles asked that are in the cell")
+ALL_VEHICLES = "all vehicles in the cell, asked or not"
 _SPEEDS = {
     "mean_speed": Statistic("mean_speed", "m/s", "mean speed of the vehicles asked that are in the cell"),
     "median_speed": Statistic("median_speed", "m/s", "median speed of the vehicles asked that are in the cell"),
@@ -117,7 +119,8 @@ class FinishedRun:
     ) -> None:
         self.directory = directory
         self.record = read_record(directory / COMPLETE) if record is None else record
-        vars(self).update(tables or {})
+        self._given = dict(tables or {})
+        vars(self).update({name: table for name, table in self._given.items() if name not in ("estimates", "scores")})
         self.owners = OwnerNames(*self.record.called)
         self.mechanisms = {mechanism.name: mechanism for mechanism in self.record.mechanisms}
         self.refined = {refinement.name: refinement for refinement in self.record.refinements}
@@ -143,6 +146,8 @@ class FinishedRun:
         return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
 
     def _table(self, name: str) -> pd.DataFrame:
+        if name in self._given:
+            return self._given[name]
         path = self.directory / f"{name}.parquet"
         if not path.is_file():
             raise UnfinishedRunError(f"{self.directory}: {name}.parquet is not in it")
@@ -225,8 +230,18 @@ class FinishedRun:
         return {self.owners.unit(str(unit)): self.scores[units == unit] for unit in every}
 
     @cached_property
+    def partial(self) -> bool:
+        """Whether fewer than all vehicles take part, or are assumed to."""
+        return is_partial(self.asked_scores)
+
+    @cached_property
     def estimates(self) -> pd.DataFrame:
-        """One row per campaign, query, mechanism and cell."""
+        """One row per campaign, query, mechanism and cell; of all vehicles if fewer than all take part."""
+        return of_all_vehicles(self.asked_estimates) if self.partial else self.asked_estimates
+
+    @cached_property
+    def asked_estimates(self) -> pd.DataFrame:
+        """The estimates of the devices asked, as `estimates.parquet` has them."""
         return self._table("estimates")
 
     @cached_property
@@ -236,7 +251,12 @@ class FinishedRun:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """One row per campaign and mechanism.
+        """One row per campaign and mechanism; of all vehicles if fewer than all take part."""
+        return of_all_vehicles(self.asked_scores) if self.partial else self.asked_scores
+
+    @cached_property
+    def asked_scores(self) -> pd.DataFrame:
+        """The scores of the devices asked.
 
         Older rows have no scores of mobility research, and in format 1 may not state that they are of counts.
         """

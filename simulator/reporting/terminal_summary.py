@@ -18,7 +18,7 @@ from rich.text import Text
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
-from simulator.reporting.findings_section import reveals
+from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.formatting import clock, counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.run_reader import FinishedRun, records
@@ -67,6 +67,8 @@ def print_run(run: FinishedRun, console: Console) -> None:
     console.print(_what_ran(run))
     for unit, scores in run.scores_by_unit.items():
         console.print(_scores(run, scores, unit))
+    for sentence in participation_lines(run):
+        console.print(Text(sentence))
     console.print(_privacy(run))
     if len(run.attacks):
         console.print(Text("Results of the attacks", style="bold"))
@@ -105,7 +107,8 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     """Return the table of errors; mechanisms are listed below their campaign if there are several or releases."""
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
     last = ""
-    table = Table("Mechanism", title=f"Error of a cell, {unit}", title_justify="left", title_style="bold")
+    whose = ", of all vehicles, asked or not" if run.partial and scores["statistic"].eq("count").all() else ""
+    table = Table("Mechanism", title=f"Error of a cell, {unit}{whose}", title_justify="left", title_style="bold")
     for name in ("RMSE", "in theory", "Bias", "Largest", "Coverage"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in records(scores):

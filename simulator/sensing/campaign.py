@@ -16,7 +16,16 @@ from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.divided_survey import DividedSurvey
-from simulator.sensing.query import Answer, Memories, Occupancy, QueriedDevices, QueriedPopulation, Query, Respondents, Schedule
+from simulator.sensing.query import (
+    Answer,
+    Memories,
+    Occupancy,
+    QueriedDevices,
+    QueriedPopulation,
+    Query,
+    Respondents,
+    Schedule,
+)
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
 from simulator.sensing.survey import DRAWS, Draws, Survey

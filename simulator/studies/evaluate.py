@@ -15,6 +15,7 @@ from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.suggestions import suggestion
+from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, Setting
 from simulator.studies.evaluation_report import write_evaluation
@@ -164,6 +165,7 @@ class Evaluation:
         """
         study = StudyDirectory(self.directory / _RUNS)
         scores, claims, rounds, deciles = (study.read_table(name) for name in ("scores", "claims", "rounds", "deciles"))
+        scores = of_all_vehicles(scores) if is_partial(scores) else scores
         failures = study.read_table("failures")
         rows: list[dict[str, Any]] = []
         names = [*dict.fromkeys([*self._families, *(section["name"] for section in self._fixed)])]
@@ -202,7 +204,7 @@ class Evaluation:
         """Return the size of each data set, from its run without privacy, and note those that failed."""
         for failure in probe.failures:
             self.missing[probe.design.settings[failure.point.setting - 1].values["data"]] = failure.error
-        rounds, deciles = study.read_table("rounds"), study.read_table("deciles")
+        rounds, deciles = study.read_table("rounds"), study.read_table("asked_deciles")
         sizes = {}
         for name, group in rounds.groupby("data", sort=False):
             of_cells = deciles[deciles["data"] == name]
@@ -231,13 +233,14 @@ class Evaluation:
     ) -> dict[str, Any]:
         """Return the columns of one data set and mechanism.
 
-        `rmse` in vehicles, with `lower` and `upper`, the 95 % t-interval of its mean over the runs (null for one run);
+        `rmse` in vehicles, of all of them if fewer take part, with `lower` and `upper`, the 95 % t-interval of its mean
+        over the runs (null for one run);
         `relative_rmse`, in mean occupancies; `zero_rmse`, the error of estimating 0 everywhere, and
         `beats_zero`, whether `rmse` is less; `hot_cells_recall`; `coverage`; `epsilon` of the goal's view at δ = 0 and
         `delta` at the goal's ε, the largest of all runs, with `crowd` devices certain to be in the cell, null for any;
         `meets`, whether these are within the goal; `queries` of the campaign, and `campaign_epsilon` and
-        `campaign_delta`, the same for a device that stays through all of them; `bytes_up`, of a device in a query;
-        `runs`.
+        `campaign_delta`, the same for a device that stays through all of them; `participation`;
+        `bytes_up`, of a device in a query; `runs`.
         """
         if not len(scores):
             return {"runs": 0}
@@ -260,6 +263,7 @@ class Evaluation:
             "epsilon": leak[0],
             "delta": leak[1],
             "meets": self._within(*leak, mean),
+            "participation": float(scores["participation"].mean()),
             "queries": queries,
             "campaign_epsilon": campaign_leak[0],
             "campaign_delta": campaign_leak[1],

@@ -10,7 +10,7 @@ import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
 from scenarios.field_types import number as exact
-from simulator.reporting.formatting import number, related
+from simulator.reporting.formatting import number, percent, related
 from simulator.studies.summary import HALF, means
 
 
@@ -92,7 +92,9 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
             said.append(f"{data}: {why}")
             continue
         found = rows[rows["mechanism"] == best[0]].iloc[0]
-        least = f"{number(found['rmse'])} vehicles, {number(found['relative_rmse'])} times the mean occupancy"
+        share = found["participation"]
+        whose = "" if share == 1.0 else f" (of all vehicles, of which {percent(share)} take part)"
+        least = f"{number(found['rmse'])} vehicles{whose}, {number(found['relative_rmse'])} times the mean occupancy"
         also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
         none = "" if found["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
         linked = _linked(tables["leaks"], data, best[0]) if view.startswith(("report", "shuffled")) else ""

@@ -23,6 +23,7 @@ from simulator.experiment.provenance import (
     source_sha256,
     without_paths,
 )
+from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
@@ -31,7 +32,7 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "claims", "attacks"),
     "estimates": ("scores", "claims", "attacks", "estimates"),
     "all": ("scores", "claims", "attacks", "estimates", "rounds", "servers"),
-    "probe": ("rounds", "deciles"),
+    "probe": ("rounds", "asked_deciles"),
     "evaluation": ("scores", "claims", "rounds", "deciles"),
 }
 """The tables of every run that a study keeps: the first three by the value of `--keep`, the others for evaluations."""
@@ -154,11 +155,19 @@ def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) ->
         result = run_scenario(scenario, motion=False)
     return PointResult(
         point.key,
-        {name: relative_errors(result.estimates) if name == "deciles" else getattr(result, name) for name in kept},
+        {name: _table(result, name) for name in kept},
         tuple(result.record.warnings),
         time.perf_counter() - began,
         peak_memory_nbytes(),
     )
+
+
+def _table(result: RunData, name: str) -> pd.DataFrame:
+    """Return a table of a run, or its errors by decile: of all vehicles, or of the devices asked."""
+    if name in ("deciles", "asked_deciles"):
+        return relative_errors((result if name == "asked_deciles" else result.leading).estimates)
+    table: pd.DataFrame = getattr(result, name)
+    return table
 
 
 def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
@@ -167,7 +176,7 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     estimates
-        `estimates.parquet` of a run, of campaigns that count vehicles.
+        Estimates of a run, of campaigns that count vehicles.
 
     Returns
     -------

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from simulator.experiment.scaling import is_partial
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import whole
 from simulator.reporting.report import environment, render_page, write_document
@@ -106,6 +107,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         if study.factors
         else min(1, len(study.points)),
         "replicates": replicates,
+        "partial": is_partial(study.scores),
         "finished": len(study.points),
         "failed": failed,
         "not_run": max(0, study.missing - failed),

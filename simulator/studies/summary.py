@@ -8,6 +8,7 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from simulator.experiment.comparison import LEVEL
+from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.studies.study import Study
 
 
@@ -84,9 +85,15 @@ def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     return made.reset_index()
 
 
+def leading_scores(study: Study) -> pd.DataFrame:
+    """Return the scores of all runs as of `joined`; of all vehicles if fewer than all take part in any of the runs."""
+    scores = joined(study, study.scores)
+    return of_all_vehicles(scores) if is_partial(scores) else scores
+
+
 def settings_table(study: Study) -> pd.DataFrame:
     """Return the means of all scores: one row per setting, campaign and mechanism, with `statistic`."""
-    scores = joined(study, study.scores)
+    scores = leading_scores(study)
     columns = [score.column for score in SCORES if score.column in scores]
     if not len(scores):
         return pd.DataFrame(columns=[*study.factors, *PLACE, "statistic", "n"])
@@ -114,7 +121,7 @@ def differences_table(study: Study) -> pd.DataFrame:
     pandas.DataFrame
         One row per other setting, campaign and mechanism: `difference`, `difference_half` and `n` as in `means`.
     """
-    scores = joined(study, study.scores)
+    scores = leading_scores(study)
     keys = [*study.factors, *PLACE]
     if not len(scores) or not study.factors:
         return pd.DataFrame(columns=[*keys, "difference", f"difference{HALF}", "n"])

@@ -9,7 +9,7 @@ from mechanisms.local import SamplingPrivacy
 from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.experiment.refine import Refining, combinations
-from simulator.sensing.query import Answer, Query
+from simulator.sensing.query import Answer, Occupancy, Query
 from simulator.traffic.engine import Totals
 
 
@@ -23,7 +23,8 @@ def test_paired_queries_are_weighted_by_the_paired_variance():
         estimate = estimate_paired(mechanism, mechanism.sample_counts(received, rng=rng), paired=paired, asked=550)
         rounds = [RoundAccount(asked=550, answered=550, counted=paired, unpaired=550 - paired) for _ in range(2)]
         answer = Answer("sampling", estimate, paired_std_error(mechanism, truth, paired=paired), rounds, paired=True)
-        queries.append(Query("all", number, 0.0, 0.0, truth, Totals(0, 0, 0, 0, 0, 0), [answer]))
+        occupancy = Occupancy(truth, truth, int(truth.sum()))
+        queries.append(Query("all", number, 0.0, 0.0, truth, occupancy, Totals(0, 0, 0, 0, 0, 0), [answer]))
     refining = Refining("sampling", "combined", "combine", {"window": 3})
     made = combinations(refining, mechanism, queries)[2]
     pooled = np.clip(np.mean([query.answers[0].estimate.count for query in queries], axis=0), 0, 550)

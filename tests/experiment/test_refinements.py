@@ -101,7 +101,7 @@ def test_undefined_values_are_null(kept):
     rows = estimates["mechanism"].str.contains(projected)
     assert estimates[rows]["std_error"].isna().all()
     assert not estimates[~rows].isna().any().any()
-    assert not estimates.drop(columns="std_error").isna().any().any()
+    assert not estimates.drop(columns=["std_error", "scaled_std_error"]).isna().any().any()
     rows = scores["mechanism"].str.contains(projected)
     assert scores[rows]["theory_rmse"].isna().all()
     assert scores[~rows]["theory_rmse"].notna().all()

@@ -193,8 +193,12 @@ def city(folder):
 def test_speeds_and_counts_are_in_the_same_tables(folder, city, tmp_path):
     campaigns = city.estimates.groupby("campaign")["mechanism"].unique().map(list).to_dict()
     assert campaigns == {"mean": ["trusted"], "median": ["trusted"], "counts": ["trusted", "sampling"]}
-    assert not city.estimates.isna().any().any()
+    scaled = city.estimates.columns.str.startswith("scaled_")
+    assert not city.estimates.loc[:, ~scaled].isna().any().any()
     speeds = city.estimates[city.estimates["campaign"] != "counts"]
+    assert speeds.loc[:, scaled].isna().all(axis=None)
+    assert not city.estimates.loc[city.estimates["campaign"] == "counts", scaled].isna().any(axis=None)
+    assert (speeds["vehicles"] >= 1).all()
     assert speeds["truth"].between(0.0, 12.0).all()
     assert speeds["truth"].nunique() > 10
     counts = city.estimates[city.estimates["campaign"] == "counts"].reset_index(drop=True)

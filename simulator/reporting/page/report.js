@@ -92,7 +92,7 @@
   };
   const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
-  const state = { campaign: 0, query: 0, mechanism: "", same: false, time: 0 };
+  const state = { campaign: 0, query: 0, mechanism: "", same: false, asked: false, time: 0 };
   const shapes = {};
   let current = null;
 
@@ -179,7 +179,7 @@
   };
 
   const view = () => {
-    const campaign = page.campaigns[state.campaign];
+    const campaign = (state.asked ? page.asked : page.campaigns)[state.campaign];
     const mechanism = campaign.mechanisms[state.mechanism];
     return {
       campaign,
@@ -470,7 +470,7 @@
     play.textContent = "\u2016";
     play.ariaLabel = "Stop";
   };
-  const sameBox = make("input", { type: "checkbox", id: "same-error" });
+  const sameBox = make("input", { type: "checkbox", id: "same-error" }), askedBox = make("input", { type: "checkbox", id: "asked-only" });
   const field = (text, forId, ...nodes) => make("div", { className: "field" }, make("label", { htmlFor: forId, textContent: text }), make("div", { className: "row" }, ...nodes));
 
   const controls = () => {
@@ -478,6 +478,7 @@
     const nodes = [];
     if (page.campaigns.length > 1) nodes.push(field("Campaign", "choose-campaign", campaignBox));
     nodes.push(field("Mechanism", "choose-mechanism", mechanismBox));
+    if (page.asked) nodes.push(make("label", {}, askedBox, " only the " + page.campaigns[0].unit + " asked"));
     const times = field("Query", "choose-query", before, queryBox, after, play, queryWords);
     if (motion) times.lastChild.append(make("span", { className: "row" }, timeBox, timeWords, speedBox));
     nodes.push(times);
@@ -553,6 +554,7 @@
   before.addEventListener("click", () => choose({ query: state.query - 1 }));
   after.addEventListener("click", () => choose({ query: state.query + 1 }));
   sameBox.addEventListener("change", () => choose({ same: sameBox.checked }));
+  askedBox.addEventListener("change", () => choose({ asked: askedBox.checked }));
   byId("values-box").addEventListener("toggle", show);
   Charts.onLooks(show);
   window.addEventListener("hashchange", () => { obey(); refresh(); });

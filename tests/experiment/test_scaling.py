@@ -1,0 +1,190 @@
+"""Estimates of all vehicles from those that take part: their truth, bias and coverage, and where they lead."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+import scenarios
+from simulator import run
+from simulator.experiment.comparison import compare
+from simulator.experiment.scaling import Participation, of_all_vehicles, scale_to_all
+from simulator.plots.run_plots import finished_run
+from simulator.reporting.findings_section import sentences
+from simulator.reporting.terminal_summary import print_run
+from simulator.sensing.query import Occupancy
+
+
+def _counting(found):
+    """Return a process that counts the vehicles that can be asked at each query's moment of truth, by cell."""
+
+    def process(handle):
+        for number in range(1, 3):
+            yield handle.until(150.0 + (number - 1) * 90.0)
+            there = handle.vehicles()
+            there = there[there["state"].isin(["waiting", "on_road"])]
+            found[number] = np.bincount(there["cell"], minlength=10)[1:]
+
+    return process
+
+
+@pytest.mark.parametrize("engine", ["batches", "messages"])
+def test_vehicles_are_all_vehicles_at_the_second_of_the_query(engine):
+    found = {}
+    made = run(
+        "tiny", overrides={"population.participation": 0.3, "sensing.engine": engine}, processes=[_counting(found)]
+    )
+    times = made.estimates.groupby("query")["time_s"].first()
+    assert times.tolist() == [150.0, 240.0]
+    for (query, _), rows in made.estimates.groupby(["query", "mechanism"]):
+        assert rows["vehicles"].tolist() == found[query].tolist()
+        assert (rows["truth"] <= rows["vehicles"] + 3).all()
+    assert made.estimates["vehicles"].sum() > 2 * made.estimates["truth"].sum()
+
+
+@pytest.mark.parametrize("answers", ["reports", "counts"])
+def test_scaled_estimates_are_divided_by_the_assumed_participation(answers):
+    changes = {"population.participation": 0.5, "population.assumed_participation": 0.4, "population.answers": answers}
+    made = run("tiny", overrides=changes)
+    rows = made.estimates
+    np.testing.assert_allclose(rows["scaled_estimate"], rows["estimate"] / 0.4)
+    error = rows["scaled_estimate"] - rows["vehicles"]
+    scores = made.scores.set_index("mechanism")
+    for mechanism, own in error.groupby(rows["mechanism"]):
+        assert scores.loc[mechanism, "scaled_bias"] == pytest.approx(own.mean())
+        assert scores.loc[mechanism, "scaled_rmse"] == pytest.approx(np.sqrt((own**2).mean()))
+    inside = rows["vehicles"].between(rows["scaled_lower"], rows["scaled_upper"])
+    assert scores["scaled_coverage"].to_dict() == inside.groupby(rows["mechanism"]).mean().to_dict()
+    assert scores["participation"].eq(0.5).all()
+    assert scores["assumed_participation"].eq(0.4).all()
+
+
+def test_errors_fall_as_more_take_part_although_those_of_the_devices_asked_rise():
+    asked, everybody = [], []
+    for share in (0.1, 0.3, 1.0):
+        scores = [
+            run("tiny", seed=seed, overrides={"population.participation": share}).scores.set_index("mechanism")
+            for seed in range(1, 11)
+        ]
+        asked.append(np.mean([one.loc["sampling", "rmse"] for one in scores]))
+        everybody.append(np.mean([one.loc["sampling", "scaled_rmse"] for one in scores]))
+    assert asked == sorted(asked)
+    assert everybody == sorted(everybody, reverse=True)
+
+
+def _everybody(n):
+    return Occupancy(n, n, int(n.sum()))
+
+
+@pytest.mark.parametrize(("participation", "noise"), [(0.05, 0.0), (0.05, 1.0), (0.3, 0.0), (0.3, 2.0), (1.0, 2.0)])
+def test_intervals_cover_at_their_level_and_theory_is_the_error(participation, noise):
+    """With numbers of all sizes from 0 on, and the share of Bin(n, p) that takes part, observed with normal noise."""
+    rng = np.random.default_rng(1)
+    n = np.concatenate([[0], rng.integers(5, 400, 40_000)])
+    taking = rng.binomial(n, participation)
+    x = taking + rng.normal(0.0, noise, len(n))
+    half = np.full(len(n), 1.959964 * noise)
+    made = scale_to_all(
+        _everybody(n),
+        Participation(participation, participation),
+        estimate=x[1:],
+        std_error=half[1:] / 1.959964,
+        lower=(x - half)[1:],
+        upper=(x + half)[1:],
+        theory=np.full(len(n) - 1, noise),
+    )
+    covered = np.mean((made.lower <= n[1:]) & (n[1:] <= made.upper))
+    # The score interval of a binomial is within a percentage point of its level; four standard errors of the share.
+    assert covered == pytest.approx(0.95, abs=0.01 + 4 * np.sqrt(0.95 * 0.05 / 40_000))
+    ratio = np.mean((made.estimate - n[1:]) ** 2) / np.mean(made.theory**2)
+    assert ratio == pytest.approx(1.0, abs=0.05)
+
+
+def test_with_everybody_asked_nothing_changes():
+    n = np.array([0, 4, 10])
+    x = np.array([3.0, 11.5])
+    made = scale_to_all(
+        _everybody(n), Participation(), estimate=x, std_error=x / 3, lower=x - 2.5, upper=x + 3.5, theory=x / 4
+    )
+    np.testing.assert_allclose(made.estimate, x)
+    np.testing.assert_allclose(made.std_error, x / 3)
+    np.testing.assert_allclose(made.lower, x - 2.5)
+    np.testing.assert_allclose(made.upper, x + 3.5)
+    np.testing.assert_allclose(made.theory, x / 4)
+
+
+def test_vehicles_that_came_and_left_count_once_each():
+    cells = np.array([1, 1, 2, 2, 0])
+    now, before = np.array([True, False, True, True, True]), np.array([True, True, True])
+    made = Occupancy.of(cells, now=now, before=before, minlength=3)
+    assert made.vehicles.tolist() == [1, 1, 2]
+    assert made.eligible.tolist() == [0, 2, 1]
+    assert (made.came, made.left, made.stayed) == (2, 1, 2)
+
+
+def test_a_wrong_participation_gives_the_bias_of_theory():
+    """Estimates are p/q times too large; the mean over seeds is within four standard errors of that."""
+    errors, expected = [], []
+    for seed in range(1, 21):
+        made = run("tiny", seed=seed, overrides={"population.assumed_participation": 0.5})
+        score = made.scores.set_index("mechanism").loc["sampling"]
+        errors.append(score["scaled_bias"] + made.estimates["vehicles"].mean())
+        expected.append(made.estimates["truth"].mean() / 0.5)
+    difference = np.array(errors) - np.array(expected)
+    assert abs(difference.mean()) < 4 * difference.std(ddof=1) / np.sqrt(len(difference))
+    assert np.mean(expected) > 1.5 * made.estimates["truth"].mean()
+
+
+@pytest.fixture(scope="module")
+def third():
+    return run("tiny", overrides={"population.participation": 0.3})
+
+
+def test_terminal_and_first_screen_lead_with_all_vehicles(third):
+    finished = finished_run(third)
+    said = " ".join(sentences(finished))
+    mean = third.estimates["vehicles"].mean()
+    assert f"a cell holds {mean:.3g} on average" in said
+    assert "30 % of the vehicles take part: truth and estimates are of all vehicles, asked or not." in said
+    theory = third.scores.set_index("mechanism").loc["sampling", ["theory_rmse", "scaled_theory_rmse"]]
+    protocol, whole = theory["theory_rmse"] / 0.3, theory["scaled_theory_rmse"]
+    assert f"errs by {whole:.2f}: {protocol:.2f} of the protocol and {np.sqrt(whole**2 - protocol**2):.2f}" in said
+    console = Console(file=io.StringIO(), width=160)
+    print_run(finished, console)
+    text = console.file.getvalue()
+    assert "of all vehicles, asked or not" in text
+    assert f"{third.scores['scaled_rmse'].iloc[0]:.2f}" in text
+    assert finished.estimates["truth"].tolist() == third.estimates["vehicles"].tolist()
+    assert finished.asked_estimates["truth"].tolist() == third.estimates["truth"].tolist()
+
+
+def test_runs_of_different_participation_are_compared_over_all_vehicles(third):
+    whole = run("tiny")
+    table = compare(whole, third).set_index(["mechanism_a", "score"])
+    for mechanism, score in (("sampling", "rmse"), ("randomized", "bias"), ("baseline", "coverage")):
+        row = table.loc[(mechanism, score)]
+        assert row["a"] == pytest.approx(whole.scores.set_index("mechanism").loc[mechanism, f"scaled_{score}"])
+        assert row["b"] == pytest.approx(third.scores.set_index("mechanism").loc[mechanism, f"scaled_{score}"])
+
+
+def test_rows_of_speeds_stay_as_they_are():
+    rows = pd.DataFrame({"truth": [5.5, 3], "vehicles": [9, 8]})
+    for name in ("estimate", "std_error", "lower", "upper"):
+        rows[name], rows[f"scaled_{name}"] = [5.0, 2.0], [np.nan, 6.0]
+    led = of_all_vehicles(rows)
+    assert led["truth"].tolist() == [5.5, 8]
+    assert led["estimate"].tolist() == [5.0, 6.0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("participation", "loss"), [(0.05, 0.2), (0.3, 0.0), (1.0, 0.2)])
+def test_coverage_of_runs(participation, loss):
+    """Vehicles that depart or arrive between the rounds are covered too; cells of a run are not independent."""
+    changes = {"population.participation": participation, "channel.loss": loss, "attacks": []}
+    scenario = scenarios.load("tiny", overrides=changes)
+    shares = [run(scenario, seed=seed).scores.set_index("mechanism")["scaled_coverage"] for seed in range(1, 61)]
+    table = pd.DataFrame(shares)
+    spread = table.std(ddof=1) / np.sqrt(len(table))
+    assert (table.mean() > 0.93 - 4 * spread).all()
