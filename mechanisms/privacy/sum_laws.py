@@ -10,7 +10,7 @@ one bound a row.
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +166,15 @@ class CellLaw:
             first=first,
         )
 
+    @cached_property
+    def by_evidence(self) -> tuple[Masses, Masses, Masses]:
+        """`present`, `absent` and `ratio` in the order of the evidence that the device is not there.
+
+        It is that of the values, reversed or not, unless noise is not log-concave.
+        """
+        order = np.argsort(-self.ratio, kind="stable")
+        return self.present[order], self.absent[order], self.ratio[order]
+
     def delta(self, epsilon: float) -> float:
         """Return δ(ε) for a device in the cell or not, the larger of both directions."""
         factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
@@ -183,15 +192,24 @@ def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
 
 def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Values of the second cell in the order of the evidence that the device is not there, which is that of the values
-    # unless noise is not log-concave.
-    order = np.argsort(-left.ratio, kind="stable")
-    without = np.concatenate([[0.0], np.cumsum(left.absent[order])])
-    against = np.concatenate([[0.0], np.cumsum(left.present[order])])
-    # present/absent of the first times absent/present of the second exceeds e^ε.
-    up_to = np.searchsorted(-left.ratio[order], -factor * entered.ratio, side="left")
-    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
-    return float(np.maximum(gain, 0.0).sum())
+    return float(_gain(entered.by_evidence, left.by_evidence, factor))
+
+
+@compiled
+def _gain(entered: tuple[Masses, Masses, Masses], left: tuple[Masses, Masses, Masses], factor: float) -> float:
+    """Return Σ over both cells' values of the positive part of P − e^ε·Q, from masses ordered by evidence."""
+    present, absent, ratio = entered
+    left_present, left_absent, left_ratio = left
+    total = without = against = 0.0
+    up_to = 0
+    for value in range(len(ratio)):
+        # present/absent of the first times absent/present of the second exceeds e^ε.
+        while up_to < len(left_ratio) and left_ratio[up_to] > factor * ratio[value]:
+            without += left_absent[up_to]
+            against += left_present[up_to]
+            up_to += 1
+        total += max(present[value] * without - factor * absent[value] * against, 0.0)
+    return total
 
 
 @lru_cache(maxsize=512)
