@@ -20,8 +20,9 @@ from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
 Masses = NDArray[np.float64]
-# Steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each step.
-LEAD = 2**14
+# Most steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each
+# step. It begins where the error has fallen to e^−LEAD_LOG at the window.
+LEAD, LEAD_LOG = 2.0**14, 45.0
 # Masses below this share of the greatest are left out: ratios of smaller ones have no digits.
 LEAST_MASS = 1e-280
 
@@ -64,8 +65,7 @@ def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float)
     rarity = math.log(2.0 / LEFT_OUT)
     reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * variance * rarity)
     first, last = max(0, math.floor(mean - reach)), min(inside + outside, math.ceil(mean + reach))
-    start, stop = max(0, first - LEAD), min(inside + outside, last + LEAD)
-    logs = _log_steps(n, m, p, q, np.array([first, last, start, stop], dtype=np.float64))
+    logs = _log_steps(n, m, p, q, np.array([first, last], dtype=np.float64))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
     masses = np.exp(sums - sums.max())
     kept = np.flatnonzero(masses > LEAST_MASS)
@@ -74,15 +74,32 @@ def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float)
 
 
 @compiled
+def _lead(half: float, product: float) -> float:
+    """Return how many steps before a place a recurrence begins, from h/2 and c·g there (`_log_steps`).
+
+    A step multiplies the relative error of a ratio by cg/(h/2 + √((h/2)² + cg))². This rises towards the place where h
+    is 0, so on the way to a place it is at most what it is there.
+    """
+    share = product / (half + np.sqrt(half * half + product)) ** 2 if half > 0.0 else 1.0
+    return min(LEAD, np.ceil(LEAD_LOG / -np.log(share)) + 1.0) if share < 1.0 else LEAD
+
+
+@compiled
 def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
-    """Return ln(f(x + 1)/f(x)) for x = first…last − 1; the recurrences begin at `start` and `stop`."""
-    first, last, start, stop = ends
+    """Return ln(f(x + 1)/f(x)) for x = first…last − 1.
+
+    The recurrences begin some steps before the window (`_lead`). That of the ratios up, u(x) = (h + g/u(x − 1))/c, is
+    used up to where h, linear in x, is 0; that of the ratios down from there on.
+    """
+    first, last = ends
     total = n + m
     least = (1.0 - p) * (1.0 - q)
     slope = p * (1.0 - q) + q * (1.0 - p)
     level = n * p * (1.0 - q) + m * q * (1.0 - p)
     both = p * q
     logs = np.zeros(int(last - first))
+    start = max(0.0, first - _lead((level - slope * first) / 2.0, least * both * (first + 1.0) * (total - first + 1.0)))
+    stop = min(total, last + _lead((slope * last - level) / 2.0, least * both * (last + 1.0) * (total - last + 1.0)))
     turn = min(max(np.floor(level / slope), start), stop)
     # Upwards: up = f(x + 1)/f(x), from the root of the recurrence with two equal neighbouring ratios.
     x = start
