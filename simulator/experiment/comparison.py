@@ -59,7 +59,12 @@ def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = No
     rows = []
     for name_a, name_b in _pairs(a, b, mechanisms).items():
         of_a, of_b = (one.estimates[one.estimates["mechanism"] == name] for one, name in ((a, name_a), (b, name_b)))
-        joined = of_a.merge(of_b.drop(columns="time_s"), on=_PLACE, suffixes=("_a", "_b"), validate="one_to_one")
+        joined = of_a.merge(
+            of_b.drop(columns=["time_s", "time"], errors="ignore"),
+            on=_PLACE,
+            suffixes=("_a", "_b"),
+            validate="one_to_one",
+        )
         for campaign, group in joined.groupby("campaign", sort=False, observed=True):
             common = {
                 "campaign": campaign,
