@@ -14,6 +14,7 @@ from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
+from simulator.experiment.tables import with_times
 from simulator.roads.projection import LOCAL
 
 
@@ -226,8 +227,9 @@ class FinishedRun:
 
     @cached_property
     def estimates(self) -> pd.DataFrame:
-        """One row per campaign, query, mechanism and cell."""
-        return self._table("estimates")
+        """One row per campaign, query, mechanism and cell; older rows have no `time`."""
+        estimates = self._table("estimates")
+        return estimates if "time" in estimates else with_times(estimates, self.record.clock)
 
     @cached_property
     def rounds(self) -> pd.DataFrame:
