@@ -8,7 +8,12 @@ mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
 
+import sys
+from functools import cache
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,8 +68,58 @@ _MODULES = {
 """The modules of names that are not in `simulator.api`."""
 
 
+PACKAGES = ("simulator", "mechanisms", "scenarios")
+"""Packages beside this module. Their names are general, so a user's own files, or other packages, may have them too."""
+
+
+@cache
+def obstacle(folder: str | None = None) -> str | None:
+    """Return which file stands in the way of one of the packages, in one sentence; None if none does.
+
+    Parameters
+    ----------
+    folder : str, optional
+        Search this folder alone, as Python does first if it is started there; by default where Python searches now.
+    """
+    home = Path(__file__).resolve().parent
+    if folder is not None and PathFinder.find_spec("crowdveil", [folder]) is not None:
+        return None  # what is there is another crowdveil as a whole
+    for name in PACKAGES:
+        own = home / name / "__init__.py"
+        if folder is not None:
+            file = getattr(PathFinder.find_spec(name, [folder]), "origin", None)
+        elif name in sys.modules:
+            file = getattr(sys.modules[name], "__file__", None)
+        else:
+            file = getattr(find_spec(name), "origin", None)
+        if file is not None and Path(file).resolve() != own:
+            return (
+                f"{file} stands in the way of crowdveil's own package {name!r} in {home}: rename it, or start Python "
+                "where it is not found first"
+            )
+        if not own.is_file() or "crowdveil" not in own.read_text("utf-8"):  # in its docstring
+            from importlib.metadata import packages_distributions  # noqa: PLC0415 - takes a while, and is rarely needed
+
+            others = " and ".join(each for each in packages_distributions().get(name, ()) if each != "crowdveil")
+            return (
+                f"{own} is not crowdveil's: {others or 'another package'} has replaced it. Uninstall that, then "
+                "`pip install --force-reinstall --no-deps crowdveil`"
+            )
+    return None
+
+
+def main() -> None:
+    """Run the command line; a file that stands in the way of its packages ends in one message and exit code 2."""
+    if obstacle() is not None:
+        sys.stderr.write(f"crowdveil: {obstacle()}\n")
+        sys.exit(2)
+    import_module("simulator.cli").main()
+
+
 def __getattr__(name: str) -> Any:  # PEP 562
     """Import a public name on first access."""
+    if name in __all__ and obstacle() is not None:
+        raise ImportError(obstacle(), name="crowdveil")
     if name == "scenarios":
         return import_module(name)
     if name in __all__:
@@ -78,6 +133,4 @@ def __dir__() -> list[str]:
 
 
 if __name__ == "__main__":  # python -m crowdveil
-    from simulator.cli import main
-
     main()

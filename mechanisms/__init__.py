@@ -1,1 +1,1 @@
-"""The mathematics: mechanisms that run on a device, their estimators, and what they claim per view."""
+"""The mathematics of crowdveil: mechanisms that run on a device, their estimators, and what they claim per view."""

@@ -1,4 +1,4 @@
-"""Scenario files and the schema that reads them."""
+"""Scenario files of crowdveil, and the schema that reads them."""
 
 from scenarios.errors import Fault, ScenarioError
 from scenarios.loader import Shipped, dump, load, shipped, source_text, write_template

@@ -9,6 +9,7 @@ from scenarios.channel import Servers
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Name, NotNegative, Positive, exceeds, number, without_default
 from scenarios.release import Release
+from scenarios.run_clock import Moment
 from scenarios.section import Section, ValidFields, known_of
 
 ROUND_GAP_S = 30.0
@@ -36,8 +37,8 @@ class Campaign(Section):
 
     name: Name = "campaign"
     """Unique name in key paths and results."""
-    start_s: NotNegative
-    """Start of the first round of the first query, seconds. There are no queries during warm-up."""
+    start_s: Moment
+    """Start of the first round of the first query. There are no queries during warm-up."""
     queries: Count = 1
     """Number of queries."""
     every_s: Positive | None = None

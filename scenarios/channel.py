@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
+from scenarios.run_clock import Moment
 from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
 
@@ -77,10 +78,10 @@ class Outage(Section):
 
     server: Annotated[str, BeforeValidator(_as_party), Field(pattern=SERVER_PATTERN)]
     """The server: ``"server:1"``, ``"mixer"``, or the server's number."""
-    from_s: NotNegative
-    """Start of the outage, seconds from the start of the run."""
-    to_s: Positive
-    """End of the outage, seconds from the start of the run."""
+    from_s: Moment
+    """Start of the outage."""
+    to_s: Annotated[Moment, Field(gt=0)]
+    """End of the outage."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:

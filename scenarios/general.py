@@ -1,10 +1,10 @@
 """``[scenario]``, ``[population]``, ``[sensing]``, ``[claims]``, ``[fcd]``, ``[report]``: the run and what it keeps."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import (
@@ -18,6 +18,7 @@ from scenarios.field_types import (
     number,
     rule,
 )
+from scenarios.run_clock import Moment, RunClock, find_zone, written
 from scenarios.section import Section, ValidFields
 
 
@@ -34,10 +35,27 @@ class Heading(Section):
     """Length of the run, warm-up included, seconds."""
     warmup_s: NotNegative = 0.0
     """First part of the run, in which vehicles drive and there are no queries, seconds."""
+    start: Annotated[str, BeforeValidator(written)] | None = None
+    """Time of second 0 of the run: a time of day, as ``"07:00"``, or a date and time, as ``"2026-03-29T07:00"`` or
+    ``"2026-03-29T07:00+02:00"``. Pages, tables and messages then state times, and keys of moments may be written as
+    such. A recording and a file of trips begin at it too, unless `[traffic]` states another time. Default: that of
+    recorded data whose times are dates; else times are seconds from the start of the run."""
+    time_zone: str | None = None
+    """Time zone of `start`, and in which times are stated, as ``"Europe/Berlin"``, with its summer time. Default: the
+    offset in `start`; for recorded data UTC."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for a warm-up as long as the run."""
+        """Yield a fault for a start that is no time, and for a warm-up as long as the run."""
+        key = "time_zone"
+        try:
+            find_zone(known.get("time_zone"))
+            key = "start"
+            clock = RunClock.starting(known.get("start"), known.get("time_zone"))
+            if clock.start and not clock.dated and known.has("time_zone"):
+                yield known.violation("start", "must have a date for time_zone to apply")
+        except ValueError as fault:
+            yield known.violation(key, str(fault))
         if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
             words = f"must be below duration_s = {number(known['duration_s'])} s"
             yield known.violation("warmup_s", words)
@@ -88,7 +106,6 @@ class Claims(Section):
     """Numbers of devices counted in a cell, for views whose privacy grows with that number."""
 
 
-EPOCH = "2020-01-01T00:00:00Z"
 _NEARLY_WHOLE = 1e-9
 
 
@@ -97,13 +114,9 @@ def _moment(text: str) -> str:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise rule('must be a date and time in ISO 8601, as "2020-01-01T00:00:00Z"') from None
-    if _unix_s(moment) < 0 or _unix_s(moment) % 1:
+    if moment.microsecond or RunClock(moment).epoch_s < 0:
         raise rule("must be a whole second from 1970 on")
     return text
-
-
-def _unix_s(moment: datetime) -> float:
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 class Fcd(Section):
@@ -113,17 +126,17 @@ class Fcd(Section):
     """Time between two moments, seconds."""
     formats: Annotated[tuple[Literal["sumo", "kepler", "parquet"], ...], Field(strict=False, min_length=1)] = ("sumo",)
     """``sumo``: fcd.xml.gz as SUMO exports; ``kepler``: trips.geojson for kepler.gl; ``parquet``: fcd.parquet."""
-    from_s: NotNegative = 0.0
-    """First moment, seconds of the run."""
-    to_s: Positive | None = None
-    """Latest moment, seconds of the run. Default: the end of the run."""
-    epoch: Annotated[str, AfterValidator(_moment)] = EPOCH
-    """For ``kepler``, which supports dates only: the date and time of second 0 of the run, UTC if without a zone."""
+    from_s: Moment = 0.0
+    """First moment."""
+    to_s: Annotated[Moment, Field(gt=0)] | None = None
+    """Latest moment. Default: the end of the run."""
+    epoch: Annotated[str, AfterValidator(_moment)] | None = None
+    """For ``kepler``, which supports dates only: the date and time of second 0 of the run, UTC if without a zone.
+    Default: that of the run, on 2020-01-01 if it has no date."""
 
-    @property
-    def epoch_s(self) -> int:
-        """Seconds from 1970 to second 0 of the run."""
-        return int(_unix_s(datetime.fromisoformat(self.epoch)))
+    def epoch_s(self, clock: RunClock) -> int:
+        """Return seconds from 1970 to second 0 of a run with this clock."""
+        return clock.epoch_s if self.epoch is None else RunClock(datetime.fromisoformat(self.epoch)).epoch_s
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:

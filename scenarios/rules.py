@@ -8,6 +8,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import exceeds, number
 from scenarios.kinds import is_capable, names_of
 from scenarios.release import broken_release, released_by
+from scenarios.run_clock import clock_of
 from scenarios.section import ValidFields, broken_names
 
 MOST_TICKS = 2**31 - 1
@@ -60,8 +61,11 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
 
 
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
+    clock = clock_of({"scenario": heading})
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
-        words = f"must be at least scenario.warmup_s = {number(heading['warmup_s'])} s: warm-up is without queries"
+        warmup = heading["warmup_s"]
+        shown = f"{number(warmup)} s{clock.aside(warmup)}"
+        words = f"must be at least scenario.warmup_s = {shown}: warm-up is without queries"
         yield campaign.violation("start_s", words)
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
@@ -70,8 +74,8 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
     last = last_round_s(campaign)
     if exceeds(last, heading["duration_s"]):
         words = (
-            f"the last round must be asked within the run: it would be at {number(last)} s, "
-            f"after scenario.duration_s = {number(heading['duration_s'])} s"
+            f"the last round must be asked within the run: it would be at {number(last)} s{clock.aside(last)}, after "
+            f"scenario.duration_s = {number(heading['duration_s'])} s{clock.aside(heading['duration_s'])}"
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
         yield campaign.violation(key, words)

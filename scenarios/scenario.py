@@ -26,6 +26,7 @@ from scenarios.refinements import Refinement
 from scenarios.release import NoRelease, Release, Released, released_by
 from scenarios.roads import Roads
 from scenarios.rules import broken_between_sections
+from scenarios.run_clock import RunClock, clock_of
 from scenarios.section import Section, known_of
 from scenarios.simulated_traffic import Traffic
 
@@ -155,6 +156,7 @@ class Scenario(Section):
             "explained": set(),
             "permissions": permissions,
             "files_exist": files_exist,
+            "clock": clock_of(raw),
         }
         try:
             return super().model_validate(raw, context=context, **options)
@@ -163,6 +165,24 @@ class Scenario(Section):
         sections = list(cls.model_fields)
         faults.sort(key=lambda fault: _order(fault.at, sections))
         return [Fault(write_path(fault.at, raw), fault.rule, fault.value) for fault in faults]
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Begin a recording, a file of trips or a profile at the time that the run starts."""
+        traffic, clock = given.get("traffic"), clock_of(given)
+        if not isinstance(traffic, dict) or clock.start is None:
+            return given
+        engine, columns = traffic.get("engine"), traffic.get("columns") or ()
+        if clock.dated and (engine == "trace" or (engine == "static" and "time" in columns)):
+            return {**given, "traffic": {"start": clock.text(0.0), **traffic}}
+        if traffic.get("demand") == "trips" or traffic.get("departures") == "profile":
+            return {**given, "traffic": {"begin_s": f"{clock.start:%H:%M:%S}", **traffic}}
+        return given
+
+    @property
+    def clock(self) -> RunClock:
+        """The clock of the run, as far as the scenario states it."""
+        return RunClock.starting(self.scenario.start, self.scenario.time_zone)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> "Scenario":
         """Return a copy of the scenario with some sections replaced.

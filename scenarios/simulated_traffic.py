@@ -11,6 +11,7 @@ from scenarios.field_types import NotNegative, Positive, Probability, WholeNumbe
 from scenarios.kinds import find_kind
 from scenarios.references import FileReference, trusted_only
 from scenarios.roads import ColumnNames
+from scenarios.run_clock import Moment, MomentOfDay
 from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
 MOST_VEHICLES = 2**31 - 1
@@ -22,10 +23,10 @@ REROUTE_SHARE = 0.1
 class Window(Section):
     """A time interval in which a share of the vehicles departs, evenly distributed."""
 
-    from_s: NotNegative
-    """Start, seconds."""
-    to_s: Positive
-    """End, seconds."""
+    from_s: Moment
+    """Start."""
+    to_s: Annotated[Moment, Field(gt=0)]
+    """End."""
     share: Probability
     """Share of all vehicles."""
 
@@ -139,9 +140,9 @@ class DrivenTraffic(TrafficSection):
     """Names of the columns of a CSV or Parquet table of trips."""
     share: Positive = 1.0
     """Vehicles per trip of the file or table, such as 0.1 or 2; not together with ``vehicles``."""
-    begin_s: NotNegative = 0.0
-    """Time at which the run starts, on the clock of the file of trips and of ``profile``, seconds; earlier trips are
-    left out."""
+    begin_s: MomentOfDay = 0.0
+    """Time at which the run starts, on the clock of the file of trips and of ``profile``; earlier trips are left out.
+    Default: the time of day of `scenario.start`, or 0."""
     undrivable: Literal["refuse", "leave_out"] = "refuse"
     """Treatment of trips between places that are not in the network, or that no path connects: an error, or left out
     and counted."""
@@ -230,7 +231,7 @@ class SumoTraffic(TrafficSection):
     """Route files: vehicles, trips and flows, as SUMO reads them."""
     additional: Annotated[tuple[FileReference, ...], Field(strict=False)] = ()
     """Additional files, read before the routes: vehicle types, stops, signals."""
-    begin_s: NotNegative | None = None
+    begin_s: MomentOfDay | None = None
     """SUMO's time when the run begins, seconds. Default: the begin of the config, or 0."""
     seed: Annotated[int, Field(ge=0, le=MOST_SEED)] | None = None
     """SUMO's seed. Default: drawn from the run's seed."""

@@ -1,4 +1,4 @@
-"""The simulator: a city, a fleet of vehicles, campaigns that query the fleet, and what each party learns."""
+"""The simulator of crowdveil: a city, a fleet of vehicles, campaigns that query it, and what each party learns."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -35,6 +37,33 @@ def test_importing_the_package_imports_no_library():
     heavy = "{'numpy', 'pandas', 'numba', 'pydantic', 'simpy'}"
     code = f"import crowdveil, sys; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("file", ["simulator/__init__.py", "scenarios.py", "mechanisms/__init__.py"])
+def test_a_users_own_module_in_the_way_is_named(file, tmp_path):
+    own = tmp_path / file
+    own.parent.mkdir(exist_ok=True)
+    own.write_text("import crowdveil\n")
+    says = f"{own} stands in the way of crowdveil's own package {file.split('.')[0].split('/')[0]!r} in "
+    for program in (["-c", "import crowdveil; crowdveil.run"], ["-m", "crowdveil", "run", "tiny"]):
+        done = subprocess.run([sys.executable, *program], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == (1 if program[0] == "-c" else 2)
+        assert says in done.stderr.splitlines()[-1]
+    assert says in cv.obstacle(str(tmp_path))
+    assert cv.obstacle(str(Path(cv.__file__).parent)) is None
+    assert cv.obstacle() is None
+
+
+def test_a_package_that_another_has_replaced_is_named(tmp_path):
+    for name in cv.PACKAGES:
+        (tmp_path / name).mkdir()
+        shutil.copy(Path(cv.__file__).parent / name / "__init__.py", tmp_path / name)
+    shutil.copy(cv.__file__, tmp_path)
+    code = [sys.executable, "-c", "import crowdveil; print(crowdveil.obstacle())"]
+    asked = partial(subprocess.run, code, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert asked().stdout == "None\n"
+    (tmp_path / "scenarios" / "__init__.py").write_text('"""Somebody\'s scenarios."""\n')
+    assert asked().stdout.startswith(f"{tmp_path / 'scenarios' / '__init__.py'} is not crowdveil's: another package")
 
 
 def test_a_loaded_result_equals_the_saved_one(result, tmp_path):

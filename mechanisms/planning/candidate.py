@@ -276,8 +276,8 @@ class Candidate:
         Returns the root mean square error of a cell given its count, if it is not the mechanism's own standard error.
     release : mapping, optional
         What is done to the counts before they are published, as in a scenario file.
-    excess_kurtosis : float, optional
-        Excess kurtosis of that error, if it is not that of the mechanism's estimate.
+    excess_kurtosis : callable, optional
+        Returns the excess kurtosis of that error, if it is not that of the mechanism's estimate.
     aggregation : mapping, optional
         The servers that the claim relies on, as in a scenario file.
     dial : float
@@ -294,7 +294,7 @@ class Candidate:
     parameters: Mapping[str, Any]
     error: Callable[[int], float] | None = None
     release: Mapping[str, Any] | None = None
-    excess_kurtosis: float | None = None
+    excess_kurtosis: Callable[[], float] | None = None
     aggregation: Mapping[str, Any] | None = None
     dial: float = math.nan
     rough: bool = False
@@ -377,9 +377,15 @@ class Candidate:
         if not self.rough:
             # A plan usually reaches the target's ε exactly. If not, the approximate ε is near the exact one, and a few
             # exact evaluations around it are enough.
-            if self.target.epsilon is not None and self.holds(high) and not self.holds(high * (1.0 - 1e-5)):
+            approximate = replace(self, rough=True)
+            # Approximate bounds that do not hold at the target's ε are of no use below it.
+            if (
+                self.target.epsilon is not None
+                and self.holds(high)
+                and not (approximate.holds(high) and self.holds(high * (1.0 - 1e-5)))
+            ):
                 return high
-            near = replace(self, rough=True).epsilon
+            near = approximate.epsilon
             tried = [near * (1.0 + share) for share in (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1)]
             tried = sorted([*tried, high, LARGEST_EPSILON]) if near < LARGEST_EPSILON else [LARGEST_EPSILON]
             first = bisect_left(tried, 1, key=lambda epsilon: int(self.holds(epsilon)))

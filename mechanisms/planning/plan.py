@@ -253,7 +253,7 @@ def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     if pointless is not None:
         return Plan(family.name, family.kind, meets=False, reason=pointless)
     shown = found.target
-    kurtosis = excess_kurtosis(found.mechanism, shown) if found.excess_kurtosis is None else found.excess_kurtosis
+    kurtosis = excess_kurtosis(found.mechanism, shown) if found.excess_kurtosis is None else found.excess_kurtosis()
     return Plan(
         family.name,
         family.kind,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,14 +118,14 @@ def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
     k = suppression_threshold(target, shape)
     server = TrustedServer(target.cells, SampleThenSuppress(k=k, sampling=sampling), target.crowd)
     release = {"kind": "suppress", "k": k, "sampling": sampling}
-    excess = suppressed_excess(target.expected, sampling=sampling, k=k)
+    excess = partial(suppressed_excess, target.expected, sampling=sampling, k=k)
     return Candidate(server, replace(target, k=k), {}, release=release, excess_kurtosis=excess)
 
 
 def _laplace(target: Target, _: Shape, epsilon: float) -> Candidate:
     server = TrustedServer(target.cells, LaplaceCounts(epsilon=epsilon), target.crowd)
     release = {"kind": "laplace", "epsilon": epsilon}
-    return Candidate(server, target, {}, release=release, excess_kurtosis=laplace_excess(math.exp(-epsilon)))
+    return Candidate(server, target, {}, release=release, excess_kurtosis=partial(laplace_excess, math.exp(-epsilon)))
 
 
 def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
@@ -234,7 +235,7 @@ def _candidate(mechanism: SamplingPrivacy | BinarySamplingPrivacy, target: Targe
     if k is None or target.view == "released_counts":
         return Candidate(mechanism, target, parameters)
     release = SampleThenSuppress(k=k, sampling=mechanism.sampling)
-    excess = suppressed_excess(target.expected, sampling=mechanism.sampling, k=k)
+    excess = partial(suppressed_excess, target.expected, sampling=mechanism.sampling, k=k)
     published = {"kind": "suppress", "k": k}
 
     def error(count: int) -> float:

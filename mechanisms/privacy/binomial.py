@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincc, gammaln, xlog1py
 
+from mechanisms.compiled import compiled
+
 # Outcomes and numbers of trials, as integers or as doubles with integer values.
 Whole: TypeAlias = int | NDArray[np.int64] | NDArray[np.float64]
 # Greatest mass that a window leaves out, so that a δ of 1e-18 keeps twelve digits.
@@ -141,10 +143,17 @@ def window(n: int, p: float) -> tuple[int, NDArray[np.float64]]:
     reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * n * p * (1.0 - p) * rarity)
     first, last = max(0, math.floor(n * p - reach)), min(n, math.ceil(n * p + reach))
     mode = min(max(math.floor((n + 1) * p), first), last)
-    up = np.arange(mode, last, dtype=np.float64)
-    down = np.arange(mode, first, -1, dtype=np.float64)
-    odds = p / (1.0 - p)
-    above = np.cumprod((n - up) / (up + 1.0) * odds)
-    below = np.cumprod(down / (n - down + 1.0) / odds)
-    masses = np.concatenate([below[::-1], [1.0], above])
-    return first, masses / masses.sum()
+    masses = _relative(float(n), p / (1.0 - p), first, mode, last)
+    masses /= masses.sum()
+    return first, masses
+
+
+@compiled
+def _relative(n: float, odds: float, first: int, mode: int, last: int) -> NDArray[np.float64]:
+    """Return the masses at first…last, relative to that at the mode."""
+    masses = np.ones(last - first + 1)
+    for k in range(mode, last):
+        masses[k + 1 - first] = masses[k - first] * ((n - k) / (k + 1.0) * odds)
+    for k in range(mode, first, -1):
+        masses[k - 1 - first] = masses[k - first] * (k / (n - k + 1.0) / odds)
+    return masses

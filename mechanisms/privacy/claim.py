@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 from mechanisms.parameter import ParameterError, check_epsilon
@@ -44,7 +45,24 @@ class TwoStepDelta:
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
         firsts = [first for first in FIRST_STEPS if first <= epsilon]
-        return min(1.0, *(self.step(first) + math.exp(first) * self.step(epsilon - first) for first in firsts))
+
+        @cache
+        def leave(first: int) -> float:
+            return self.step(firsts[first])
+
+        @cache
+        def enter(first: int) -> float:
+            return math.exp(firsts[first]) * self.step(epsilon - firsts[first])
+
+        least, ranges = 1.0, [(0, len(firsts) - 1)]
+        while ranges:
+            low, high = ranges.pop()
+            middle = (low + high) // 2
+            least = min(least, leave(middle) + enter(middle))
+            # A greater first step never has a greater δ, nor a smaller one, left for the second step.
+            parts = [part for part in ((low, middle - 1), (middle + 1, high)) if part[0] <= part[1]]
+            ranges += [part for part in parts if leave(part[1]) + enter(part[0]) < least]
+        return least
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,8 @@ def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) ->
     # t = n is reached only by rounding, when ε is so large that only the output n, all sampled, contributes to δ.
     t = np.maximum(np.minimum(np.floor(n * (1.0 - (1.0 - beta) * np.exp(-epsilon))), np.asarray(n) - 1), least - 1)
     others = np.asarray(n, dtype=np.float64) - 1.0
-    return np.maximum(beta * mass_at(t, others, beta) - np.expm1(epsilon) * mass_above(t, others, beta), 0.0)
+    at, above = _each_once(t, others, beta, mass_above)
+    return np.maximum(beta * at - np.expm1(epsilon) * above, 0.0)
 
 
 def _absent(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
@@ -208,8 +209,24 @@ def _absent(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> 
     s = np.maximum(s, least - 1)
     # P[Bin(n) ≤ s] = P[Bin(n−1) ≤ s] − β P[Bin(n−1) = s]
     others = np.asarray(n, dtype=np.float64) - 1.0
-    gain = np.exp(epsilon) * beta * mass_at(s, others, beta) - np.expm1(epsilon) * mass_up_to(s, others, beta)
+    at, up_to = _each_once(s, others, beta, mass_up_to)
+    gain = np.exp(epsilon) * beta * at - np.expm1(epsilon) * up_to
     return np.where(possible, np.maximum(gain, 0.0), 0.0)
+
+
+def _each_once(
+    k: NDArray[np.float64], n: NDArray[np.float64], p: float, tail: Callable[[Whole, Whole, float], NDArray[np.float64]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return P[Bin(n, p) = k] and a tail at k, computed once for neighbouring entries with equal k and n.
+
+    Along a curve in ε, k is a bound that is rounded to a whole number and kept above the threshold of suppression, so
+    a thousand values of ε may have only tens of values of k.
+    """
+    successes, trials = np.broadcast_arrays(k, n)
+    flat, several = successes.ravel(), trials.ravel()
+    new = np.append(True, (np.diff(flat) != 0.0) | (np.diff(several) != 0.0))
+    where = (np.cumsum(new) - 1).reshape(successes.shape)
+    return mass_at(flat[new], several[new], p)[where], tail(flat[new], several[new], p)[where]
 
 
 Direction = Callable[[Whole, float, NDArray[np.float64], int], NDArray[np.float64]]

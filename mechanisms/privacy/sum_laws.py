@@ -10,7 +10,7 @@ one bound a row.
 
 import math
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,9 @@ from mechanisms.privacy.binomial import LEFT_OUT, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 
 Masses = NDArray[np.float64]
-# Steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each step.
-LEAD = 2**14
+# Most steps of a recurrence before its window: its start is approximate, and the error of the start shrinks with each
+# step. It begins where the error has fallen to e^−LEAD_LOG at the window.
+LEAD, LEAD_LOG = 2.0**14, 45.0
 # Masses below this share of the greatest are left out: ratios of smaller ones have no digits.
 LEAST_MASS = 1e-280
 
@@ -64,8 +65,7 @@ def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float)
     rarity = math.log(2.0 / LEFT_OUT)
     reach = rarity / 3.0 + math.sqrt(rarity * rarity / 9.0 + 2.0 * variance * rarity)
     first, last = max(0, math.floor(mean - reach)), min(inside + outside, math.ceil(mean + reach))
-    start, stop = max(0, first - LEAD), min(inside + outside, last + LEAD)
-    logs = _log_steps(n, m, p, q, np.array([first, last, start, stop], dtype=np.float64))
+    logs = _log_steps(n, m, p, q, np.array([first, last], dtype=np.float64))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
     masses = np.exp(sums - sums.max())
     kept = np.flatnonzero(masses > LEAST_MASS)
@@ -74,15 +74,32 @@ def sum_of_bits(inside: int, outside: int, *, true_yes: float, false_yes: float)
 
 
 @compiled
+def _lead(half: float, product: float) -> float:
+    """Return how many steps before a place a recurrence begins, from h/2 and c·g there (`_log_steps`).
+
+    A step multiplies the relative error of a ratio by cg/(h/2 + √((h/2)² + cg))². This rises towards the place where h
+    is 0, so on the way to a place it is at most what it is there.
+    """
+    share = product / (half + np.sqrt(half * half + product)) ** 2 if half > 0.0 else 1.0
+    return min(LEAD, np.ceil(LEAD_LOG / -np.log(share)) + 1.0) if share < 1.0 else LEAD
+
+
+@compiled
 def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
-    """Return ln(f(x + 1)/f(x)) for x = first…last − 1; the recurrences begin at `start` and `stop`."""
-    first, last, start, stop = ends
+    """Return ln(f(x + 1)/f(x)) for x = first…last − 1.
+
+    The recurrences begin some steps before the window (`_lead`). That of the ratios up, u(x) = (h + g/u(x − 1))/c, is
+    used up to where h, linear in x, is 0; that of the ratios down from there on.
+    """
+    first, last = ends
     total = n + m
     least = (1.0 - p) * (1.0 - q)
     slope = p * (1.0 - q) + q * (1.0 - p)
     level = n * p * (1.0 - q) + m * q * (1.0 - p)
     both = p * q
     logs = np.zeros(int(last - first))
+    start = max(0.0, first - _lead((level - slope * first) / 2.0, least * both * (first + 1.0) * (total - first + 1.0)))
+    stop = min(total, last + _lead((slope * last - level) / 2.0, least * both * (last + 1.0) * (total - last + 1.0)))
     turn = min(max(np.floor(level / slope), start), stop)
     # Upwards: up = f(x + 1)/f(x), from the root of the recurrence with two equal neighbouring ratios.
     x = start
@@ -166,6 +183,15 @@ class CellLaw:
             first=first,
         )
 
+    @cached_property
+    def by_evidence(self) -> tuple[Masses, Masses, Masses]:
+        """`present`, `absent` and `ratio` in the order of the evidence that the device is not there.
+
+        It is that of the values, reversed or not, unless noise is not log-concave.
+        """
+        order = np.argsort(-self.ratio, kind="stable")
+        return self.present[order], self.absent[order], self.ratio[order]
+
     def delta(self, epsilon: float) -> float:
         """Return δ(ε) for a device in the cell or not, the larger of both directions."""
         factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
@@ -183,15 +209,24 @@ def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
 
 def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
-    # Values of the second cell in the order of the evidence that the device is not there, which is that of the values
-    # unless noise is not log-concave.
-    order = np.argsort(-left.ratio, kind="stable")
-    without = np.concatenate([[0.0], np.cumsum(left.absent[order])])
-    against = np.concatenate([[0.0], np.cumsum(left.present[order])])
-    # present/absent of the first times absent/present of the second exceeds e^ε.
-    up_to = np.searchsorted(-left.ratio[order], -factor * entered.ratio, side="left")
-    gain = entered.present * without[up_to] - factor * entered.absent * against[up_to]
-    return float(np.maximum(gain, 0.0).sum())
+    return float(_gain(entered.by_evidence, left.by_evidence, factor))
+
+
+@compiled
+def _gain(entered: tuple[Masses, Masses, Masses], left: tuple[Masses, Masses, Masses], factor: float) -> float:
+    """Return Σ over both cells' values of the positive part of P − e^ε·Q, from masses ordered by evidence."""
+    present, absent, ratio = entered
+    left_present, left_absent, left_ratio = left
+    total = without = against = 0.0
+    up_to = 0
+    for value in range(len(ratio)):
+        # present/absent of the first times absent/present of the second exceeds e^ε.
+        while up_to < len(left_ratio) and left_ratio[up_to] > factor * ratio[value]:
+            without += left_absent[up_to]
+            against += left_present[up_to]
+            up_to += 1
+        total += max(present[value] * without - factor * absent[value] * against, 0.0)
+    return total
 
 
 @lru_cache(maxsize=512)

@@ -16,6 +16,7 @@ import typer
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from crowdveil import obstacle
 from simulator.cli.common import Json, print_json, print_rows
 from simulator.files.extras import own_version
 
@@ -40,7 +41,8 @@ def doctor(*, as_json: Json = False) -> None:
     """Show what is installed, which extras work, and where data and caches are; exit code 1 if what is needed fails."""
     packages = _packages()
     needed = packages.pop(NEEDED)
-    problems = [each["fault"] for each in needed if each["fault"]]
+    hidden = obstacle(str(Path.cwd()))  # `crowdveil` does not search this folder, but Python does
+    problems = [*(each["fault"] for each in needed if each["fault"]), *filter(None, [hidden])]
     found: dict[str, Any] = {
         "crowdveil": own_version(),
         "python": f"{platform.python_version()}, {sys.executable}",
@@ -59,7 +61,7 @@ def doctor(*, as_json: Json = False) -> None:
     for extra, its in found["extras"].items():
         words = _words(its["packages"])
         rows.append((f"[{extra}]", f"works: {words}" if its["works"] else f"{words}; {its['install']}"))
-    if not problems:  # else what follows cannot be imported
+    if problems in ([], [hidden]):  # else what follows cannot be imported
         for key, value, text in _places():
             found[key] = value
             rows.append((key, text))

@@ -66,7 +66,12 @@ def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = No
     rows = []
     for name_a, name_b in _pairs(a, b, mechanisms).items():
         of_a, of_b = (own[own["mechanism"] == name] for own, name in zip(tables, (name_a, name_b), strict=True))
-        joined = of_a.merge(of_b.drop(columns="time_s"), on=_PLACE, suffixes=("_a", "_b"), validate="one_to_one")
+        joined = of_a.merge(
+            of_b.drop(columns=["time_s", "time"], errors="ignore"),
+            on=_PLACE,
+            suffixes=("_a", "_b"),
+            validate="one_to_one",
+        )
         for campaign, group in joined.groupby("campaign", sort=False, observed=True):
             common = {
                 "campaign": campaign,

@@ -9,6 +9,7 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
+from scenarios.run_clock import RunClock
 from simulator.aggregation.deployment import Deployment
 from simulator.attacks.own import CellAttack
 from simulator.experiment.attack_evaluation import check_attacks
@@ -58,6 +59,8 @@ class RunComponents:
         The users' own attacks, by name.
     budgets
         The mechanisms of campaigns with a budget, by the campaign's name.
+    clock
+        The clock of the run.
     """
 
     scenario: Scenario
@@ -71,6 +74,7 @@ class RunComponents:
     notes: tuple[str, ...] = ()
     attacks: Mapping[str, CellAttack] = field(default_factory=dict)
     budgets: Mapping[str, BudgetedCampaign] = field(default_factory=dict)
+    clock: RunClock = field(default_factory=RunClock)
 
     @classmethod
     def build(cls, scenario: Scenario) -> Self:
@@ -84,6 +88,7 @@ class RunComponents:
         streams = Streams(scenario.seed)
         check_own_kinds(scenario)  # refuses before any file is read
         city = cached_city(scenario, lambda: build_city(scenario))
+        clock = _clock(scenario, city)
         mechanisms = build_mechanisms(scenario, city.cells.count)
         budgets = build_budgets(scenario, city.cells.count)
         check_schedules(scenario, mechanisms, budgets)
@@ -110,6 +115,7 @@ class RunComponents:
             tuple(notes),
             attacks,
             budgets,
+            clock,
         )
 
     @property
@@ -165,3 +171,22 @@ class RunComponents:
                 mechanism.estimate(counts, counted=[1] * mechanism.rounds, asked=[1] * mechanism.rounds)
             except NotEstimableError as error:
                 raise ScenarioError(self.scenario.name, [Fault(f"mechanisms.{name}", str(error))]) from error
+
+
+def _clock(scenario: Scenario, city: City) -> RunClock:
+    """Return the clock of a run: that of recorded data whose times are dates, else that of the scenario.
+
+    Raises
+    ------
+    ScenarioError
+        If both state a start, and not the same, or neither does and there is a time zone.
+    """
+    stated, epoch_s = scenario.clock, getattr(city.ground.recorded, "epoch_s", None)
+    clock = stated if epoch_s is None else stated.recorded(epoch_s)
+    if stated.start and (stated.dated, stated.epoch_s) != (clock.dated, clock.epoch_s):
+        rule = f"must be left out, or that of the recorded data, of which second 0 is {clock.text(0.0)}"
+        raise ScenarioError(scenario.name, [Fault("scenario.start", rule, scenario.scenario.start)])
+    if stated.zone and not clock.start:
+        rule = "needs scenario.start, or recorded times that are dates"
+        raise ScenarioError(scenario.name, [Fault("scenario.time_zone", rule, stated.zone_name)])
+    return clock

@@ -50,7 +50,7 @@ from simulator.experiment.run_record import (
     TrafficRecord,
 )
 from simulator.experiment.scaling import is_partial, of_all_vehicles
-from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork
@@ -162,12 +162,14 @@ class RunData:
             mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
         )
         claims = tabulate_claims(scenario.claims, groups)
-        totals, motion = engine.totals(), outcome.motion or Motion()
+        totals, motion, clock = engine.totals(), outcome.motion or Motion(), components.clock
         record = RunRecord(
             format=RUN_FORMAT,
             version=own_version(),
             scenario=scenario.name,
             description=scenario.scenario.description,
+            start=clock.text(0.0) if clock.start else None,
+            time_zone=clock.zone_name,
             scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
             seed=scenario.seed,
             packages=package_versions(outcome.extras),
@@ -202,6 +204,7 @@ class RunData:
                     campaign=query.campaign,
                     query=query.number,
                     time_s=query.asked_s,
+                    time=clock.text(query.asked_s) if clock.start else None,
                     **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
                     stuck_released=query.totals.stuck_released,
                 )
@@ -229,11 +232,13 @@ class RunData:
                 *attacked.notes,
             ],
         )
+        guesses = attacked.guesses if scenario.shows_vehicles else None
+        of_vehicles = {"entries": motion.entries, "places": motion.places, "guesses": guesses}
         named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
         return cls(
             scenario,
             cells=polygons.to_crs("EPSG:4326"),
-            estimates=estimates,
+            estimates=with_times(estimates, clock),
             rounds=rounds,
             servers=tabulate_servers(queries),
             scores=scores,
@@ -243,9 +248,7 @@ class RunData:
             stopwatch=outcome.stopwatch,
             fcd=outcome.fcd,
             roads=_tabulate_roads(city.roads) if city.has_roads else None,
-            entries=motion.entries,
-            places=motion.places,
-            guesses=attacked.guesses if scenario.shows_vehicles else None,
+            **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
             surroundings=with_streets(city.roads) if city.has_roads else None,
         )
 
@@ -348,7 +351,7 @@ class RunData:
                     table.to_parquet(directory / f"{name}.parquet", index=False)
             section = self.scenario.fcd
             if self.fcd is not None and section is not None:
-                write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s)
+                write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s(self.record.clock))
         self._write_facts(directory)
         if render is not None:
             with stopwatch.phase("report"):

@@ -11,6 +11,7 @@ import simpy
 
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
+from scenarios.run_clock import RunClock
 from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
 from simulator.experiment.build.constructors import faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
@@ -40,7 +41,15 @@ from simulator.traffic.queue_engine import QueueEngine
 
 
 class Progress(Protocol):
-    """Receiver of the progress of a run."""
+    """Receiver of the progress of a run.
+
+    Attributes
+    ----------
+    clock
+        The clock of the run, which is set once it is known.
+    """
+
+    clock: RunClock
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
         """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
@@ -51,6 +60,8 @@ class Progress(Protocol):
 
 class Silent:
     """A progress receiver that ignores all reports."""
+
+    clock = RunClock()
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
         """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
@@ -141,7 +152,7 @@ def _run(
         beside = build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
         engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
-    log = TrafficLog(scenario.traffic.engine)
+    log = TrafficLog(scenario.traffic.engine, clock=parts.clock)
     try:
         sampler = build_sampler(scenario, city, engine)
         places = build_places(scenario, city, engine) if motion else None
@@ -251,12 +262,14 @@ def _simulate(
         campaigns,
         queries,
         end_s=end_s,
+        clock=parts.clock,
         traffic=scenario.traffic.engine,
         roads=parts.city.ground.roads,
         participation=parts.participation,
     )
     for process in processes:
         env.process(process(handle))
+    progress.clock = parts.clock
     progress.phase("traffic and queries", until_s=end_s)
 
     def report_progress() -> Generator[simpy.Event, None, None]:

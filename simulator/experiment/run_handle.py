@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import simpy
 
+from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
 from simulator.experiment.scaling import SCALED, Participation
 from simulator.experiment.tables import tabulate_estimates
@@ -43,6 +44,8 @@ class RunHandle:
         The closed queries of the run so far; more are added.
     end_s
         The end of the run, seconds.
+    clock
+        The time of day, or date and time, of each second.
     traffic
         The name of the traffic engine in the scenario.
     roads
@@ -59,11 +62,12 @@ class RunHandle:
         queries: Sequence[Query],
         *,
         end_s: float,
+        clock: RunClock,
         traffic: str,
         roads: RoadNetwork | None,
         participation: Participation,
     ) -> None:
-        self.env, self.end_s = env, end_s
+        self.env, self.end_s, self.clock = env, end_s, clock
         self._traffic, self._roads, self._participation = traffic, roads, participation
         self._context, self._campaigns, self._queries = context, campaigns, queries
         self._asked: Counter[str] = Counter()
@@ -201,8 +205,8 @@ class RunHandle:
         if published_s > self.end_s:
             closes = "is published" if asked.deployment.delay_s else "closes"
             raise ValueError(
-                f"a query of campaign {campaign} asked at {self.time_s:g} s {closes} at {published_s:g} s, after the "
-                f"end of the run at {self.end_s:g} s"
+                f"a query of campaign {campaign} asked at {self.time_s:g} s{self.clock.aside(self.time_s)} {closes} at "
+                f"{published_s:g} s, after the end of the run at {self.end_s:g} s{self.clock.aside(self.end_s)}"
             )
         self._asked[campaign] += 1
         number = asked.schedule.queries + self._asked[campaign]

@@ -4,7 +4,11 @@ A record is dumped with the fields that were set, so that a file keeps exactly t
 with a default are those that runs of version 0.1.0 lack, or that are left out where they do not apply.
 """
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
+
+from scenarios.run_clock import RunClock
 
 Number = int | float
 
@@ -381,6 +385,7 @@ class QueryTraffic(Record):
     campaign: str
     query: int
     time_s: float
+    time: str | None = None
     departed: int
     waiting: int
     on_road: int
@@ -490,6 +495,8 @@ class RunRecord(Record):
     ----------
     format
         Format number of the run directory.
+    start, time_zone
+        Time of second 0, and its time zone by name; None where not known.
     version, packages
         Versions of crowdveil and of the packages used.
     scenario, description, scenario_sha256, seed
@@ -520,6 +527,8 @@ class RunRecord(Record):
     version: str = "unknown"
     scenario: str
     description: str | None = None
+    start: str | None = None
+    time_zone: str | None = None
     scenario_sha256: str = "–"
     seed: int
     packages: dict[str, str] = {}
@@ -546,3 +555,13 @@ class RunRecord(Record):
     refinements: list[RefinementRecord] = []
     warnings: list[str] = []
     wall_s: dict[str, float] = {}
+
+    @property
+    def clock(self) -> RunClock:
+        """The clock of the run."""
+        return RunClock.starting(self.start, self.time_zone)
+
+    @model_validator(mode="after")
+    def _check_clock(self) -> Self:
+        RunClock.starting(self.start, self.time_zone)
+        return self

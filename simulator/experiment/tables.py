@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from scenarios.run_clock import RunClock
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
 from simulator.arrays import FloatArray, IntArray
@@ -87,6 +88,17 @@ def tabulate_estimates(queries: Sequence[Query], participation: Participation) -
             **{f"scaled_{column}": np.concatenate([getattr(one, column) for one in scaled]) for column in SCALED},
         }
     )
+
+
+def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
+    """Return a table with the column `time` beside `time_s`: text, null if the run has no clock."""
+    moments, of_rows = np.unique(table["time_s"], return_inverse=True)
+    if clock.start is None:
+        moments, of_rows = moments[:0], np.full(len(table), -1)
+    texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
+    timed, place = table.copy(deep=False), [*table].index("time_s") + 1
+    timed.insert(place, "time", pd.Series(texts.take(of_rows, allow_fill=True), index=table.index))
+    return timed
 
 
 def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:

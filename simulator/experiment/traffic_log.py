@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import simpy
 
+from scenarios.run_clock import RunClock
 from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import WarningNote
 from simulator.traffic.clock import Clock, after_traffic
@@ -26,12 +27,15 @@ class TrafficLog:
         The totals, one for each time.
     planned
         Number of vehicles of the whole run.
+    clock
+        The clock of the run.
     """
 
     engine: str
     times_s: list[float] = field(default_factory=list)
     totals: list[Totals] = field(default_factory=list)
     planned: int = 0
+    clock: RunClock = field(default_factory=RunClock)
 
     def take(self, time_s: float, engine: Engine) -> None:
         """Record the totals of `engine`, which has been advanced to `time_s`."""
@@ -64,7 +68,8 @@ class TrafficLog:
         if not seen:
             return []
         time_s, worst = max(seen, key=lambda one: one[1].crowding)
-        return worst.gridlock(planned=self.planned, when=f" at second {time_s:g}, cleared by the end")
+        when = f" at second {time_s:g}{self.clock.aside(time_s)}, cleared by the end"
+        return worst.gridlock(planned=self.planned, when=when)
 
 
 def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> TrafficRecord:

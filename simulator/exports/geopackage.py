@@ -7,7 +7,6 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from scenarios.general import EPOCH
 from simulator.experiment.provenance import attributions
 from simulator.experiment.result import RunData
 from simulator.roads.writers.geo_files import write_layers
@@ -80,13 +79,13 @@ def timed_estimates(data: RunData) -> gpd.GeoDataFrame:
         The columns of `estimates.parquet`, the cell's `name`, `error` (estimate − truth, of all vehicles if fewer than
         all take part), and `time` and `until` (dates
         and times in UTC): from the query to the campaign's next one, or to the end of the run. Second 0 of the run is
-        the `epoch` of its section `fcd`, or the default.
+        the `epoch` of its section `fcd`, or that of its clock.
     """
     frame = data.to_geodataframe()
     lead = data.leading.estimates
     frame.insert(frame.columns.get_loc("estimate") + 1, "error", lead["estimate"] - lead["truth"])
     section = data.scenario.fcd
-    epoch_s = int(datetime.fromisoformat(EPOCH).timestamp()) if section is None else section.epoch_s
+    epoch_s = data.record.clock.epoch_s if section is None else section.epoch_s(data.record.clock)
     times = frame.drop_duplicates(["campaign", "query"])[["campaign", "query", "time_s"]].sort_values("time_s")
     ends = times.groupby("campaign")["time_s"].shift(-1).fillna(data.scenario.scenario.duration_s)
     frame = frame.merge(times.assign(until=ends).drop(columns="time_s"), on=["campaign", "query"], how="left")

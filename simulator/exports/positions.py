@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from scenarios import Scenario
 from simulator.experiment.provenance import attributions
 from simulator.experiment.result import RunData
 from simulator.files.atomic_write import export_file
@@ -16,15 +15,15 @@ from simulator.traffic.trace import read_trace
 HOW_TO_KEEP = "a run keeps them if its scenario has a section [fcd]: crowdveil run SCENARIO --set fcd.every_s=10"
 
 
-def kept_positions(directory: Path, scenario: Scenario) -> Samples | None:
+def kept_positions(directory: Path, data: RunData) -> Samples | None:
     """Read the positions that a run kept, in any format of its section `fcd`.
 
     Parameters
     ----------
     directory
         The run directory.
-    scenario
-        Its scenario.
+    data
+        The run.
 
     Returns
     -------
@@ -36,13 +35,13 @@ def kept_positions(directory: Path, scenario: Scenario) -> Samples | None:
     InputError
         If the file cannot be read.
     """
-    section = scenario.fcd
+    section = data.scenario.fcd
     files = [directory / FILES[name] for name in ("parquet", "sumo", "kepler")]
     file = next((file for file in files if file.is_file()), None)
     if section is None or file is None:
         return None
     table = read_trace(file).frame()
-    begin_s = section.from_s + (section.epoch_s if file.name == FILES["kepler"] else 0)
+    begin_s = section.from_s + (section.epoch_s(data.record.clock) if file.name == FILES["kepler"] else 0)
     table["moment"] = np.rint((table["time_s"] - begin_s) / section.every_s).astype(np.int32)
     table["vehicle"] = table["vehicle"].astype(np.int32)
     moments_s = section.from_s + section.every_s * np.arange(table["moment"].max() + 1)
@@ -66,9 +65,9 @@ def write_trips(data: RunData, directory: Path, file: Path, *, overwrite: bool) 
     InputError
         If the run kept no positions; or the file exists and may not be replaced, or cannot be written.
     """
-    samples, section = kept_positions(directory, data.scenario), data.scenario.fcd
+    samples, section = kept_positions(directory, data), data.scenario.fcd
     if samples is None or section is None:
         raise InputError([f"{directory}: this run kept no positions of its {data.record.called[1]}; {HOW_TO_KEEP}"])
     credit = "; ".join(attributions(data.scenario, data.record.data))
-    write = partial(write_kepler, samples, epoch_s=section.epoch_s, attribution=credit)
+    write = partial(write_kepler, samples, epoch_s=section.epoch_s(data.record.clock), attribution=credit)
     export_file(file, write, overwrite=overwrite)

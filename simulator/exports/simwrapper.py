@@ -46,7 +46,7 @@ def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: boo
     InputError
         If the folder holds files and may not be replaced, or cannot be written.
     """
-    samples = kept_positions(directory, data.scenario)
+    samples = kept_positions(directory, data)
     credit = "; ".join(attributions(data.scenario, data.record.data))
 
     def fill(staging: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from simulator.files.errors import InputError
 from simulator.plots.looks import MOST_SHAPES, plain, pyplot
 from simulator.reporting.figures import BASELINE, INK
-from simulator.reporting.formatting import clock
 from simulator.reporting.run_reader import COUNT, FinishedRun
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ def values_of(
         low = 0.0 if statistic is COUNT else float(np.fmin(high, frame["truth"].min()))
     label = "truth" if quantity == "truth" else run.published_label(campaign, mechanism)
     cells = run.cells.assign(value=run.cells["cell"].map(at[quantity].astype("float64")))
-    return Values(cells, f"{label}\nquery {query}, {clock(at['time_s'].iloc[0])}", unit, low, high)
+    return Values(cells, f"{label}\nquery {query}, {run.record.clock.text(at['time_s'].iloc[0])}", unit, low, high)
 
 
 def projected(cells: "gpd.GeoDataFrame", crs: str | None) -> "gpd.GeoDataFrame":

@@ -292,7 +292,7 @@ class RunPlots:
                 minutes, paint = np.array(engine.times_s) / 60, numbered_style(place).colour
                 ax.plot(minutes, counts, color=paint, linestyle=dash, label=plain(name + words))
         ax.set_ylim(bottom=0)
-        return _finished(ax, "minutes from the start", self._run.owners.many)
+        return _finished(ax, self._run.record.clock.minutes_axis, self._run.owners.many)
 
 
 def _finished(ax: "Axes", x: str, y: str) -> "Axes":

@@ -382,7 +382,7 @@ def series(run: FinishedRun, campaign: str, mechanism: str) -> Figure:
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     margin = 0.05 * max(high - low, 1.0) if len(every) else 0.0
     y = axis(run.statistics[campaign].unit, range=[low - margin, high + margin])
-    drawn = plot(traces, axis("minute of the run"), y, height=300, legend=True)
+    drawn = plot(traces, axis(run.record.clock.minutes_axis), y, height=300, legend=True)
     return {**drawn, "group": f"series {campaign}"}
 
 

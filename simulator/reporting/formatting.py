@@ -233,27 +233,6 @@ def chance(value: float | None) -> str:
     return f"1 in {-round_up(-odds, 1 - math.floor(math.log10(odds))):,.0f}"
 
 
-def clock(seconds: float | None) -> str:
-    """
-    Format a time of the run as hours, minutes and seconds.
-
-    Parameters
-    ----------
-    seconds
-        Seconds from the start of the run.
-
-    Returns
-    -------
-    text
-        For example ``0:12:30``.
-    """
-    if seconds is None or not math.isfinite(seconds):
-        return MISSING
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}"
-
-
 def duration(seconds: float | None) -> str:
     """
     Format a wall time.

@@ -42,7 +42,6 @@ FORMATS: dict[str, Callable[[float | None], str]] = {
         "percent",
         "size",
         "duration",
-        "clock",
     )
 }
 
@@ -275,6 +274,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
         mechanisms=[{"name": name, "label": run.label(name)} for name in (*run.mechanisms, *run.refined)],
         first=run.first_private,
     )
+    page.data["clock"] = run.record.clock.of_page(max([0.0, *run.record.traffic.times_s]))
     sections = {name: prepare(run, page) for name, (_, prepare) in SECTIONS.items()}
     values: dict[str, object] = {
         "run": run,

@@ -15,6 +15,7 @@ from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 from simulator.experiment.scaling import is_partial, of_all_vehicles
+from simulator.experiment.tables import with_times
 from simulator.roads.projection import LOCAL
 
 
@@ -241,8 +242,9 @@ class FinishedRun:
 
     @cached_property
     def asked_estimates(self) -> pd.DataFrame:
-        """The estimates of the devices asked, as `estimates.parquet` has them."""
-        return self._table("estimates")
+        """The estimates of the devices asked, as `estimates.parquet` has them; older rows have no `time`."""
+        estimates = self._table("estimates")
+        return estimates if "time" in estimates else with_times(estimates, self.record.clock)
 
     @cached_property
     def rounds(self) -> pd.DataFrame:

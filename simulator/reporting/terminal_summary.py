@@ -15,11 +15,12 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from scenarios.run_clock import RunClock
 from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
-from simulator.reporting.formatting import clock, counted, duration, listed, number, percent, whole
+from simulator.reporting.formatting import counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME
 from simulator.reporting.run_reader import FinishedRun, records
 
@@ -178,6 +179,7 @@ class Progress:
         self._name = ""
         self._until_s: float | None = None
         self._begun = 0.0
+        self.clock = RunClock()
 
     def __repr__(self) -> str:
         """Name the current phase."""
@@ -224,7 +226,7 @@ class Progress:
             The simulated time, in seconds from the start of the run.
         """
         if self._task is not None and self._until_s is not None:
-            words = f"{clock(time_s)} of {clock(self._until_s)}"
+            words = f"{self.clock.text(time_s)} of {self.clock.text(self._until_s)}"
             self._bars.update(self._task, completed=min(time_s, self._until_s), words=words)
 
     def _end(self, *, done: bool) -> None:

@@ -89,7 +89,7 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     if record.engine in RECORDINGS:
         return _recording(run, page, record)
     engines = [EngineTraffic(one) for one in (record, *record.beside)]
-    page.figures["traffic"] = _draw(engines)
+    page.figures["traffic"] = _draw(run, engines)
     notes = [(one, note) for one in engines for note in one.record.notes]
     beside = len(engines) > 1
     named = [f"{one.begins}: {note}" if beside and not note.startswith(one.label) else str(note) for one, note in notes]
@@ -103,17 +103,17 @@ def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str,
         minutes = [time_s / 60 for time_s in record.times_s]
         hover = "minute %{x:.1f}: %{y:,} present"
         line = figures.curve(minutes, record.on_road, "present", hover, figures.STYLES[0].colour)
-        page.figures["traffic"] = _over_time([line], run.owners.many, legend=False)
+        page.figures["traffic"] = _over_time([line], run, run.owners.many, legend=False)
     return {"recording": record, "drawn": changes, "notes": record.notes}
 
 
-def _over_time(traces: Sequence[Figure], unit: str, *, legend: bool) -> Figure:
-    x = figures.axis("minutes from the start", rangemode="tozero")
+def _over_time(traces: Sequence[Figure], run: FinishedRun, unit: str, *, legend: bool) -> Figure:
+    x = figures.axis(run.record.clock.minutes_axis, rangemode="tozero")
     y = figures.axis(unit, rangemode="tozero", tickformat=",")
     return figures.plot(traces, x, y, height=360, left=70, right=30, legend=legend)
 
 
-def _draw(engines: Sequence[EngineTraffic]) -> Figure:
+def _draw(run: FinishedRun, engines: Sequence[EngineTraffic]) -> Figure:
     traces: list[Figure] = []
     for place, one in enumerate(engines):
         minutes = [time_s / 60 for time_s in one.record.times_s]
@@ -123,7 +123,7 @@ def _draw(engines: Sequence[EngineTraffic]) -> Figure:
             label = f"{one.label}, {words}" if len(engines) > 1 else words
             hover = f"minute %{{x:.1f}}: %{{y:,}} {words}"
             traces.append(figures.curve(minutes, values, label, hover, paint, dash=dash))
-    return _over_time(traces, "vehicles", legend=True)
+    return _over_time(traces, run, "vehicles", legend=True)
 
 
 FURTHEST = 20

@@ -134,6 +134,16 @@ def test_doctor_exits_with_1_if_a_needed_package_fails(call, monkeypatch):
     assert json.loads(call("doctor", "--json").stdout)["problems"] == [fault]
 
 
+@pytest.mark.usefixtures("without_imports")
+def test_doctor_names_a_file_that_hides_a_package_from_python_started_here(call, monkeypatch, tmp_path):
+    (tmp_path / "scenarios.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    done = call("doctor", "--json")
+    [problem] = json.loads(done.stdout)["problems"]
+    assert done.returncode == 1
+    assert problem.startswith(f"{tmp_path / 'scenarios.py'} stands in the way of crowdveil's own package 'scenarios'")
+
+
 @pytest.mark.slow
 def test_doctor_finds_every_needed_package_working(call):
     done = call("doctor", "--json")

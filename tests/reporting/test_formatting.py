@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from scenarios.run_clock import RunClock
 from simulator.reporting import formatting
 
 
@@ -57,8 +58,8 @@ def test_related_value_and_counted_noun() -> None:
 
 
 def test_clock_duration_size_and_list() -> None:
-    assert formatting.clock(750) == "0:12:30"
-    assert formatting.clock(None) == "–"
+    assert RunClock().text(750) == "0:12:30"
+    assert RunClock().text(None) == "–"
     assert [formatting.duration(value) for value in (0.0123, 0.42, 42.0, 125.0, None)] == [
         "0.012 s", "0.42 s", "42.0 s", "2 min 5 s", "–",
     ]  # fmt: skip

@@ -76,7 +76,7 @@ def test_trace_section_round_trips(load_trace, tmp_path):
     assert scenario.traffic.columns.mapping() == {
         "vehicle": "v", "time": "t", "lon": "x", "lat": "y", "speed_kph": "s"
     }  # fmt: skip
-    assert scenario.fcd.epoch_s == 1_577_836_800
+    assert scenario.fcd.epoch_s(scenario.clock) == 1_577_836_800
 
 
 @pytest.mark.parametrize(

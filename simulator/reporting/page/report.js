@@ -73,6 +73,12 @@
   const tenth = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })));
   const clock = (seconds) => {
     const s = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
+    if (page.clock) {
+      const parts = page.clock.parts, [, face, offset] = parts.findLast(([first]) => first <= s) || parts[0];
+      const [date, time] = new Date((face + s) * 1000).toISOString().split("T"), ofDay = time.slice(0, 8);
+      const day = Math.floor((face + s) / 86400) - Math.floor(face / 86400) + 1;
+      return page.clock.dated ? date + " " + ofDay + offset : (day === 1 ? "" : "day " + day + " ") + ofDay;
+    }
     return Math.floor(s / 3600) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
   };
   const root = document.documentElement;

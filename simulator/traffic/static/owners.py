@@ -25,19 +25,20 @@ from simulator.traffic.static.rows import (
     without_duplicates,
 )
 from simulator.traffic.static.sites import Sites, place_rows
-from simulator.traffic.trace.times import MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.traffic.trace.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, Times, moment_of
 
 
 def _arrivals(
     table: Table, *, start: str | float | None, unit_s: float, dwell_s: float | None
-) -> tuple[FloatArray | None, Mask, list[str]]:
+) -> tuple[FloatArray | None, Mask, list[str], float | None]:
     """Read the times from which the owners in the rows of a table are present.
 
     Returns
     -------
     tuple
         (rows,) float64: seconds of the run, below 0 for owners present before it starts, None if the table has no
-        times; (rows,) bool: rows whose time is known and not over before the run starts; notes on what was left out.
+        times; (rows,) bool: rows whose time is known and not over before the run starts; notes on what was left out;
+        seconds from 1970 to second 0, None if times are no dates.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def _arrivals(
         If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
     """
     if not table.has("time"):
-        return None, np.ones(len(table), dtype=bool), []
+        return None, np.ones(len(table), dtype=bool), [], None
     at_s, wrong, numeric, naive = _seconds(table, unit_s)
     rule = "a number, as the others are" if numeric else "a date and time, as ISO 8601 has them"
     table.refuse("time", wrong, rule)
@@ -69,7 +70,7 @@ def _arrivals(
     keep = known & ~gone
     if not keep.any():
         raise InputError([f"{table.file}: no row is left: every time ends before start = {start!r}"])
-    return at_s, keep, notes
+    return at_s, keep, notes, None if numeric and zero < CALENDAR_FROM_S else zero
 
 
 def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, Mask, bool, bool]:
@@ -167,6 +168,8 @@ class Owners:
         present throughout. `leave_s` is infinity for owners that never leave.
     remarks
         Notes on what was left out or filled in, one sentence each.
+    epoch_s
+        Seconds from 1970 to second 0 of the run; None if there are no times, or they are no dates.
     """
 
     sites: Sites
@@ -174,6 +177,7 @@ class Owners:
     arrive_s: FloatArray | None = None
     leave_s: FloatArray | None = None
     remarks: tuple[str, ...] = ()
+    epoch_s: float | None = None
 
     @classmethod
     def from_file(cls, file: str | Path, reading: OwnerOptions, *, crs: pyproj.CRS | None = None) -> Self:
@@ -199,7 +203,7 @@ class Owners:
         if table.has("count"):
             count = table.checked_numbers("count", at_least=0)
             table.check()
-        arrive_s, keep, more = _arrivals(
+        arrive_s, keep, more, epoch_s = _arrivals(
             table, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s
         )
         table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
@@ -223,7 +227,7 @@ class Owners:
         order = np.argsort(arrive_s, kind="stable")
         arrive_s = arrive_s[order]
         leave_s = np.full(len(order), np.inf) if reading.dwell_s is None else arrive_s + reading.dwell_s
-        return cls(sites, site[order], arrive_s, leave_s, tuple(notes))
+        return cls(sites, site[order], arrive_s, leave_s, tuple(notes), epoch_s)
 
     @property
     def crs(self) -> pyproj.CRS:

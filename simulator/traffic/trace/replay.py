@@ -35,6 +35,8 @@ class Recording:
         Tracks of the vehicles.
     fix_times_s
         (fixes,) float64: seconds of the run of the recording's fixes.
+    epoch_s
+        Seconds from 1970 to second 0 of the run; None if the recorded times are no dates.
     """
 
     crs: pyproj.CRS
@@ -42,6 +44,7 @@ class Recording:
     tracks: Tracks
     fix_times_s: FloatArray
     _notes: tuple[str, ...]
+    epoch_s: float | None = None
 
     @classmethod
     def build(
@@ -100,7 +103,8 @@ class Recording:
             tracks, matched = match_trace(tracks, roads, matching)
             notes += matched
         (x_min, y_min), (x_max, y_max) = np.nanmin(xy, axis=0).tolist(), np.nanmax(xy, axis=0).tolist()
-        return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes))
+        epoch_s = start_s if trace.calendar else None
+        return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes), epoch_s)
 
     def notes(self) -> list[str]:
         """Return what was read, left out and matched, one sentence each."""
