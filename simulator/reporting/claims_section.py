@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import SUPERSCRIPTS, chance, claimed, number, percent, related
+from simulator.reporting.formatting import chance, claimed, number, percent, related
 from simulator.reporting.run_reader import FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
@@ -272,6 +272,8 @@ def _suppressed(claim: ViewClaim) -> str:
     return "" if claim.k is None else f", where counts below {claim.k} are left out"
 
 
+_PROTECTS_TO = math.log(1e6)
+"""Largest ε that is reported as a limit: odds shifted a millionfold."""
 _UNLIMITED = "may learn anything: no limit is proved, so treat it as no protection."
 
 
@@ -300,10 +302,16 @@ def learns(claim: ViewClaim) -> str:
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
         return "learns nothing about where you are: the observation is equally likely wherever you are."
-    odds = f"can shift the odds between {_alternatives(claim)} at most {_fold(claim.epsilon)}-fold"
-    if claim.epsilon > math.log(1e3):
-        odds += ", which is hardly a limit"
-    return f"{odds} (ε = {claimed(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
+    shift = _shift(claim, claim.epsilon)
+    return f"{shift}; the truth may be better." if claim.kind == "bound" else f"{shift}."
+
+
+def _shift(claim: ViewClaim, epsilon: float) -> str:
+    """State by how much ε lets an observer shift the odds; from `_PROTECTS_TO` on that it protects nobody."""
+    if epsilon > _PROTECTS_TO:
+        return f"can learn {_unprotected(claim)}: ε = {claimed(epsilon)} is no protection"
+    odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon), up=True)}-fold"
+    return f"{odds}{', which is hardly a limit' if epsilon > math.log(1e3) else ''} (ε = {claimed(epsilon)})"
 
 
 def _learns_without_epsilon(claim: ViewClaim) -> str:
@@ -312,8 +320,7 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     if claim.delta_kind == "bound" and claim.deltas and _no_limit(claim):
         return _UNLIMITED
     if constant is not None and constant >= 1 - 1e-12:
-        what = "how fast you drive" if claim.view == VALUES else "where you are"
-        return f"learns {what}, for certain. There is no protection here."
+        return f"learns {_unprotected(claim)}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant, up=True)}"
         # The sum of all shares is the linked reports.
@@ -327,17 +334,11 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     epsilon, delta = pair
     likely = chance(delta)
     most = "" if likely.startswith("less than") else most
-    return (
-        f"can shift the odds between {_alternatives(claim)} at most {_fold(epsilon)}-fold "
-        f"(ε = {claimed(epsilon)}) except with probability {most}{likely}; no ε holds always."
-    )
+    return f"{_shift(claim, epsilon)} except with probability {most}{likely}; no ε holds always."
 
 
-def _fold(epsilon: float) -> str:
-    """Return e^ε, rounded up; a power of ten where it is large, as e^ε overflows above ε = 709."""
-    if epsilon < math.log(1e9):
-        return number(math.exp(epsilon), up=True)
-    return f"10{str(math.ceil(epsilon / math.log(10))).translate(SUPERSCRIPTS)}"
+def _unprotected(claim: ViewClaim) -> str:
+    return "how fast you drive" if claim.view == VALUES else "where you are"
 
 
 def _alternatives(claim: ViewClaim) -> str:

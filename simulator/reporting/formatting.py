@@ -10,6 +10,8 @@ from mechanisms.privacy.rounding import round_up, rounded_up
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
+LARGE = 1e12
+"""Numbers of at least this size are written with a power of ten, whatever they count."""
 _NUMBERS = (int, float, np.number, np.bool_)
 """Types of numbers in a frame; to ask whether a value supports `float` takes fifty times as long."""
 
@@ -67,7 +69,9 @@ def signed(value: float | None) -> str:
 
 
 def scientific(value: float, decimals: int = 1) -> str:
-    """Format a number as a mantissa with some decimals times a power of ten."""
+    """Format a number as a mantissa with some decimals times a power of ten; as `number` does where it is not finite."""
+    if not math.isfinite(value):
+        return number(value)
     mantissa, exponent = f"{value:.{decimals}e}".split("e")
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
@@ -181,7 +185,7 @@ def whole(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return f"{round(value):,}".replace("-", "−")
+    return number(value) if abs(value) >= LARGE else f"{round(value):,}".replace("-", "−")
 
 
 def percent(value: float | None, *, up: bool = False) -> str:
@@ -203,7 +207,7 @@ def percent(value: float | None, *, up: bool = False) -> str:
     if value is None or not math.isfinite(value):
         return MISSING
     hundredths = 100 * value
-    if 0 < hundredths < 0.01:
+    if 0 < hundredths < 0.01 or abs(hundredths) >= LARGE:
         return f"{number(hundredths, up=up)} %"
     close = [decimals for decimals in (0, 1) if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-12)]
     decimals = min(close, default=2 if hundredths < 1 else 1)
@@ -249,6 +253,8 @@ def clock(seconds: float | None) -> str:
     """
     if seconds is None or not math.isfinite(seconds):
         return MISSING
+    if abs(seconds) >= LARGE:
+        return f"{number(seconds)} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}"
@@ -270,6 +276,8 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None or not math.isfinite(seconds):
         return MISSING
+    if abs(seconds) >= LARGE:
+        return f"{number(seconds)} s"
     if seconds >= 120:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s"
@@ -297,7 +305,7 @@ def size(count: float | None) -> str:
         if abs(value) < 1000:
             return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
         value /= 1000
-    return f"{value:.1f} TB"
+    return f"{value:.1f} TB" if abs(value) < LARGE else f"{number(value)} TB"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
+from simulator.reporting.formatting import LARGE, finite
 from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_reader import COUNT, FinishedRun
 
@@ -274,12 +275,12 @@ def _mechanism_numbers(
 
 
 def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
+    values = np.where(np.abs(values) < LARGE, np.round(values, 2), values)
     if np.isfinite(values).all():
-        rounded = np.round(values, 2)
-        integral = bool((rounded == np.round(rounded)).all())
-        rows: list[list[float | None]] = (rounded.astype(np.int64) if integral else rounded).tolist()
+        integral = bool((values == np.round(values)).all() and np.abs(values).max(initial=0) < LARGE)
+        rows: list[list[float | None]] = (values.astype(np.int64) if integral else values).tolist()
         return rows
-    return [[round(float(value), 2) if np.isfinite(value) else None for value in row] for row in values]
+    return [finite(row) for row in values]
 
 
 def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
