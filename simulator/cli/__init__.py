@@ -31,7 +31,7 @@ _GARBAGE_THRESHOLD = 100_000
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130, a page's fault in 1."""
+    """Run the command line; a user's mistake ends in one message and exit code 2, a page's in 1, Ctrl-C in 130."""
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # at the end Python searches all modules for garbage, which takes half a second
     with one_line_exit():

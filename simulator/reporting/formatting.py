@@ -69,7 +69,7 @@ def signed(value: float | None) -> str:
 
 
 def scientific(value: float, decimals: int = 1) -> str:
-    """Format a number as a mantissa with some decimals times a power of ten; as `number` does where it is not finite."""
+    """Format a number as a mantissa times a power of ten; one that is not finite as `number` does."""
     if not math.isfinite(value):
         return number(value)
     mantissa, exponent = f"{value:.{decimals}e}".split("e")
@@ -100,10 +100,11 @@ def claimed(value: float | None) -> str:
     Returns
     -------
     text
-        For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits carry no information.
+        For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻²⁵`` near what sums of
+        probabilities leave out, 10⁻³⁰ each.
     """
-    if value is not None and 0 < value < 1e-30:
-        return "< 10⁻³⁰"
+    if value is not None and 0 < value < 1e-25:
+        return "< 10⁻²⁵"
     if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= value <= 999:
         return number(value, up=True)
     return rounded_up(value)
@@ -144,7 +145,7 @@ def related(letter: str, sign: str, value: float | None) -> str:
     Returns
     -------
     text
-        For example ``δ = 0.45``, ``δ < 10⁻³⁰``.
+        For example ``δ = 0.45``, ``δ < 10⁻²⁵``.
     """
     written = claimed(value)
     return f"{letter} {written}" if written.startswith("<") else f"{letter} {sign} {written}"

@@ -244,7 +244,7 @@
     const rmse = seen ? Math.sqrt(squares / seen) : null;
     byId("status").textContent =
       label(state.mechanism) + ", " + now.title + ": error of " + fine(rmse) + " " + now.campaign.unit + " in a cell (RMSE over " + seen + " cells)" +
-      (now.campaign.counts ? "; " + whole(sumTruth) + " " + now.campaign.unit + " there, " + tenth(sumEstimate) + " estimated" : "") +
+      (now.campaign.counts ? "; " + now.campaign.unit + " in all cells: " + whole(sumTruth) + ", estimated: " + tenth(sumEstimate) : "") +
       (bounded ? "; the interval contains the truth in " + covered + " of " + bounded + " cells" : "") + ".";
     Object.assign(byId("map").dataset, {
       query: now.campaign.queries[state.query],
@@ -536,6 +536,7 @@
   };
 
   state.mechanism = page.first || "";
+  state.query = Math.max(0, page.campaigns[0].queries.findIndex((_, query) => page.campaigns[0].truths[0][query].some((value) => value > 0)));
   draw();
   await prepare();
   controls();
