@@ -18,6 +18,8 @@ from scenarios.field_types import rule
 _OF_DAY = re.compile(r"(?:day ([1-9]\d*) )?(\d\d?):(\d\d)(?::(\d\d))?")
 _DAY = date(2020, 1, 1)
 """The date of second 0 in files that need one, where the run has none."""
+_NO_DATE_S = 1e10
+"""Seconds from the start from which on no date is written: three centuries."""
 _FORM = 'must be a time of day, as "08:00", "08:00:30" or "day 2 08:00", or a date and time, as "2026-03-29T08:00"'
 
 
@@ -83,6 +85,8 @@ class RunClock:
         """
         if seconds is None or not math.isfinite(seconds):
             return "–"
+        if abs(seconds) >= _NO_DATE_S:
+            return f"{seconds:.3g} s"
         if self.start is None:
             minutes, rest = divmod(round(seconds), 60)
             return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

@@ -285,6 +285,8 @@ class DistributedLaplace(BaseMechanism):
         check_integer("counted", counted, at_least=1)
         check_integer("queries", queries, at_least=1)
         source = f"The sum of {counted} devices' vectors, {self.devices} being expected"
+        if counted < self.devices:
+            source += f": {counted / self.devices:.6g} of discrete Laplace noise on each count"
         return self._noise_claim(queries, adjacency, counted=counted, source=source)
 
     @property
@@ -299,7 +301,7 @@ class DistributedLaplace(BaseMechanism):
 
     def _report_claim(self, queries: int, adjacency: Adjacency) -> PrivacyClaim:
         """Return the claim about one device's own vectors."""
-        source = "One device's complete vector, which no single server sees"
+        source = f"One device's own vector, to which it added one of the {self.devices:,} shares of a sum's noise"
         return self._noise_claim(queries, adjacency, counted=1, source=source)
 
     def _noise_claim(self, queries: int, adjacency: Adjacency, *, counted: int, source: str) -> PrivacyClaim:

@@ -240,7 +240,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
     queries : int
         T, with fresh noise in each.
     source : str
-        The mechanism that adds the noise, for the basis.
+        The counts, for the basis; with their noise where that is less than the whole.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def noise_claim(noise: PartialNoise, *, cells: int, queries: int, source: str) -
         basis = f"Noise of more than a whole share is the whole noise plus independent noise. {claim.basis}"
         return PrivacyClaim.bound(claim.epsilon, claim.curve, basis)
     basis = (
-        f"{source}: {noise.share:.6g} of discrete Laplace noise on each count, of which a move changes {changed} by 1; "
+        f"{source}; a move changes {changed} of its counts by 1; "
         "ε from its distribution at 0 and 1, where it reveals most, and δ bounded by it with the tails merged."
     )
     return PrivacyClaim(

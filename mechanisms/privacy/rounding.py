@@ -6,12 +6,17 @@ from decimal import ROUND_CEILING, Decimal
 COMPUTED = Decimal("1e-12")
 """Relative rounding error of a computed number that is not displayed: ε = 2.0000000000000004 is written as 2."""
 
+_WHOLE_FROM = 2.0**53
+"""Every floating-point number of this size is whole, and one of 29 digits is too long to be rounded as a decimal."""
+
 
 def round_up(value: float, decimals: int) -> float:
     """Return the least number with so many decimals that is not below a finite one; they may be negative.
 
     A number within `COMPUTED` of one with so many decimals is that one.
     """
+    if abs(value) >= _WHOLE_FROM and decimals >= 0:
+        return float(value)
     exact = Decimal(repr(float(value)))
     nearest = round(exact, decimals)
     if abs(nearest - exact) <= COMPUTED * abs(exact):

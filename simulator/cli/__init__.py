@@ -20,9 +20,10 @@ _USER_ERRORS = (
     ("simulator.files.errors", "InputError"),
     ("simulator.experiment.run_directory", "DirectoryError"),
     ("simulator.reporting", "UnfinishedRunError"),
+    ("simulator.reporting", "PageError"),
     ("simulator.reproduction.errors", "ReproductionError"),
 )
-"""Errors that the user can correct: module and class. Modules that are not imported have raised none."""
+"""Errors with a message for the user: module and class. Modules that are not imported have raised none."""
 
 
 _GARBAGE_THRESHOLD = 100_000
@@ -30,7 +31,7 @@ _GARBAGE_THRESHOLD = 100_000
 
 
 def main() -> None:
-    """Run the command line; a user's mistake ends in one message and exit code 2, Ctrl-C in 130."""
+    """Run the command line; a user's mistake ends in one message and exit code 2, a page's in 1, Ctrl-C in 130."""
     gc.set_threshold(_GARBAGE_THRESHOLD)
     atexit.register(gc.freeze)  # at the end Python searches all modules for garbage, which takes half a second
     with one_line_exit():
@@ -52,7 +53,7 @@ def main() -> None:
 
             hint = suggestion(getattr(error, "value", None), getattr(error, "choices", ()))
             sys.stderr.write(f"crowdveil: {error}{hint}\n")
-            sys.exit(2)
+            sys.exit(getattr(error, "exit_code", 2))
         except MemoryError as error:  # what an estimate let pass, or the user with --yes
             sys.stderr.write(f"crowdveil: not enough memory: {error}\n".replace(": \n", "\n"))
             sys.exit(2)

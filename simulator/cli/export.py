@@ -35,7 +35,10 @@ def export(
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
 
     data, path = RunData.load(directory), directory / NAMES[to] if out is None else out
-    notes = [f"credit under a figure: {credit}" for credit in attributions(data.scenario, data.record.data)]
+    notes = [
+        f"wherever this is shown, state the source of the data: {credit}"
+        for credit in attributions(data.scenario, data.record.data)
+    ]
     if to == "geopackage":
         write_run(data, path, overwrite=overwrite)
     elif to == "kepler":

@@ -288,7 +288,8 @@ def verdict(planning: Planning) -> str:
         return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
     words = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
-    warning = ": the error of every mechanism is as large as the count" if useless else ""
+    whose = "the error of every mechanism is" if len(planning.plans) > 1 else "its error is"
+    warning = f": {whose} as large as the count" if useless else ""
     return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
 
 

@@ -51,9 +51,10 @@ def run(
     check_free(directory, overwrite=overwrite, numbered=numbered)
     with permitting(yes), nullcontext() if quiet else Progress() as progress:
         result = run_scenario(checked, progress=progress)
-        directory = result.save(directory, overwrite=overwrite, numbered=numbered, render=write_report)
+        directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
+        result.add_report(directory, write_report)
     named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
     print_files_outside(sorted(named_by_files))
     if not quiet:

@@ -28,6 +28,7 @@ from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.query import Query, answers_of_devices
 
 RELEASED_VALUES = "released_values"
 """The view of a published statistic of values. Neighbours differ in one device's value (bounded, HDK 2.1). It does not
@@ -110,7 +111,7 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         Values of ε for which δ is reported, numbers of queries that a device answers, and numbers of devices counted in
         the cell for views of released counts; of numbers above the fewest counted in a query, which are left out, this
         one takes the place if no other is given. There are always rows for the number of queries of each campaign, and
-        of a campaign with a budget for those that the budget covers.
+        of a campaign with a budget for those that the budget covers, which longer campaigns without one have too.
     groups
         The campaigns of the run. The views that their deployments create, shares and shuffled reports, have rows too.
         For a round of shuffled reports `crowd` is the fewest reports counted in a query of the campaign; queries that
@@ -127,8 +128,10 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         without a budget. `release` is the release in words, null for views of none. No two rows have the same `KEY`.
     """
     rows = []
+    # A budget is compared with what campaigns without one reveal over as many queries.
+    windows = {group.budget.window for group in groups if group.budget is not None}
     for group in groups:
-        for row in _group_rows(section, group):
+        for row in _group_rows(section, group, windows):
             schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
             rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
@@ -136,10 +139,11 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
     return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
-def _group_rows(section: Claims, group: CampaignGroup) -> Iterator[dict[str, object]]:
+def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -> Iterator[dict[str, object]]:
     """Yield the rows of the claims that hold in each campaign of a group."""
-    asked = (*section.queries, *(() if group.budget is None else (group.budget.window,)))
     lengths = Counter(query.campaign for query in group.queries)
+    shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
+    asked = (*section.queries, *shorter, *(() if group.budget is None else (group.budget.window,)))
     for name, mechanism in group.mechanisms.items():
         as_it_is = any(
             r.statistic == "count" and name not in r.counts and group.deployments[campaign].noise is None
@@ -221,12 +225,23 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            cause = "not all reports were counted" if everywhere.uncounted else "too few devices were asked"
             where = "" if group.campaign is None else f"campaigns.{group.campaign}, "
-            warnings.append(
-                f"{where}mechanisms.{name}: {cause}, so its claims are weaker: {'; '.join(changes.values())}"
-            )
+            weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
+            warnings.append(f"{where}mechanisms.{name}: {_why_weaker(name, closed, everywhere.uncounted, weaker)}")
     return warnings
+
+
+def _why_weaker(mechanism: str, queries: Sequence[Query], uncounted: bool, weaker: str) -> str:  # noqa: FBT001
+    """State why claims are weaker, which query counted the fewest reports other than none, and a remedy."""
+    answers = answers_of_devices(queries).items()
+    found = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
+    query, answer = min(found, key=lambda pair: min(pair[1].counted))
+    fewest = f"query {query.query} of campaign {query.campaign} counted the fewest, {min(answer.counted):,}"
+    if not uncounted:
+        remedy = "ask when more vehicles are there (start_s), or let more take part (population.participation)"
+        return f"too few devices were asked, {weaker}; {fewest}: {remedy}"
+    remedy = "wait longer for reports (deadline_s), lose fewer (channel), or pair the rounds (aggregation.paired)"
+    return f"not all reports were counted, {weaker}; {fewest} of {max(answer.asked):,}: {remedy}"
 
 
 def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCounts, asked: int) -> PrivacyClaim:

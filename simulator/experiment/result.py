@@ -319,7 +319,8 @@ class RunData:
         numbered
             If the path is taken, use the first of `directory-2`, `directory-3`, … that is free.
         render
-            Function that writes the report; called with a directory that holds everything except the report.
+            Function that writes the report; called with the directory once the run is complete in it, so that a fault
+            of the report loses nothing.
 
         Returns
         -------
@@ -332,13 +333,19 @@ class RunData:
             If the path is taken and may not be replaced; the run is then kept under the next free number, which the
             message names.
         """
-        return fill_directory(
-            Path(directory), lambda staging: self._write(staging, render), overwrite=overwrite, numbered=numbered
-        )
+        saved = fill_directory(Path(directory), self._write, overwrite=overwrite, numbered=numbered)
+        if render is not None:
+            self.add_report(saved, render)
+        return saved
 
-    def _write(self, directory: Path, render: Callable[[Path], object] | None) -> None:
-        stopwatch = self.stopwatch or Stopwatch()
-        with stopwatch.phase("write"):
+    def add_report(self, directory: Path, render: Callable[[Path], object]) -> None:
+        """Write the report with `render` into the directory where the run was saved, and its time into `run.json`."""
+        with (self.stopwatch or Stopwatch()).phase("report"):
+            render(directory)
+        self._write_facts(directory)
+
+    def _write(self, directory: Path) -> None:
+        with (self.stopwatch or Stopwatch()).phase("write"):
             (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
             self.cells.to_parquet(directory / "cells.parquet", index=False)
             if self.roads is not None:
@@ -353,11 +360,6 @@ class RunData:
             if self.fcd is not None and section is not None:
                 write_samples(self.fcd, directory, formats=section.formats, epoch_s=section.epoch_s(self.record.clock))
         self._write_facts(directory)
-        if render is not None:
-            with stopwatch.phase("report"):
-                render(directory)
-            # Written again, to include the time and memory of the report.
-            self._write_facts(directory)
 
     def _write_facts(self, directory: Path) -> None:
         facts = self.facts

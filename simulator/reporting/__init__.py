@@ -1,12 +1,13 @@
 """Tables, figures and the HTML report of a run; the only input is the directory of a finished run."""
 
 from simulator.experiment.run_directory import UnfinishedRunError
-from simulator.reporting.report import build_report, write_report
+from simulator.reporting.report import PageError, build_report, write_report
 from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.terminal_summary import Progress, print_summary
 
 __all__ = [
     "FinishedRun",
+    "PageError",
     "Progress",
     "UnfinishedRunError",
     "build_report",

@@ -1,6 +1,7 @@
 """Privacy claims as sentences, and the report's section of claims: what each observer can learn about a driver."""
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import SUPERSCRIPTS, chance, claimed, number, percent, related
+from simulator.reporting.formatting import chance, claimed, number, percent, related, sentence_case
 from simulator.reporting.run_reader import FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
@@ -49,6 +50,8 @@ class ViewClaim:
         The weakest kind among the claims in `deltas`.
     basis
         What the claim is derived from.
+    party
+        The observer's name where a deployment has another than the view alone.
     """
 
     mechanism: str
@@ -66,6 +69,7 @@ class ViewClaim:
     basis: str
     campaign: str | None = None
     release: str | None = None
+    party: str | None = None
 
     @property
     def limits(self) -> tuple[object, ...]:
@@ -197,6 +201,7 @@ KIND_WORDS = {
 }
 VALUES = "released_values"
 """The only view that concerns a device's speed and not its location."""
+_OBSERVERS = {VALUES: "Any reader of the published speeds", "located_reports": "A server chosen by where you are"}
 _ORDINALS = {1: "first", 2: "second", 3: "third"}
 
 
@@ -216,7 +221,7 @@ def observer(claim: ViewClaim, *, rounds: int = 2) -> str:
     text
         For example ``Two servers that link your two answers``.
     """
-    text = _observer(claim, rounds)
+    text = claim.party or _observer(claim, rounds)
     text = f"{text}, over {claim.queries} queries" if claim.queries > 1 else text
     return f"{text}, campaign {claim.campaign}" if claim.campaign else text
 
@@ -231,8 +236,8 @@ def _observer(claim: ViewClaim, rounds: int) -> str:
             2: "Two servers that link your two answers",
             3: "Three servers that link your three answers",
         }.get(rounds, "An observer that knows which answer is yours")
-    if view == VALUES:
-        return "Any reader of the published speeds"
+    if view in _OBSERVERS:
+        return _OBSERVERS[view]
     if view.startswith("released"):
         what = "counts" if rounds == 1 else "counts of every round"
         what = what if view == "released_counts" else "estimates"
@@ -255,8 +260,13 @@ def _sharers(claim: ViewClaim) -> str:
         return "Some servers that combine their shares"
     if claim.colluding == 1:
         return f"One of the {claim.servers} servers that hold shares of your answers"
-    part = "All" if claim.colluding == claim.servers else f"{claim.colluding} of the"
-    return f"{part} {claim.servers} servers that combine their shares"
+    return f"{sentence_case(share_holders(claim.colluding, claim.servers))} that combine their shares"
+
+
+def share_holders(colluding: int, servers: int) -> str:
+    """Name several of the servers that hold shares."""
+    every = "both servers" if servers == 2 else f"all {servers} servers"
+    return every if colluding == servers else f"{colluding} of the {servers} servers"
 
 
 def _crowd(claim: ViewClaim) -> str:
@@ -272,6 +282,8 @@ def _suppressed(claim: ViewClaim) -> str:
     return "" if claim.k is None else f", where counts below {claim.k} are left out"
 
 
+_PROTECTS_TO = math.log(1e6)
+"""Largest ε that is reported as a limit: odds shifted a millionfold."""
 _UNLIMITED = "may learn anything: no limit is proved, so treat it as no protection."
 
 
@@ -300,10 +312,16 @@ def learns(claim: ViewClaim) -> str:
         return _learns_without_epsilon(claim)
     if claim.epsilon < 1e-12:
         return "learns nothing about where you are: the observation is equally likely wherever you are."
-    odds = f"can shift the odds between {_alternatives(claim)} at most {_fold(claim.epsilon)}-fold"
-    if claim.epsilon > math.log(1e3):
-        odds += ", which is hardly a limit"
-    return f"{odds} (ε = {claimed(claim.epsilon)})" + ("; the truth may be better." if claim.kind == "bound" else ".")
+    shift = _shift(claim, claim.epsilon)
+    return f"{shift}; the truth may be better." if claim.kind == "bound" else f"{shift}."
+
+
+def _shift(claim: ViewClaim, epsilon: float) -> str:
+    """State by how much ε lets an observer shift the odds; from `_PROTECTS_TO` on that it protects nobody."""
+    if epsilon > _PROTECTS_TO:
+        return f"can learn {_unprotected(claim)}: ε = {claimed(epsilon)} is no protection"
+    odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon), up=True)}-fold"
+    return f"{odds}{', which is hardly a limit' if epsilon > math.log(1e3) else ''} (ε = {claimed(epsilon)})"
 
 
 def _learns_without_epsilon(claim: ViewClaim) -> str:
@@ -312,8 +330,7 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     if claim.delta_kind == "bound" and claim.deltas and _no_limit(claim):
         return _UNLIMITED
     if constant is not None and constant >= 1 - 1e-12:
-        what = "how fast you drive" if claim.view == VALUES else "where you are"
-        return f"learns {what}, for certain. There is no protection here."
+        return f"learns {_unprotected(claim)}, for certain. There is no protection here."
     if constant is not None:
         likely = f"with probability {most}{percent(constant, up=True)}"
         # The sum of all shares is the linked reports.
@@ -327,17 +344,11 @@ def _learns_without_epsilon(claim: ViewClaim) -> str:
     epsilon, delta = pair
     likely = chance(delta)
     most = "" if likely.startswith("less than") else most
-    return (
-        f"can shift the odds between {_alternatives(claim)} at most {_fold(epsilon)}-fold "
-        f"(ε = {claimed(epsilon)}) except with probability {most}{likely}; no ε holds always."
-    )
+    return f"{_shift(claim, epsilon)} except with probability {most}{likely}; no ε holds always."
 
 
-def _fold(epsilon: float) -> str:
-    """Return e^ε, rounded up; a power of ten where it is large, as e^ε overflows above ε = 709."""
-    if epsilon < math.log(1e9):
-        return number(math.exp(epsilon), up=True)
-    return f"10{str(math.ceil(epsilon / math.log(10))).translate(SUPERSCRIPTS)}"
+def _unprotected(claim: ViewClaim) -> str:
+    return "how fast you drive" if claim.view == VALUES else "where you are"
 
 
 def _alternatives(claim: ViewClaim) -> str:
@@ -351,7 +362,7 @@ def _middle(deltas: tuple[tuple[float, float | None], ...]) -> tuple[float, floa
     return min(known, key=lambda pair: abs(pair[0] - 1)) if known else None
 
 
-def sentence(claim: ViewClaim, *, rounds: int = 2, over: str | None = None) -> str:
+def sentence(claim: ViewClaim, *, rounds: int = 2, over: str | None = None, observers: str = "") -> str:
     """
     State who the observer is and what it can learn.
 
@@ -364,17 +375,19 @@ def sentence(claim: ViewClaim, *, rounds: int = 2, over: str | None = None) -> s
     over
         How the sentence states the queries that the claim is about, with which it begins; empty for nothing. By default
         the observer's name includes their number.
+    observers
+        The observers' names, joined by "or", where they are not that of the claim.
 
     Returns
     -------
     text
         One whole sentence.
     """
-    subject = observer(claim if over is None else replace(claim, queries=1, campaign=None), rounds=rounds)
-    text = learns(claim)
-    if subject.split()[0] in {"Two", "Three", "Some", "All"} or subject.split()[0].isdigit():
+    subject = observers or observer(claim if over is None else replace(claim, queries=1, campaign=None), rounds=rounds)
+    text, first = learns(claim), subject.rpartition(" or ")[2].split()[0].lower()
+    if first in {"two", "three", "some", "all", "both"} or first.isdigit():
         text = text.replace("learns", "learn", 1) if text.startswith("learns") else text
-    separator = ", " if ", " in subject else " "
+    separator = ", " if ", " in subject and not observers else " "
     text = f"{subject}{separator}{text}"
     return f"{over}, {text[0].lower()}{text[1:]}" if over else text
 
@@ -407,10 +420,16 @@ def one_line(claims: list[ViewClaim], *, rounds: int = 2, queries: int = 1) -> s
         name = f"answer {tail} alone" if rounds > 1 and tail.isdigit() else "its answer" + "s" * (queries > 1)
         parts.append(f"{name}: {short_limit(weakest)}")
     parts += [f"linked reports: {short_limit(claim)}" for claim in linked]
+    pooled = [claim for claim in chosen if claim.view.startswith(("shares", "shuffled", "released", "located"))]
+    if pooled:
+        weakest = weakest_claim(pooled)
+        shared = f"shares of {share_holders(weakest.colluding or 0, weakest.servers or 0)}"
+        names = {"shares": shared, "located": "located reports"}
+        parts.append(f"{names.get(weakest.view.partition('_')[0], 'shuffled answers')}: {short_limit(weakest)}")
     return "; ".join(parts) if parts else "no claim was made"
 
 
-def campaign_lines(claims: list[ViewClaim], *, rounds: int, queries: int) -> list[str]:
+def campaign_lines(claims: list[ViewClaim], *, rounds: int, queries: int, windows: Collection[int] = ()) -> list[str]:
     """
     State what one mechanism reveals over a whole campaign, then over fewer queries.
 
@@ -422,15 +441,16 @@ def campaign_lines(claims: list[ViewClaim], *, rounds: int, queries: int) -> lis
         Number of answers the mechanism takes per query.
     queries
         Number of queries of the campaign.
+    windows
+        Further numbers of queries.
 
     Returns
     -------
     lines
-        One for all queries, one for each number of queries that a budget covers, and one for a single query.
+        One for all queries, one for each further number that a claim is about, and one for a single query.
     """
     stated = {claim.queries for claim in claims}
-    windows = sorted({claim.queries for claim in claims if claim.campaign} - {1, queries}, reverse=True)
-    wanted = [number for number in dict.fromkeys((queries, *windows, 1)) if number in stated]
+    wanted = [number for number in dict.fromkeys((queries, *sorted(windows, reverse=True), 1)) if number in stated]
     lines = [one_line(claims, rounds=rounds, queries=number) for number in wanted]
     if queries == 1:
         return lines or [one_line([])]
@@ -439,7 +459,7 @@ def campaign_lines(claims: list[ViewClaim], *, rounds: int, queries: int) -> lis
 
 
 def weakest_claim(reports: list[ViewClaim]) -> ViewClaim:
-    """Return the weakest claim about a single report: an infinite or unknown ε ranks above any finite one."""
+    """Return the weakest of some claims: an infinite or unknown ε ranks above any finite one."""
     return max(reports, key=lambda claim: math.inf if claim.epsilon is None else claim.epsilon)
 
 
@@ -500,8 +520,14 @@ def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     claims = view_claims(run.claims)
     tables = []
     for name in dict.fromkeys(claim.mechanism for claim in claims):
-        rounds = run.rounds_of(name)
+        rounds, seen = run.rounds_of(name), run.views_seen(name)
         own = worth_reading([claim for claim in claims if claim.mechanism == name], rounds=rounds)
+        own = [
+            claim
+            if seen is None or claim.view in seen or not claim.view.startswith(("report", "linked"))
+            else replace(claim, party=f"{_observer(claim, rounds)} (none in this run)")
+            for claim in own
+        ]
         epsilons = sorted({epsilon for claim in own for epsilon, _ in claim.deltas})
         rows = []
         for alike in by_crowd(own):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
 from simulator.experiment.run_record import DeploymentRecord, ViewRecord
+from simulator.reporting.claims_section import share_holders
 from simulator.reporting.figures import Page
 from simulator.reporting.formatting import listed, sentence_case
 from simulator.reporting.run_reader import FinishedRun
@@ -80,7 +81,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
         return _PARTIES[coalition[0]]
     every = record.servers
     if is_capable("deployment", record.kind, "shares") and len(servers) == len(coalition):
-        return f"All {every} servers" if len(servers) == every else f"Any {len(servers)} of the {every} servers"
+        return f"{'Any ' * (len(servers) < every)}{share_holders(len(servers), every)}".capitalize()
     if every == 1:
         return (
             "The server" if len(coalition) == 1 else f"The server and {listed([p for p in coalition if ':' not in p])}"

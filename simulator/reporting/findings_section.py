@@ -1,7 +1,7 @@
 """The first screen of the report: what the run found, in at most three sentences and one table."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from statistics import NormalDist
 from typing import Any
@@ -14,6 +14,8 @@ from simulator.reporting.attacks_section import findings
 from simulator.reporting.claims_section import (
     ViewClaim,
     campaign_lines,
+    learns,
+    observer,
     sentence,
     short_limit,
     view_claims,
@@ -24,6 +26,7 @@ from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, record
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
+_ANSWERS = {2: "two", 3: "three"}
 _NAMED = 4
 """Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
 _ROWS = 12
@@ -36,8 +39,8 @@ class Row:
 
     Attributes
     ----------
-    campaign, label
-        The campaign, and the label of the mechanism or of what was released.
+    campaign, mechanism, label
+        The campaign, the mechanism, and the label of the mechanism or of what was released.
     rmse, low, high
         Root mean square error of a cell, and its 95 % interval over the queries; None where not known.
     theory
@@ -52,6 +55,7 @@ class Row:
     """
 
     campaign: str
+    mechanism: str
     label: str
     rmse: float | None
     low: float | None
@@ -81,8 +85,8 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
     rows = [_row(run, row, guesses, claims) for row in records(run.scores) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
-        first = run.label(run.first_private) if run.first_private else rows[0].label
-        of_first = [row for row in rows if row.label.startswith(first)]
+        first = run.first_private or rows[0].mechanism
+        of_first = [row for row in rows if row.mechanism == first]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
         "sentences": _sentences(run, guesses, claims),
@@ -204,7 +208,28 @@ def _errors(run: FinishedRun) -> list[str]:
         _of_counts(run, own) if run.statistics[own[0]["campaign"]] is COUNT else _of_speeds(run, own)
         for own in by_statistic.values()
     ]
-    return [" ".join(said)]
+    return [" ".join([*said, *_worse_than_zero(run, rows)])]
+
+
+def _worse_than_zero(run: FinishedRun, rows: list[dict[Any, Any]]) -> list[str]:
+    """State of which private counts the error is no smaller than that of estimating 0 everywhere; empty if of none."""
+    truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
+    named: dict[str, list[bool]] = {}
+    for row in rows:
+        if run.statistics[row["campaign"]] is COUNT and row["mechanism"] in run.private:
+            zero = float(truths.get((row["campaign"], row["mechanism"]), np.inf)) ** 0.5
+            named.setdefault(inner_case(run.label(row["mechanism"])), []).append(row["rmse"] >= zero)
+    worse = [
+        name if all(found) else f"{name} in {sum(found)} of {len(found)} campaigns"
+        for name, found in named.items()
+        if any(found)
+    ]
+    every = len(worse) == len(named) > 1 and all(map(all, named.values()))
+    return (
+        [f"Estimating 0 everywhere would be no worse than {'any mechanism' if every else listed(worse)}."]
+        if worse
+        else []
+    )
 
 
 def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
@@ -280,9 +305,9 @@ def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
     first, scores = run.first_private, [row for row in records(run.scores) if row["rmse"] is not None]
     asking = [str(row["campaign"]) for row in records(run.scores) if row["mechanism"] == first]
     if first and asking:
-        campaign = min(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))
-        own = _in_campaign(run, claims, campaign, first)
-        text = _over_campaign(run, campaign, lambda chosen: _strongest(chosen, rounds=run.rounds_of(first)), own)
+        text = _over_campaigns(
+            run, claims, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))
+        )
         alone = len(run.mechanisms) == 1
         said += [text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}"] if text else []
     released = [
@@ -293,34 +318,97 @@ def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
     if released:
         _, campaign, mechanism = min(released, key=itemgetter(0))
         own = _of_release(run, claims, campaign, mechanism)
-        text = _over_campaign(run, campaign, lambda chosen: chosen[0] if chosen else None, own)
+        text = _over_campaign(
+            run, [campaign], *_whole_and_one(run, campaign, own, lambda chosen: next(iter(chosen), None))
+        )
         said.append(f"With {inner_case(run.published_label(campaign, mechanism))}, {text[0].lower()}{text[1:]}")
     return said
 
 
+Choice = Callable[[Sequence[ViewClaim]], ViewClaim | None]
+Stated = tuple[ViewClaim | None, ViewClaim | None]
+"""The claims over all queries of a campaign, and over one."""
+
+
+def _whole_and_one(run: FinishedRun, campaign: str, claims: Sequence[ViewClaim], choose: Choice) -> Stated:
+    whole, one = (
+        choose([claim for claim in claims if claim.queries == number]) for number in (run.queries_of(campaign), 1)
+    )
+    return whole, one
+
+
+def _over_campaigns(run: FinishedRun, claims: Sequence[ViewClaim], campaigns: Sequence[str]) -> str:
+    """State what servers learn of the first mechanism: of the first campaign, and who learns the same in the others."""
+    first = str(run.first_private)
+    stated: dict[str, Stated] = {}
+    for name in campaigns:
+        own = _in_campaign(run, claims, name, first)
+        stated[name] = _whole_and_one(run, name, own, lambda chosen: _strongest(chosen, rounds=run.rounds_of(first)))
+    stated = {name: both for name, both in stated.items() if any(both)}
+    if not stated:
+        return ""
+    groups: dict[tuple[object, ...], dict[str, list[str]]] = {}
+    for name, (whole, one) in stated.items():
+        shown = whole or one
+        party = observer(replace(shown, queries=1, campaign=None), rounds=run.rounds_of(first)) if shown else ""
+        key = (run.queries_of(name), whole and learns(whole), one and short_limit(one))
+        groups.setdefault(key, {}).setdefault(party, []).append(name)
+    alike, *different = groups.values()
+    named, others = (
+        [name for group in part for names in group.values() for name in names] for part in ([alike], different)
+    )
+    *rest, last = [f"{party} ({_named('campaign', names)})" for party, names in alike.items()]
+    listing = f"{', '.join([rest[0], *map(inner_case, rest[1:])])} or {inner_case(last)}" if rest else ""
+    text = _over_campaign(run, named, *stated[named[0]], observers=listing, alone=bool(rest) or not others)
+    return f"{text} What observers learn in {_named('campaign', others)} is in the table." if others else text
+
+
 def _over_campaign(
     run: FinishedRun,
-    campaign: str,
-    choose: Callable[[Sequence[ViewClaim]], ViewClaim | None],
-    claims: Sequence[ViewClaim],
+    campaigns: Sequence[str],
+    whole: ViewClaim | None,
+    one: ViewClaim | None,
+    *,
+    observers: str = "",
+    alone: bool = True,
 ) -> str:
-    """State the claim chosen of those over all queries of a campaign, and beside it that over one; empty if none is."""
-    queries = run.queries_of(campaign)
-    whole, one = (choose([claim for claim in claims if claim.queries == number]) for number in (queries, 1))
-    stated = whole or one
+    """State the claim over all queries of campaigns, and beside it that over one; empty if there is none.
+
+    Campaigns are not named if `alone`, and all of the run are alike.
+    """
+    queries, stated = run.queries_of(campaigns[0]), whole or one
     if stated is None:
         return ""
-    alike = len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
-    whose = f"the campaign’s {queries:,} queries" if alike else f"the {queries:,} queries of campaign {campaign}"
+    alike = alone and len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
+    named = f"the {queries:,} queries of {_named('campaign', campaigns)}"
+    whose = f"the campaign’s {queries:,} queries" if alike else named
     over = f"Over {whose}, for a device that stays through it" if stated is whole else f"In one of {whose}"
-    text = sentence(stated, rounds=run.rounds_of(stated.mechanism), over=over if queries > 1 else "")
+    text = sentence(
+        stated, rounds=run.rounds_of(stated.mechanism), over=over if queries > 1 else "", observers=observers
+    )
     return text if one is None or one is stated else f"{text.removesuffix('.')}; in one query {short_limit(one)}."
 
 
 def _in_campaign(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
-    """Return the claims about a mechanism that hold in a campaign, without those about what it alone publishes."""
+    """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
-    return [claim for claim in claims if claim.mechanism == mechanism and claim.campaign == holds_for]
+    own = [claim for claim in claims if claim.mechanism == mechanism and claim.campaign == holds_for]
+    seen, record, rounds = run.views_seen(mechanism, campaign), run.deployments.get(campaign), run.rounds_of(mechanism)
+    if seen is None or record is None:
+        return [claim for claim in own if claim.view.startswith(("report", "linked"))]
+    parties = {"released_counts": "A server that receives all answers shuffled"}
+    if seen.get("linked_reports") == 1 and rounds > 1:
+        parties["linked_reports"] = f"A server that receives your {_ANSWERS.get(rounds, rounds)} answers"
+    readers = None, record.needed or record.servers
+    return [
+        replace(claim, party=parties.get(claim.view))
+        for claim in own
+        if claim.view in seen
+        and claim.adjacency == "move"
+        and (claim.crowd is None or claim.view.startswith("shuffled"))
+        and claim.colluding in readers
+        and claim.servers in {None, record.servers}
+    ]
 
 
 def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
@@ -337,7 +425,7 @@ def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
     reports = [claim for claim in claims if claim.view.startswith("report")]
     if linked and (rounds > 1 or not reports):
         return linked[0]
-    return weakest_claim(reports) if reports else None
+    return weakest_claim(reports or list(claims)) if claims else None
 
 
 def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[str]:
@@ -361,7 +449,8 @@ def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechan
     queries, published = run.queries_of(campaign), _of_release(run, claims, campaign, mechanism)
     if not published:
         own = _in_campaign(run, claims, campaign, mechanism)
-        return campaign_lines(own, rounds=run.rounds_of(mechanism), queries=queries)
+        windows = {claim.queries for claim in claims if claim.campaign in run.budgeted} - {1, queries}
+        return campaign_lines(own, rounds=run.rounds_of(mechanism), queries=queries, windows=windows)
     lines = []
     for seen in dict.fromkeys((queries, 1)):
         over = f" over {seen:,} queries" if seen > 1 else " in one query" if queries > 1 else ""
@@ -377,6 +466,7 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: S
     low, high = _interval(run, campaign, mechanism)
     return Row(
         campaign,
+        mechanism,
         run.published_label(campaign, mechanism),
         row["rmse"],
         low,

@@ -10,6 +10,8 @@ from mechanisms.privacy.rounding import round_up, rounded_up
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
+LARGE = 1e12
+"""Numbers of at least this size are written with a power of ten, whatever they count."""
 _NUMBERS = (int, float, np.number, np.bool_)
 """Types of numbers in a frame; to ask whether a value supports `float` takes fifty times as long."""
 
@@ -67,7 +69,9 @@ def signed(value: float | None) -> str:
 
 
 def scientific(value: float, decimals: int = 1) -> str:
-    """Format a number as a mantissa with some decimals times a power of ten."""
+    """Format a number as a mantissa times a power of ten; one that is not finite as `number` does."""
+    if not math.isfinite(value):
+        return number(value)
     mantissa, exponent = f"{value:.{decimals}e}".split("e")
     return f"{mantissa.replace('-', '−')} × 10{str(int(exponent)).translate(SUPERSCRIPTS)}"
 
@@ -96,10 +100,11 @@ def claimed(value: float | None) -> str:
     Returns
     -------
     text
-        For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻³⁰`` where the digits carry no information.
+        For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻²⁵`` near what sums of
+        probabilities leave out, 10⁻³⁰ each.
     """
-    if value is not None and 0 < value < 1e-30:
-        return "< 10⁻³⁰"
+    if value is not None and 0 < value < 1e-25:
+        return "< 10⁻²⁵"
     if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= value <= 999:
         return number(value, up=True)
     return rounded_up(value)
@@ -140,7 +145,7 @@ def related(letter: str, sign: str, value: float | None) -> str:
     Returns
     -------
     text
-        For example ``δ = 0.45``, ``δ < 10⁻³⁰``.
+        For example ``δ = 0.45``, ``δ < 10⁻²⁵``.
     """
     written = claimed(value)
     return f"{letter} {written}" if written.startswith("<") else f"{letter} {sign} {written}"
@@ -181,7 +186,7 @@ def whole(value: float | None) -> str:
     """
     if value is None or not math.isfinite(value):
         return MISSING
-    return f"{round(value):,}".replace("-", "−")
+    return number(value) if abs(value) >= LARGE else f"{round(value):,}".replace("-", "−")
 
 
 def percent(value: float | None, *, up: bool = False) -> str:
@@ -203,7 +208,7 @@ def percent(value: float | None, *, up: bool = False) -> str:
     if value is None or not math.isfinite(value):
         return MISSING
     hundredths = 100 * value
-    if 0 < hundredths < 0.01:
+    if 0 < hundredths < 0.01 or abs(hundredths) >= LARGE:
         return f"{number(hundredths, up=up)} %"
     close = [decimals for decimals in (0, 1) if math.isclose(round(hundredths, decimals), hundredths, abs_tol=1e-12)]
     decimals = min(close, default=2 if hundredths < 1 else 1)
@@ -249,6 +254,8 @@ def duration(seconds: float | None) -> str:
     """
     if seconds is None or not math.isfinite(seconds):
         return MISSING
+    if abs(seconds) >= LARGE:
+        return f"{number(seconds)} s"
     if seconds >= 120:
         minutes, rest = divmod(round(seconds), 60)
         return f"{minutes} min {rest} s"
@@ -276,7 +283,7 @@ def size(count: float | None) -> str:
         if abs(value) < 1000:
             return f"{value:.0f} {unit}" if unit == "bytes" else f"{value:.1f} {unit}"
         value /= 1000
-    return f"{value:.1f} TB"
+    return f"{value:.1f} TB" if abs(value) < LARGE else f"{number(value)} TB"
 
 
 def listed(words: Sequence[str]) -> str:

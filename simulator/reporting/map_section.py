@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
+from simulator.reporting.formatting import LARGE, finite
 from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_reader import ALL_VEHICLES, COUNT, FinishedRun
 
@@ -33,7 +34,7 @@ _MOST_NAMES = 12
 
 
 def city_outlines(
-    cells: Any, roads: pd.DataFrame | None = None, surroundings: pd.DataFrame | None = None
+    cells: Any, roads: pd.DataFrame | None = None, surroundings: pd.DataFrame | None = None, *, districts: bool = False
 ) -> dict[str, Any]:
     """
     Draw the cells and the roads in local coordinates, north up.
@@ -48,6 +49,8 @@ def city_outlines(
     surroundings
         A frame with `kind`, `name` and `geometry`, as WKB in WGS84, of `simulator.roads.surroundings`, or None. Cells
         that are areas are drawn without its water.
+    districts
+        Whether the cells are areas with names of their own: they are drawn whole, with their names.
 
     Returns
     -------
@@ -74,7 +77,7 @@ def city_outlines(
     middle = float(np.radians(points[:, 1].mean())) if geographic else 0.0
     metres = np.array([np.cos(middle), 1.0]) * (_METRES_A_DEGREE if geographic else 1.0)
     geometries, lines = (shapely.transform(shapes, lambda points: points * metres) for shapes in (geometries, lines))
-    if len(lines) and dimension == 2:
+    if len(lines) and dimension == 2 and not districts:
         geometries = _near(geometries, lines)
     points = shapely.get_coordinates([*geometries, *lines])
     (west, south), (east, north) = points.min(axis=0), points.max(axis=0)
@@ -94,6 +97,10 @@ def city_outlines(
             geometries = _land(geometries, water)
         named = kinds == ("place" if (kinds == "place").any() else "street")
         outlines["labels"] = _labels(surroundings["name"].to_numpy()[named], around[named], box)
+    if districts:
+        largest = np.argsort(-shapely.area(geometries))
+        inside = shapely.point_on_surface(geometries[largest])
+        outlines["labels"] = _labels(np.array(names, dtype=object)[largest], inside, box, most=len(names))
     return {
         **outlines,
         "width": round(box[2], 1),
@@ -144,7 +151,7 @@ def _land(areas: NDArray[np.object_], water: Any) -> NDArray[np.object_]:
 
 
 def _labels(
-    names: NDArray[np.object_], shapes: NDArray[np.object_], box: tuple[float, ...]
+    names: NDArray[np.object_], shapes: NDArray[np.object_], box: tuple[float, ...], *, most: int = _MOST_NAMES
 ) -> list[tuple[float, float, str]]:
     """Return the middle and text of the first names that fit into the drawing without touching an earlier one."""
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
@@ -154,7 +161,7 @@ def _labels(
     for name, shape in zip(names, shapely.clip_by_rect(shapes, *box), strict=True):
         parts = shapely.get_parts(shapely.line_merge(shape) if shape.geom_type == "MultiLineString" else shape)
         half = 0.29 * _TEXT * sum(1.8 if unicodedata.east_asian_width(sign) in "WF" else 1.0 for sign in name)
-        if not len(parts) or 2 * half > box[2] or len(labels) == _MOST_NAMES:
+        if not len(parts) or 2 * half > box[2] or len(labels) == most:
             continue
         longest = parts[np.argmax(shapely.length(parts))]
         point = longest if longest.geom_type == "Point" else longest.interpolate(0.5, normalized=True)
@@ -278,12 +285,12 @@ def _mechanism_numbers(
 
 
 def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
+    values = np.where(np.abs(values) < LARGE, np.round(values, 2), values)
     if np.isfinite(values).all():
-        rounded = np.round(values, 2)
-        integral = bool((rounded == np.round(rounded)).all())
-        rows: list[list[float | None]] = (rounded.astype(np.int64) if integral else rounded).tolist()
+        integral = bool((values == np.round(values)).all() and np.abs(values).max(initial=0) < LARGE)
+        rows: list[list[float | None]] = (values.astype(np.int64) if integral else values).tolist()
         return rows
-    return [[round(float(value), 2) if np.isfinite(value) else None for value in row] for row in values]
+    return [finite(row) for row in values]
 
 
 def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
@@ -307,7 +314,9 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if len(run.cells) == 1:
         return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
     campaigns = query_numbers(run)
-    city = city_outlines(run.cells, run.roads, run.surroundings) | ({} if run.on_earth else {"metres": None})
+    city = city_outlines(run.cells, run.roads, run.surroundings, districts=run.has_districts) | (
+        {} if run.on_earth else {"metres": None}
+    )
     motion = motion_section(run, city)
     # What the reader may choose to see instead, where fewer than all vehicles take part.
     asked = query_numbers(run, asked=True) if run.partial else None

@@ -6,13 +6,17 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from importlib.util import cache_from_source
 from pathlib import Path
 
+import numpy as np
 from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined, Template
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
@@ -25,7 +29,7 @@ from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
-from simulator.reporting.run_reader import FinishedRun
+from simulator.reporting.run_reader import FinishedRun, UnfinishedRunError
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 
 PACKED_FROM = 200_000
@@ -89,7 +93,6 @@ def environment() -> Environment:
     words = {name: getattr(formatting, name) for name in ("listed", "sentence_case", "inner_case")}
     made.filters |= {**FORMATS, **words, "data": data}
     made.globals["related"] = formatting.related
-    made.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
     return made
 
 
@@ -124,17 +127,18 @@ def render_page(
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     style = _asset("report.css") + style
-    packed = _packed(page)
-    frame = {"title": title, "page": page, "packed": packed, "style": style, "policy": policy, "scripts": scripts}
+    text = _as_json(page)
+    packed = base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode() if len(text) >= PACKED_FROM else None
+    frame = {"title": title, "page": text, "packed": packed, "style": style, "policy": policy, "scripts": scripts}
     return template.render({**frame, **values})
 
 
-def _packed(page: Mapping[str, object]) -> str | None:
-    """Return large data for the page's script as gzip in base64, a fifth as large; None where they are small."""
-    text = json.dumps(page, **environment().policies["json.dumps_kwargs"])
-    if len(text) < PACKED_FROM:
-        return None
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode("ascii")
+def _as_json(page: object) -> Markup:
+    """Return data for the page's script; a number that is not finite, which JSON cannot represent, is null."""
+    try:
+        return htmlsafe_json_dumps(page, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return _as_json(json.loads(json.dumps(page), parse_constant=lambda _: None))
 
 
 def write_document(html: str, path: Path) -> Path:
@@ -249,6 +253,26 @@ SECTIONS: dict[str, tuple[str, Callable[[FinishedRun, Page], dict[str, object] |
 """Sections in the page's order: name in the navigation, and what prepares the values of the template of its name."""
 
 
+class PageError(ValueError):
+    """A page could not be made, by a fault of the page; the message names the directory, which holds all results."""
+
+    exit_code = 1
+
+
+@contextmanager
+def page_faults(directory: str | os.PathLike[str], what: str) -> Iterator[None]:
+    """Turn any error in the block that is of neither the input nor the system into a `PageError` about a page."""
+    try:
+        yield
+    except (UnfinishedRunError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}: {error}"
+        raise PageError(f"{directory}: all results are saved in it, but not {what}, which failed: {where}") from error
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def build_report(directory: str | os.PathLike[str]) -> str:
     """
     Build the report of a finished run.
@@ -303,5 +327,8 @@ def write_report(directory: str | os.PathLike[str]) -> Path:
     ------
     UnfinishedRunError
         If the directory holds no finished run.
+    PageError
+        If a fault of the page ends it.
     """
-    return write_document(build_report(directory), Path(directory) / FILE_NAME)
+    with page_faults(directory, FILE_NAME):
+        return write_document(build_report(directory), Path(directory) / FILE_NAME)

@@ -1,6 +1,7 @@
 """Reader of a finished run, from its directory alone, and the words for its data owners, mechanisms and campaigns."""
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -146,6 +147,35 @@ class FinishedRun:
         """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
         return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
 
+    def views_seen(self, mechanism: str, campaign: str | None = None) -> dict[str, int] | None:
+        """
+        Return the views that coalitions have of a mechanism's reports, by what the deployments store.
+
+        Parameters
+        ----------
+        mechanism
+            Its name.
+        campaign
+            The campaign in which servers alone collude; by default all campaigns and parties.
+
+        Returns
+        -------
+        views
+            By name of the view, the least number of parties that have it; None where the run recorded no deployment.
+        """
+        views: dict[str, int] = {}
+        recorded = [one for one in self.deployments.values() if campaign in {None, one.campaign}]
+        found = [
+            seen for one in recorded for own in one.mechanisms if own.mechanism == mechanism for seen in own.learns
+        ]
+        for seen in found:
+            servers = all(party.startswith("server:") for party in seen.coalition)
+            if seen.view is not None and (servers or campaign is None):
+                views[seen.view] = min(len(seen.coalition), views.get(seen.view, len(seen.coalition)))
+        if self.rounds_of(mechanism) == 1 and "linked_reports" in views:
+            views["report_round_1"] = views["linked_reports"]  # whoever knows the device has its only report
+        return views if found else None
+
     def _table(self, name: str) -> pd.DataFrame:
         if name in self._given:
             return self._given[name]
@@ -216,6 +246,11 @@ class FinishedRun:
         """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
         city = self.record.city
         return bool(city.links) or f"{LOCAL} 0, 0" not in (city.crs or "")
+
+    @property
+    def has_districts(self) -> bool:
+        """Whether its cells are zones of a file, with names of their own."""
+        return tomllib.loads(self.scenario_toml).get("cells", {}).get("kind") == "zones"
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.padding import Padding
@@ -21,7 +22,7 @@ from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.formatting import counted, duration, listed, number, percent, whole
-from simulator.reporting.report import FILE_NAME
+from simulator.reporting.report import FILE_NAME, page_faults
 from simulator.reporting.run_reader import FinishedRun, records
 
 LEAST_WIDTH = 160
@@ -53,16 +54,20 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
     ------
     UnfinishedRunError
         If the directory holds no finished run.
+    PageError
+        If a fault of the summary ends it.
     """
     console = console or wide_console()
     directory = Path(result)
     console.print()
-    print_run(FinishedRun(directory), console)
+    with page_faults(directory, "its summary"):
+        print_run(FinishedRun(directory), console)
     report = directory / FILE_NAME
     # Not wrapped, so that the path can be copied.
     console.print(Text(f"Report: {report}" if report.is_file() else f"Results: {directory}"), soft_wrap=True)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def print_run(run: FinishedRun, console: Console) -> None:
     """Print the summary of a run on a console, without the path of its report."""
     console.print(_what_ran(run))

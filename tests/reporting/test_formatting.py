@@ -53,7 +53,7 @@ def test_chance(value: float, written: str) -> None:
 
 def test_related_value_and_counted_noun() -> None:
     assert formatting.related("δ", "=", 0.45) == "δ = 0.45"
-    assert formatting.related("δ", "=", 1e-99) == "δ < 10⁻³⁰"
+    assert formatting.related("δ", "=", 1e-99) == "δ < 10⁻²⁵"
     assert [formatting.counted(count, "cell") for count in (1, 84)] == ["1 cell", "84 cells"]
 
 

@@ -28,13 +28,14 @@ const Charts = (() => {
 
   // ---- numbers -------------------------------------------------------------------------------------------------
   const minus = (text) => text.replace(/-(?=[\d.])/g, "\u2212");
-  const fixed = (value, digits) => minus(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+  const fixed = (value, digits) => Math.abs(value) >= 1e12 ? short(value) : minus(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
   const power = (exponent) => "10" + minus(String(exponent)).replace(/./g, (sign) => "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"["\u22120123456789".indexOf(sign)]);
   const short = (value) => {
     const size = Math.abs(value);
+    if (!Number.isFinite(value)) return value > 0 ? "\u221e" : value < 0 ? "\u2212\u221e" : "\u2013";
     if (size && (size < 1e-3 || size >= 1e7)) {
-      const exponent = Math.floor(Math.log10(size) + 1e-9), factor = value / 10 ** exponent;
-      return (Math.abs(factor - 1) < 1e-9 ? "" : minus(String(Number(factor.toPrecision(3)))) + " \u00d7 ") + power(exponent);
+      const [factor, exponent] = value.toExponential(2).split("e").map(Number);
+      return (factor === 1 ? "" : minus(String(factor)) + " \u00d7 ") + power(exponent);
     }
     return minus(Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
   };
@@ -85,8 +86,10 @@ const Charts = (() => {
     } else {
       const step = options.dtick || steps(low, high, most);
       const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-      for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) {
-        const value = i * step || 0; // not -0
+      const first = Math.ceil(low / step - 1e-9);
+      // At most so many: beside a large number, a step may be too small to count by.
+      for (let i = 0; (first + i) * step <= high + 1e-9 * step && i < 1000; i += 1) {
+        const value = (first + i) * step || 0; // not -0
         ticks.push([at(value), options.tickformat === ".0%" ? fixed(100 * value, Math.max(0, digits - 2)) + "%" : digits > 6 ? short(value) : fixed(value || 0, digits)]);
       }
     }
@@ -361,5 +364,5 @@ const Charts = (() => {
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");
-  return { add, draw, dark, node, saveSvg, savePng, saveCsv, tools, onLooks: (listener) => listeners.push(listener), figures: places };
+  return { add, draw, dark, fixed, node, saveSvg, savePng, saveCsv, tools, onLooks: (listener) => listeners.push(listener), figures: places };
 })();

@@ -68,9 +68,8 @@
   };
 
   // ---- words -------------------------------------------------------------------------------------------------
-  const tidy = (text) => text.replace("-", "\u2212");
-  const whole = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { maximumFractionDigits: 0 })));
-  const tenth = (value) => (value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 })));
+  const digits = (value, number) => (value === null ? "\u2013" : Charts.fixed(value, number));
+  const whole = (value) => digits(value, 0), tenth = (value) => digits(value, 1);
   const clock = (seconds) => {
     const s = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
     if (page.clock) {
@@ -92,10 +91,7 @@
   const label = (name) => page.campaigns[state.campaign].labels[name] || name;
   // Counts are whole; speeds are not.
   const amount = (value) => (current.campaign.counts ? whole(value) : fine(value));
-  const fine = (value) => {
-    const digits = current.campaign.counts ? 1 : 2;
-    return value === null ? "\u2013" : tidy(value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
-  };
+  const fine = (value) => digits(value, current.campaign.counts ? 1 : 2);
   const signed = (value) => (value !== null && value > 0 ? "+" : "") + fine(value);
   const cellName = (i) => "Cell " + city.cells[i] + (city.names[i] && city.names[i] !== String(city.cells[i]) ? " (" + city.names[i] + ")" : "");
   const state = { campaign: 0, query: 0, mechanism: "", same: false, asked: false, time: 0 };
@@ -245,7 +241,7 @@
       document.querySelector('[data-words="truth"]').textContent = now.campaign.words;
       ramp("truth", MANY, ["0", half, top + " " + now.campaign.unit]);
       ramp("estimate", MANY, ["0 or below", half, top + " or more"]);
-      ramp("error", RDBU, [tidy("-" + fine(now.reach)) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
+      ramp("error", RDBU, ["\u2212" + fine(now.reach) + (counts ? " too few" : " too slow"), "0", "+" + fine(now.reach) + (counts ? " too many" : " too fast")]);
       const cut = [];
       if (below) cut.push(below + (below === 1 ? " estimate is" : " estimates are") + " below 0");
       if (above) cut.push(above + (above === 1 ? " is" : " are") + (counts ? " above the most " + now.campaign.unit + " any cell ever held" : " above the highest speed of any cell"));
@@ -254,7 +250,7 @@
     const rmse = seen ? Math.sqrt(squares / seen) : null;
     byId("status").textContent =
       label(state.mechanism) + ", " + now.title + ": error of " + fine(rmse) + " " + now.campaign.unit + " in a cell (RMSE over " + seen + " cells)" +
-      (now.campaign.counts ? "; " + whole(sumTruth) + " " + now.campaign.unit + " there, " + tenth(sumEstimate) + " estimated" : "") +
+      (now.campaign.counts ? "; " + now.campaign.unit + " in all cells: " + whole(sumTruth) + ", estimated: " + tenth(sumEstimate) : "") +
       (bounded ? "; the interval contains the truth in " + covered + " of " + bounded + " cells" : "") + ".";
     Object.assign(byId("map").dataset, {
       query: now.campaign.queries[state.query],
@@ -547,6 +543,7 @@
   };
 
   state.mechanism = page.first || "";
+  state.query = Math.max(0, page.campaigns[0].queries.findIndex((_, query) => page.campaigns[0].truths[0][query].some((value) => value > 0)));
   draw();
   await prepare();
   controls();
