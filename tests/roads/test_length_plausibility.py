@@ -96,11 +96,11 @@ def test_long_lengths_on_a_schematic_map_give_no_warning():
     assert length_warnings(straight * 4, straight, file="f") != []
 
 
-def test_positions_outside_the_area_of_use_give_a_warning(tmp_path):
+def test_positions_far_outside_the_area_of_use_are_refused(tmp_path):
+    """As for every other source of roads: tables choose their plane by the same `Projection.choose`."""
     assert read_grid(tmp_path) == []
-    notes = read_grid(tmp_path, places=FEET)
-    assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in notes[0]
-    assert "the straight distance between a link's nodes" in notes[1]
+    with pytest.raises(InputError, match="within the area of use of 'WGS 84 / UTM zone 18N'"):
+        read_grid(tmp_path, places=FEET)
 
 
 def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):

@@ -29,6 +29,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
+from simulator.roads.projection import project
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -117,7 +118,10 @@ def geoparquet_roads(section: GeoParquetRoads) -> Built:
 
 
 def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoads) -> Built:
-    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
+    graph, file = roads.graph.copy(), Path(section.path).name
+    notes = project(graph, None, what=file)
+    roads = RoadNetwork.from_graph(graph) if notes else roads
+    return roads, [*notes, *speed_warnings(roads.links.speed_mps, roads.links.length_m, file=file)]
 
 
 def gmns_roads(section: GmnsRoads) -> Built:

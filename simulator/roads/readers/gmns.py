@@ -286,7 +286,7 @@ def read_gmns(
         node_rows=len(node_table),
         link_rows=len(link_table),
         dropped=links.dropped,
-        remarks=[*config.remarks, *numbers.remarks, *_remarks(links, in_parts, graph)],
+        remarks=[*config.remarks, *projection.notes, *numbers.remarks, *_remarks(links, in_parts, graph)],
         warnings=warnings,
     )
 

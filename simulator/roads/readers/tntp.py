@@ -325,7 +325,7 @@ def read_tntp(
         links_file=link_file,
         node_rows=len(places.table),
         link_rows=len(links.table),
-        remarks=[*numbers.remarks, *parallel_remarks(link_file, graph)],
+        remarks=[*projection.notes, *numbers.remarks, *parallel_remarks(link_file, graph)],
         warnings=[
             *projection.warnings(xy, file=node_file),
             *length_warnings(length * length_m, straight_m, file=link_file),
