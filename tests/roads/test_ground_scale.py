@@ -17,7 +17,7 @@ from simulator.roads.writers import write_geopackage
 from simulator.traffic.static.owners import OwnerOptions, Owners
 
 BLOCK = np.array([[11.50, 48.10], [11.51, 48.10], [11.51, 48.11], [11.50, 48.11]])
-"""A block of Munich, degrees; north is 2 degrees off that of UTM, so that its extent there is greater by some per cent."""
+"""A block of Munich, degrees; north is 2 degrees off that of UTM, so that its extent there is some per cent greater."""
 ENDS = [(0, 1), (1, 0), (1, 2), (2, 1), (2, 3), (3, 2), (3, 0), (0, 3)]
 GEOD = Geod(ellps="WGS84")
 OFF = ["EPSG:3857", "EPSG:3395", "EPSG:4087", "ESRI:54009", "ESRI:102024"]
@@ -60,7 +60,7 @@ def test_planes_true_to_the_ground_are_kept(crs, tmp_path):
 
 
 def test_web_mercator_is_kept_at_the_equator(tmp_path):
-    roads, report = tables(tmp_path, "EPSG:3857", BLOCK - [0.0, 48.1])
+    roads, report = tables(tmp_path, "EPSG:3857", BLOCK - np.array([0.0, 48.1]))
     assert (roads.crs, report.remarks) == (CRS("EPSG:3857"), [])
 
 
@@ -114,4 +114,4 @@ def test_the_scale_is_that_of_a_geodesic():
 
 def test_coordinates_far_outside_their_system_are_refused(tmp_path):
     with pytest.raises(InputError, match="is it the crs of this file"):
-        tables(tmp_path, "EPSG:32632", BLOCK + [80.0, 0.0])
+        tables(tmp_path, "EPSG:32632", BLOCK + np.array([80.0, 0.0]))

@@ -270,7 +270,12 @@ def read_gmns(
         *([] if placed else [remarks_on_plane(node_table.file)]),
         *projection.warnings(nodes.xy, file=node_table.file),
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
-        *length_warnings(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
+        *length_warnings(
+            given_m,
+            np.fmin(straight_m, shape_m),
+            file=link_table.file,
+            units=None if config.crs_named else distances(nodes.xy[links.from_row], nodes.xy[links.to_row]),
+        ),
         *shape_warnings(given_m, shape_m, file=link_table.file),
     ]
     if far:
