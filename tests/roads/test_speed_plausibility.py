@@ -12,8 +12,8 @@ from test_sumo_net import LOCATION, edge, junction, lane
 
 from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
-from simulator.files.messages import warnings_in
 from simulator.files.errors import InputError
+from simulator.files.messages import warnings_in
 from simulator.roads import build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.readers.gmns import read_gmns

@@ -19,6 +19,7 @@ from scenarios.roads import (
     TntpRoads,
 )
 from scenarios.units import in_metres, in_mps, in_seconds
+from simulator.experiment.build.cell_places import refuse_elsewhere
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.engine import read_recorded
@@ -76,7 +77,8 @@ def build_city(scenario: Scenario) -> City:
     try:
         with faults_of_files(scenario, "cells"):
             cells, cell_notes = build_cells(scenario.cells, ground)
-        city = City(ground, cells, (*notes, *cell_notes))
+            city = City(ground, cells, (*notes, *cell_notes))
+            refuse_elsewhere(city, given=getattr(scenario.cells, "crs", None))
         check_memory(scenario, city)
     except ScenarioError as error:
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None
