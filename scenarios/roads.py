@@ -110,7 +110,7 @@ class TntpRoads(RoadSection):
     """Unit of the network's lengths."""
     time_unit: TimeUnit
     """Unit of the network's free-flow times."""
-    crs: AnyCrs = "EPSG:4326"
+    crs: AnyCrs | None = None
     """Coordinate reference system of the nodes, in any units. Default: longitude and latitude."""
     project_to: MetricCrs | None = None
     """Coordinate reference system to project to. Default: the UTM zone of the network's middle."""

@@ -30,6 +30,8 @@ _LARGEST_OVERLAP = 0.01
 _NBYTES_PER_FILE_BYTE = 12
 """Memory of a file of polygons while it is read, for each byte of the file; measured on GeoJSON, the largest."""
 _SHOWN = 5
+_MOST_LON, _MOST_LAT = 360.0, 90.0 + 1e-9
+"""Largest degrees; a file may count longitudes from 0 to 360."""
 
 _FORMATS = {
     ".geojson": ("GeoJSON", b"{"),
@@ -42,6 +44,10 @@ _FORMATS = {
 other files or addresses."""
 
 FORMATS = "GeoJSON (.geojson, .json), GeoPackage (.gpkg), Shapefile (.shp) or GeoParquet (.parquet)"
+
+
+class UnprojectableError(InputError):
+    """Zones too far from a city for its coordinate system."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +94,9 @@ class Zones:
         ------
         InputError
             If there is no polygon, a geometry is no polygon or invalid, a column or the coordinate system is missing,
-            or two zones overlap by more than 1 % of the smaller one.
+            two zones overlap by more than 1 % of the smaller one, or degrees are out of range.
+        UnprojectableError
+            If zones are too far from the area of `crs`, and have no other fault.
         """
         if name is not None and name not in zones.columns:
             columns = ", ".join(str(column) for column in zones.columns if column != zones.geometry.name)
@@ -103,16 +111,18 @@ class Zones:
             if len(kept) < len(zones)
             else []
         )
+        if pyproj.CRS(kept.crs).is_geographic and (fault := _no_degrees(kept.total_bounds.tolist())):
+            raise InputError([fault])
         names = [str(value) for value in (kept[name] if name is not None else range(1, len(kept) + 1))]
         shapes = np.asarray(shapely.force_2d(kept.geometry.to_crs(projected).to_numpy()), dtype=object)
         faults = [] if len(kept) else ["there is no zone, and so no cell"]
-        for wrong, rule in (
-            (~np.isin(shapely.get_type_id(shapes), (3, 6)), "must be a polygon"),
-            (~np.isfinite(shapely.bounds(shapes)).all(axis=1), f"is outside the area of {projected.name}"),
-        ):
-            faults += [f"zone {names[i]!r} {rule}" for i in np.flatnonzero(wrong)[:_SHOWN].tolist()]
+        wrong = np.flatnonzero(~np.isin(shapely.get_type_id(shapes), (3, 6)))
+        faults += [f"zone {names[i]!r} must be a polygon" for i in wrong[:_SHOWN].tolist()]
         if faults:
             raise InputError(faults)
+        far = np.flatnonzero(~np.isfinite(shapely.bounds(shapes)).all(axis=1))
+        if len(far):
+            raise UnprojectableError([f"zone {names[far[0]]!r} is outside the area of {projected.name}"])
         broken = ~shapely.is_valid(shapes)
         if broken.any():
             reason = shapely.is_valid_reason(shapes[broken][0])
@@ -240,6 +250,22 @@ class Zones:
     def __repr__(self) -> str:
         """Describe the number of zones."""
         return f"Zones({self.count} polygons)"
+
+
+def _no_degrees(bounds: Sequence[float]) -> str:
+    """Return a fault if coordinates that count as degrees are none: (x_min, y_min, x_max, y_max) out of range."""
+    x_min, y_min, x_max, y_max = bounds
+    if max(-x_min, x_max) <= _MOST_LON and max(-y_min, y_max) <= _MOST_LAT:
+        return ""
+    swap = max(-y_min, y_max) <= _MOST_LON and max(-x_min, x_max) <= _MOST_LAT
+    mend = (
+        "are longitude and latitude swapped?"
+        if swap
+        else 'are they metres? Then the file must state their coordinate system; GeoJSON without a member "crs" is in '
+        "degrees of WGS84"
+    )
+    got = f"{x_min:.6g} to {x_max:.6g} and {y_min:.6g} to {y_max:.6g}"
+    return f"the zones' coordinates must be longitudes and latitudes in degrees, as their system is, got {got}: {mend}"
 
 
 def _read_parquet(path: Path) -> gpd.GeoDataFrame:

@@ -8,12 +8,12 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.kinds import is_capable
 from scenarios.run_clock import RunClock
 from simulator.aggregation.deployment import Deployment
 from simulator.attacks.own import CellAttack
 from simulator.experiment.attack_evaluation import check_attacks
 from simulator.experiment.build.attacks import build_attacks
+from simulator.experiment.build.cell_places import cells_of_traffic
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
@@ -126,12 +126,10 @@ class RunComponents:
 
     def warnings(self) -> list[str]:
         """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""
-        cells = self.scenario.cells
-        whole = not is_capable("cells", cells.kind, "places") and getattr(cells, "bounds", None) is None
         one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
         return [
             *warnings_in(self.city.notes),
-            *([one] if self.city.cells.count == 1 and whole else []),
+            *([one] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
             *self.scenario.release_warnings(),
             *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
             *self._forgotten(),

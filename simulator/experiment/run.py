@@ -278,7 +278,7 @@ def _simulate(
             at_s = end_s * beat / _BEATS
             yield after_traffic(env, clock.ticks(at_s))
             engine.advance()
-            log.take(at_s, engine)
+            log.take(at_s, engine, cells_of=parts.city.cells_of, parked=population.parked_answer)
             with stopwatch.phase("progress"):
                 progress.advance_to(clock.seconds(env.now))
 

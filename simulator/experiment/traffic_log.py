@@ -1,16 +1,21 @@
 """Traffic log: the states of an engine's vehicles over time."""
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import simpy
 
 from scenarios.run_clock import RunClock
+from simulator.arrays import Cells
 from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import WarningNote
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals
+from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates
+
+MOST_UNCOUNTED = 0.5
+"""Share of the vehicles' time in no cell above which a run warns: most of its traffic is not in its counts."""
 
 
 @dataclass
@@ -29,6 +34,8 @@ class TrafficLog:
         Number of vehicles of the whole run.
     clock
         The clock of the run.
+    present, in_no_cell
+        Sums over these times of the vehicles that are in traffic, and of those of them in no cell.
     """
 
     engine: str
@@ -36,12 +43,30 @@ class TrafficLog:
     totals: list[Totals] = field(default_factory=list)
     planned: int = 0
     clock: RunClock = field(default_factory=RunClock)
+    present: int = 0
+    in_no_cell: int = 0
 
-    def take(self, time_s: float, engine: Engine) -> None:
-        """Record the totals of `engine`, which has been advanced to `time_s`."""
+    def take(
+        self,
+        time_s: float,
+        engine: Engine,
+        *,
+        cells_of: Callable[[VehicleStates], Cells] | None = None,
+        parked: bool = False,
+    ) -> None:
+        """Record the totals of `engine`, which has been advanced to `time_s`.
+
+        With `cells_of`, the vehicles in no cell are counted too, among those on the road, waiting and, if `parked`,
+        arrived.
+        """
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
         self.planned = engine.vehicles
+        if cells_of is not None:
+            places = engine.places()
+            here = np.isin(places.state, (State.ON_ROAD, State.WAITING, *((State.ARRIVED,) if parked else ())))
+            self.present += int(here.sum())
+            self.in_no_cell += int((cells_of(places)[here] == 0).sum())
 
     def record(self, notes: Sequence[str]) -> TrafficRecord:
         """Return the record: counts and mean trip time by moment, and the final totals.
@@ -51,6 +76,7 @@ class TrafficLog:
         notes
             The engine's notes on its traffic; a past gridlock is added if they do not report one at the end.
         """
+        past = [] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock()
         return TrafficRecord(
             engine=self.engine,
             times_s=list(self.times_s),
@@ -58,8 +84,18 @@ class TrafficLog:
             mean_trip_s=[_mean_trip_s(seen) for seen in self.totals],
             arrived_total=self.totals[-1].arrived,
             stuck_released=self.totals[-1].stuck_released,
-            notes=[*notes, *([] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock())],
+            notes=[*notes, *self._uncounted(), *past],
         )
+
+    def _uncounted(self) -> list[str]:
+        """Return a note on the share of the vehicles' time in no cell, a warning above one half; none if all is in."""
+        if not self.in_no_cell:
+            return []
+        share = self.in_no_cell / self.present
+        words = f"cells: of the vehicle-time of the run, {share * 100:.3g} % is in no cell, where nothing is counted"
+        if share <= MOST_UNCOUNTED:
+            return [words]
+        return [WarningNote(f"{words}: are the cells where the traffic is, and do they cover the area that is meant?")]
 
     def _past_gridlock(self) -> list[WarningNote]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""

@@ -37,7 +37,13 @@ SLOWEST_KPH = 14.0
 """Slower than a bicycle. Speed limits of 15 km/h exist; 50 km/h, given in m/s and read as km/h, is 13.9."""
 
 
-def length_warnings(length_m: NDArray[np.float64], straight_m: NDArray[np.float64], *, file: str) -> list[str]:
+def length_warnings(
+    length_m: NDArray[np.float64],
+    straight_m: NDArray[np.float64],
+    *,
+    file: str,
+    units: NDArray[np.float64] | None = None,
+) -> list[str]:
     """Compare the lengths that a file gives with straight distances between nodes.
 
     Parameters
@@ -47,6 +53,9 @@ def length_warnings(length_m: NDArray[np.float64], straight_m: NDArray[np.float6
         out.
     file
         The file's name for the sentence.
+    units
+        Distance between the nodes of each link in units of the coordinates, shape (n,), if no system of theirs is
+        stated; else None.
 
     Returns
     -------
@@ -54,6 +63,12 @@ def length_warnings(length_m: NDArray[np.float64], straight_m: NDArray[np.float6
         One sentence if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
         On a schematic map, lengths up to ten times the distances are accepted. A map counts as schematic if
         log(length / distance) varies more than log(length) does, so that distances do not explain lengths.
+
+    Raises
+    ------
+    InputError
+        If no system of the coordinates is stated and distances and lengths differ more than tenfold: the coordinates
+        are not what they were taken for, or the lengths are not in the unit stated. It names the factors that fit.
     """
     usable = (length_m > 0) & (straight_m > 0) & np.isfinite(length_m)
     if not usable.any():
@@ -64,8 +79,17 @@ def length_warnings(length_m: NDArray[np.float64], straight_m: NDArray[np.float6
     if 1 / (FACTOR if schematic else LONGEST) <= ratio <= 1 / SHORTEST:
         return []
     words = f"{ratio:,.3g} times" if ratio >= 1 else f"1/{1 / ratio:,.3g} of"
+    observation = f"the straight distance between a link's nodes is, in the median, {words} its length"
+    if units is not None and not 1 / FACTOR <= ratio <= FACTOR:
+        unit_m = float(np.median(length[units[usable] > 0] / units[usable & (units > 0)]))
+        plane = f'"+proj=tmerc +lat_0=LATITUDE +lon_0=LONGITUDE +to_meter={unit_m:.4g}", with those of the origin'
+        fit = (
+            f"they agree if one unit of the coordinates is {unit_m:,.4g} m (as crs = {plane}), or if the lengths are "
+            f"multiplied by {ratio:,.4g}: state crs, or correct the unit of length"
+        )
+        raise InputError([f"{file}: {observation}, and no coordinate system is stated: {fit}"], key="roads.crs")
     checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
-    return [f"{file}: the straight distance between a link's nodes is, in the median, {words} its length: {checks}"]
+    return [f"{file}: {observation}: {checks}"]
 
 
 def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyproj
+import shapely
 from pyproj.aoi import AreaOfInterest
 from pyproj.crs import ProjectedCRS
 from pyproj.crs.coordinate_operation import TransverseMercatorConversion
@@ -19,6 +20,7 @@ from simulator.files.errors import InputError
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
+    import networkx as nx
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
@@ -74,10 +76,13 @@ class Projection:
         The system of the file's coordinates, in any units.
     target
         The system of the network: projected, in metres.
+    notes
+        Whether another system than the given one was chosen, and why: none or one sentence.
     """
 
     source: pyproj.CRS
     target: pyproj.CRS
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def choose(
@@ -97,7 +102,8 @@ class Projection:
         crs
             The system of these coordinates; anything from which a :class:`pyproj.CRS` can be made.
         project_to
-            A projected system in metres; None for the UTM zone of the network's middle.
+            A projected system in metres, used unless its metres are not those on the ground there (`true_plane`);
+            None for the UTM zone of the network's middle.
         nodes
             The table of the points, for messages.
 
@@ -118,12 +124,13 @@ class Projection:
         faults = _faults(xy, source, nodes)
         if faults:
             raise InputError(faults)
+        notes: list[str] = []
+        lonlat = _transform(source, WGS84, xy)
         if project_to is None:
-            lon, lat = _transform(source, WGS84, xy).T
-            target = utm_about(lon, lat, what=nodes.file)
+            target = utm_about(*lonlat.T, what=nodes.file)
         else:
-            target = known_crs(project_to, "project_to")
-        chosen = cls(source, target)
+            target, notes = true_plane(known_crs(project_to, "project_to"), lonlat, what=nodes.file)
+        chosen = cls(source, target, tuple(notes))
         lost = np.asarray(~np.isfinite(chosen.metres(xy)).all(axis=1))
         if lost.any():
             raise InputError([_fault(nodes, lost, f"within the range of {target.name}", xy)])
@@ -171,6 +178,124 @@ class Projection:
         lon, lat = middle.tolist()
         place = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
         return [f"{file}: {place}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"]
+
+
+LARGEST_SCALE_ERROR = 0.01
+"""Greatest accepted difference of a plane's scale from 1: UTM's, within its zone, is at most a thousandth."""
+_STEP_M = 50.0
+
+
+def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
+    """Compare distances of a plane with those on the ground, along geodesics of the WGS84 ellipsoid.
+
+    Parameters
+    ----------
+    crs
+        Projected, in metres.
+    lonlat
+        Degrees of WGS84, shape (n, 2).
+
+    Returns
+    -------
+    float
+        What is to be subtracted from a plane distance of 1 at a point, east or north, for that on the ground: the
+        greater one of both in absolute value, in the median over the points; 0 if no point is in the plane.
+    """
+    xy = _transform(WGS84, crs, lonlat)
+    xy = xy[np.isfinite(xy).all(axis=1)]
+    if not len(xy):
+        return 0.0
+    lon, lat = _transform(crs, WGS84, xy).T
+    errors = []
+    for step in ((_STEP_M, 0.0), (0.0, _STEP_M)):
+        there = _transform(crs, WGS84, xy + step)
+        _, _, ground_m = pyproj.Geod(ellps="WGS84").inv(lon, lat, *there.T)
+        errors.append(1.0 - np.asarray(ground_m) / _STEP_M)
+    east, north = errors
+    return float(np.nanmedian(np.where(np.abs(east) >= np.abs(north), east, north)))
+
+
+def true_plane(crs: pyproj.CRS, lonlat: NDArray[np.float64], *, what: str) -> tuple[pyproj.CRS, list[str]]:
+    """Replace a plane whose metres are not metres on the ground, such as Web Mercator's away from the equator.
+
+    All roads and places pass here before any length, area or cell is computed.
+
+    Parameters
+    ----------
+    crs
+        Projected, in metres.
+    lonlat
+        The places, degrees of WGS84, shape (n, 2), n ≥ 1.
+    what
+        Source of the places, with which a message begins.
+
+    Returns
+    -------
+    crs : pyproj.CRS
+        The plane; the UTM zone of the places' middle if the scale of the plane is off there by more than 1 %, and by
+        more than that of the zone.
+    notes : list of str
+        One sentence if the plane was replaced.
+    """
+    error = scale_error(crs, lonlat)
+    if abs(error) <= LARGEST_SCALE_ERROR:
+        return crs, []
+    utm = utm_about(*lonlat[np.isfinite(lonlat).all(axis=1)].T, what=what)
+    if abs(scale_error(utm, lonlat)) >= abs(error):
+        return crs, []
+    off = f"a metre of {crs.name!r} is {1.0 - error:.3g} m on the ground there"
+    return utm, [f"{what}: projected to {utm.name!r} ({utm.to_string()}), as {off}; x and y of the run are in it"]
+
+
+def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> list[str]:
+    """Convert a graph's nodes and geometries to a projected system, in place.
+
+    Parameters
+    ----------
+    graph
+        A graph with nodes; its attribute ``crs`` is the system of their coordinates.
+    crs
+        A projected system in metres; None for the graph's own system if that is projected in metres, else for the UTM
+        zone of the graph's middle. One whose metres are not those on the ground is replaced (`true_plane`).
+    what
+        Source of the graph, with which a message begins.
+
+    Returns
+    -------
+    list of str
+        One sentence if another system was chosen; else empty.
+
+    Raises
+    ------
+    InputError
+        If nodes cannot be projected to the system, or UTM has no zone there.
+    """
+    own = pyproj.CRS.from_user_input(graph.graph["crs"])
+    graph.graph["crs"] = own
+    wanted = own if crs is None and not crs_faults(own) else crs
+    xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
+    lonlat = _transform(own, WGS84, xy)
+    notes: list[str] = []
+    if wanted is None:
+        target = utm_about(*lonlat.T, what=what)
+    else:
+        target, notes = true_plane(pyproj.CRS.from_user_input(wanted), lonlat, what=what)
+    if target == own:
+        return notes
+    projection = Projection(own, target)
+    metres = projection.metres(xy)
+    far = ~np.isfinite(metres).all(axis=1)
+    if far.any():
+        node = list(graph)[int(np.flatnonzero(far)[0])]
+        raise InputError([f"{what}: node {node!r} is outside the range of {target.name}"])
+    for data, (x, y) in zip((data for _, data in graph.nodes(data=True)), metres.tolist(), strict=True):
+        data["x"], data["y"] = x, y
+    curved = [data for *_, data in graph.edges(data=True) if data.get("geometry") is not None]
+    lines = shapely.transform(np.array([data["geometry"] for data in curved], dtype=object), projection.metres)
+    for data, line in zip(curved, lines, strict=True):
+        data["geometry"] = line
+    graph.graph["crs"] = target
+    return notes
 
 
 def known_crs(crs: object, name: str) -> pyproj.CRS:

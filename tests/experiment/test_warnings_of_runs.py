@@ -141,8 +141,8 @@ def test_gridlock_gives_a_warning(engine):
     assert f"of {facts['traffic']['departed'][-1]:,} vehicles departed, of 1,500 planned" in message
 
 
-def test_missing_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, monkeypatch):
-    """Coordinates in miles without a stated system are taken as degrees."""
+def test_wrong_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, monkeypatch):
+    """Coordinates in miles are refused without a stated system, or if called degrees, where cells are too many."""
     monkeypatch.setattr(available_memory, "available_nbytes", lambda: 2e9)
     path, places = mistaken(), [(i, 0.9 + 0.25 * (i % 3), 1.3 + 0.25 * (i // 3)) for i in range(6)]
     rows = "".join(f"\t{a}\t{b}\t1800\t402\t29\t0\t4\t0\t0\t1\t;\n" for a in range(1, 7) for b in range(1, 7) if a != b)
@@ -157,9 +157,14 @@ def test_missing_crs_is_reported_before_the_number_of_cells(mistaken, tmp_path, 
         )
         with pytest.raises(ScenarioError) as caught:
             run(path)
+        (fault,) = caught.value.faults
+        assert fault.path == "roads.crs"
+        assert "no coordinate system is stated: they agree if one unit of the coordinates is 1,1" in fault.rule
+        path.write_text(path.read_text().replace('length_unit = "m"', 'length_unit = "m"\ncrs = "EPSG:4326"'))
+        with pytest.raises(ScenarioError) as caught:
+            run(path)
         first, second, cells = caught.value.faults
         assert first.path == "roads.crs"
-        assert "(not given: the default)" in first.rule
         assert re.search(r"they span 5\d\.\d+ km by 2\d\.\d+ km, so that cells are too many", first.rule)
         assert "straight distance between a link's nodes is, in the median" in second.rule
         assert cells.path == "cells"

@@ -54,7 +54,7 @@ def test_units_from_arguments_and_config_table(tmp_path):
     said = write_gmns_text(tmp_path / "said", config=config)
     asked = write_gmns_text(tmp_path / "asked")
     one, _ = read_gmns(said)
-    other, _ = read_gmns(asked, length_m=1609.344, speed_mps=0.44704)
+    other, _ = read_gmns(asked, length_m=1609.344, speed_mps=0.44704, crs="EPSG:4326")
     assert one.links.length_m.tolist() == other.links.length_m.tolist()
     assert one.links.speed_mps.tolist() == other.links.speed_mps.tolist()
     assert one.graph.edges[1, 2, 0]["speed_mps"] == pytest.approx(36 * 0.44704)

@@ -1,14 +1,20 @@
 """Lengths in an edge table compared with the positions of its nodes."""
 
+import re
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from pyproj import CRS, Transformer
+from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.roads import read_tables
 from simulator.roads.plausibility import length_warnings
 from simulator.roads.projection import Projection
+from simulator.roads.readers.gmns import read_gmns
+from simulator.roads.readers.tntp import read_tntp
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 
@@ -96,11 +102,11 @@ def test_long_lengths_on_a_schematic_map_give_no_warning():
     assert length_warnings(straight * 4, straight, file="f") != []
 
 
-def test_positions_outside_the_area_of_use_give_a_warning(tmp_path):
+def test_positions_far_outside_the_area_of_use_are_refused(tmp_path):
+    """As for every other source of roads: tables choose their plane by the same `Projection.choose`."""
     assert read_grid(tmp_path) == []
-    notes = read_grid(tmp_path, places=FEET)
-    assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in notes[0]
-    assert "the straight distance between a link's nodes" in notes[1]
+    with pytest.raises(InputError, match="within the area of use of 'WGS 84 / UTM zone 18N'"):
+        read_grid(tmp_path, places=FEET)
 
 
 def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):
@@ -131,3 +137,34 @@ def test_crs_may_be_used_slightly_outside_its_area(crs, lon, lat, warned):
     projection = Projection(CRS(crs), CRS(crs))
     xy = np.array([Transformer.from_crs("EPSG:4326", crs, always_xy=True).transform(lon, lat)])
     assert bool(projection.warnings(xy, file="f")) == warned
+
+
+@pytest.mark.parametrize("unit_m", [1.0, 1609.344, 1e7])
+@pytest.mark.parametrize("reader", ["tntp", "gmns"])
+def test_coordinates_of_unknown_unit_are_refused_with_the_unit_that_fits(reader, unit_m, tmp_path):
+    """As the published networks of Berlin, in miles: read as degrees, their distances are 69-fold."""
+    nodes, edges = street_grid()
+    xy = (nodes[["x", "y"]].to_numpy() - [585000, 4510000]) / unit_m
+    xy *= min(1.0, 80 / np.abs(xy).max())  # within the range of degrees
+    scale = np.hypot(*(xy[edges["dst"]] - xy[edges["src"]]).T) / edges["len"]
+    ends = np.column_stack((edges["src"] + 1, edges["dst"] + 1))
+    if reader == "tntp":
+        rows = [(a, b, 1800, length, 1) for (a, b), length in zip(ends, edges["len"], strict=True)]
+        (tmp_path / "net").write_text(tntp_network(zones=0, nodes=len(xy), first=1, rows=rows))
+        (tmp_path / "node").write_text(tntp_nodes([(i + 1, x, y) for i, (x, y) in enumerate(xy)]))
+        read_it = partial(read_tntp, network=tmp_path / "net", nodes=tmp_path / "node", length_m=1.0, time_s=60.0)
+    else:
+        node = pd.DataFrame({"node_id": nodes["id"] + 1, "x_coord": xy[:, 0], "y_coord": xy[:, 1]})
+        link = pd.DataFrame({"link_id": range(len(ends)), "from_node_id": ends[:, 0], "to_node_id": ends[:, 1]})
+        link = link.assign(directed=1, length=edges["len"], free_speed=50)
+        folder = write_gmns_text(tmp_path / "g", node.to_csv(index=False), link.to_csv(index=False))
+        read_it = partial(read_gmns, folder)
+    with pytest.raises(InputError, match="no coordinate system is stated") as caught:
+        read_it()
+    stated_m = float(re.search(r"to_meter=([0-9.e+]+)", str(caught.value))[1])
+    assert stated_m == pytest.approx(float(np.median(1 / scale)), rel=1e-3)
+    roads, report = read_it(crs=f"+proj=tmerc +lat_0=40 +lon_0=-74 +to_meter={stated_m}")  # the remedy stated
+    assert [warning for warning in report.warnings if "straight" in warning] == []
+    links = roads.links
+    straight_m = np.hypot(*(roads.node_xy[links.to_node] - roads.node_xy[links.from_node]).T)
+    assert np.median(links.length_m / straight_m) == pytest.approx(1, abs=0.01)

@@ -12,6 +12,7 @@ from test_sumo_net import LOCATION, edge, junction, lane
 
 from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
+from simulator.files.errors import InputError
 from simulator.files.messages import warnings_in
 from simulator.roads import build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
@@ -164,5 +165,8 @@ def test_published_networks_give_warnings_only_in_wrong_units(name):
 def test_berlin_in_metres_and_seconds_gives_a_warning():
     folder = DATA / "tntp" / "Berlin-Mitte-Center"
     files = {"network": folder / "berlin-mitte-center_net.tntp", "nodes": folder / "berlin-mitte-center_node.tntp"}
-    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0)[1].warnings if "km/h" in d]
+    with pytest.raises(InputError, match="agree if one unit of the coordinates is 1,60"):  # no system is stated
+        read_tntp(**files, length_m=1.0, time_s=1.0)
+    crs = "+proj=tmerc +lat_0=52.5 +lon_0=13.35 +to_meter=1609.344"
+    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0, crs=crs)[1].warnings if "km/h" in d]
     assert "highest 216 km/h" in said

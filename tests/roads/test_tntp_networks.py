@@ -174,9 +174,12 @@ def test_arguments_out_of_range(read, name):
         read(**{name: 0.0})
 
 
-def test_implausible_units_give_a_warning(read):
-    _, report = read(length_m=1e-3)
+def test_implausible_units_give_a_warning_if_a_crs_is_stated(read):
+    """If none is stated, the coordinates themselves are in doubt, and the network is refused."""
+    _, report = read(length_m=1e-3, crs="EPSG:4326")
     assert "check the unit of length" in report.notes()[0]
+    with pytest.raises(InputError, match="no coordinate system is stated"):
+        read(length_m=1e-3)
     _, fine = read()
     assert not any("check" in note for note in fine.notes())
 

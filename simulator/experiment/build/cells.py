@@ -1,10 +1,12 @@
 """Builds the cells of a scenario: partitions of the plane, named places, or road segments."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyproj
 import shapely
 
 import scenarios
@@ -34,11 +36,15 @@ from simulator.cells import (
     Zones,
 )
 from simulator.cells.road_segments import pairs_of
+from simulator.cells.zones import UnprojectableError
+from simulator.experiment.build.cell_places import away
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.build.engine import file_format
 from simulator.experiment.study_area import Ground
 from simulator.files.errors import InputError
+from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
+from simulator.roads.projection import WGS84
 
 if TYPE_CHECKING:
     from simulator.traffic.static.sites import Sites
@@ -100,13 +106,14 @@ def _of_file(
 ) -> "tuple[Sites, list[str]]":
     from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
-    return read_places(
-        scenarios.locate(file),
-        columns=columns.mapping(),
-        format_=file_format(section),
-        given=section.crs,
-        crs=ground.crs,
-    )
+    options = {"columns": columns.mapping(), "format_": file_format(section), "given": section.crs}
+    sites, notes = read_places(scenarios.locate(file), crs=ground.crs, **options)
+    lost = ~np.isfinite(sites.xy).all(axis=1)
+    if lost[_chosen(section, sites.names or [])].any():
+        lonlat = read_places(scenarios.locate(file), crs=pyproj.CRS(WGS84), **options)[0].xy[lost]
+        where = away(np.vstack((lonlat, np.median(lonlat, axis=0))), ground, given=section.crs)
+        raise InputError([f"{file}: {counted(len(lonlat), 'place')} outside the area of {ground.crs.name}: {where}"])
+    return sites, notes
 
 
 def _chosen(section: StationCells | LocationCells, names: list[str]) -> IntArray:
@@ -281,4 +288,10 @@ def zones_cells(section: ZoneCells, ground: Ground) -> Divided:
     InputError
         If the file cannot be read, or its polygons are no partition.
     """
-    return Zones.read(scenarios.locate(section.file), name=section.name, layer=section.layer, crs=ground.crs)
+    read = partial(Zones.read, scenarios.locate(section.file), name=section.name, layer=section.layer)
+    try:
+        return read(crs=ground.crs)
+    except UnprojectableError as error:
+        bounds = read(crs=WGS84)[0].polygons().total_bounds
+        lonlat = np.array([bounds[:2], bounds[2:], (bounds[:2] + bounds[2:]) / 2])
+        raise InputError([f"{error}: {away(lonlat, ground)}"]) from error

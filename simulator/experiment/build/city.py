@@ -19,6 +19,7 @@ from scenarios.roads import (
     TntpRoads,
 )
 from scenarios.units import in_metres, in_mps, in_seconds
+from simulator.experiment.build.cell_places import refuse_elsewhere
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.engine import read_recorded
@@ -29,6 +30,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
+from simulator.roads.projection import project
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -75,7 +77,8 @@ def build_city(scenario: Scenario) -> City:
     try:
         with faults_of_files(scenario, "cells"):
             cells, cell_notes = build_cells(scenario.cells, ground)
-        city = City(ground, cells, (*notes, *cell_notes))
+            city = City(ground, cells, (*notes, *cell_notes))
+            refuse_elsewhere(city, given=getattr(scenario.cells, "crs", None))
         check_memory(scenario, city)
     except ScenarioError as error:
         raise ScenarioError(scenario.name, [*_misplaced(scenario, ground, notes), *error.faults]) from None
@@ -117,7 +120,10 @@ def geoparquet_roads(section: GeoParquetRoads) -> Built:
 
 
 def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoads) -> Built:
-    return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file=Path(section.path).name)]
+    graph, file = roads.graph.copy(), Path(section.path).name
+    notes = project(graph, None, what=file)
+    roads = RoadNetwork.from_graph(graph) if notes else roads
+    return roads, [*notes, *speed_warnings(roads.links.speed_mps, roads.links.length_m, file=file)]
 
 
 def gmns_roads(section: GmnsRoads) -> Built:

@@ -178,11 +178,11 @@ def same_keys(section: Any, *names: str) -> dict[str, Any]:
 
 @contextmanager
 def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
-    """Report the faults of files that a section names as faults of the scenario, under the section's key."""
+    """Report the faults of files that a section names under the key that the error states, else the section's."""
     try:
         yield
     except InputError as error:
-        raise ScenarioError(scenario.name, [Fault(key, fault) for fault in error.faults]) from error
+        raise ScenarioError(scenario.name, [Fault(error.key or key, fault) for fault in error.faults]) from error
 
 
 def reader_of(engine: str) -> Callable[..., Any] | None:

@@ -270,7 +270,12 @@ def read_gmns(
         *([] if placed else [remarks_on_plane(node_table.file)]),
         *projection.warnings(nodes.xy, file=node_table.file),
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
-        *length_warnings(given_m, np.fmin(straight_m, shape_m), file=link_table.file),
+        *length_warnings(
+            given_m,
+            np.fmin(straight_m, shape_m),
+            file=link_table.file,
+            units=None if config.crs_named else distances(nodes.xy[links.from_row], nodes.xy[links.to_row]),
+        ),
         *shape_warnings(given_m, shape_m, file=link_table.file),
     ]
     if far:
@@ -286,7 +291,7 @@ def read_gmns(
         node_rows=len(node_table),
         link_rows=len(link_table),
         dropped=links.dropped,
-        remarks=[*config.remarks, *numbers.remarks, *_remarks(links, in_parts, graph)],
+        remarks=[*config.remarks, *projection.notes, *numbers.remarks, *_remarks(links, in_parts, graph)],
         warnings=warnings,
     )
 

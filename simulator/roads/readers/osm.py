@@ -20,7 +20,7 @@ from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.projection import WGS84, known_crs
+from simulator.roads.projection import WGS84, known_crs, project
 from simulator.roads.read_report import ReadReport
 from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_xml_ways
 from simulator.roads.readers.osm_pbf import read_pbf_ways
@@ -33,7 +33,6 @@ from simulator.roads.readers.osm_streets import (
     is_reversible,
     link_of,
     open_to_cars,
-    project,
     simplified,
     split_loops,
 )
@@ -240,9 +239,8 @@ def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.Mult
     loaded = read_graphml(path)
     if not loaded:
         raise InputError([f"{path}: the road network is empty: the graph has no nodes"])
-    project(loaded, crs, what=str(path))
+    left_out = project(loaded, crs, what=str(path))
     graph, closed, unusable = lay_streets(loaded, capacity_vph=capacity_vph)
-    left_out = []
     if closed:
         left_out.append(f"left out {counted(closed, 'edge that is', 'edges that are')} not open to cars")
     if unusable:
@@ -282,8 +280,7 @@ def _from_ways(path: Path, ways: OsmWays, crs: object, capacity_vph: float) -> t
         raise InputError(
             [f"{path}: the road network is empty: {'; '.join(left_out) or 'no street connects two nodes'}"]
         )
-    project(graph, crs, what=str(path))
-    return graph, left_out
+    return graph, [*left_out, *project(graph, crs, what=str(path))]
 
 
 def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 import numpy as np
-import pyproj
 import shapely
 
-from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults
-from simulator.roads.projection import WGS84, Projection, utm_about
-from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -284,46 +280,6 @@ def guesses_of(streets: Sequence[Street]) -> dict[str, tuple[str | None, str]]:
     for street in sorted(streets, key=lambda street: street.length_m):
         guesses.update({name: (street.road_class, words) for name, words in street.guessed})
     return guesses
-
-
-def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> None:
-    """Convert a graph's nodes and geometries to a projected system, in place.
-
-    Parameters
-    ----------
-    graph
-        A graph with nodes; its attribute ``crs`` is the system of their coordinates.
-    crs
-        A projected system in metres; None for the graph's own system if that is projected in metres, else for the UTM
-        zone of the graph's middle.
-    what
-        Source of the graph, with which an error message begins.
-
-    Raises
-    ------
-    InputError
-        If nodes cannot be projected to the system, or UTM has no zone there.
-    """
-    own = pyproj.CRS.from_user_input(graph.graph["crs"])
-    graph.graph["crs"] = own
-    if crs is None and not crs_faults(own):
-        return
-    xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-    lon, lat = Projection(own, pyproj.CRS(WGS84)).metres(xy).T
-    target = utm_about(lon, lat, what=what) if crs is None else pyproj.CRS.from_user_input(crs)
-    projection = Projection(own, target)
-    metres = projection.metres(xy)
-    far = ~np.isfinite(metres).all(axis=1)
-    if far.any():
-        node = list(graph)[int(np.flatnonzero(far)[0])]
-        raise InputError([f"{what}: node {node!r} is outside the range of {target.name}"])
-    for data, (x, y) in zip((data for _, data in graph.nodes(data=True)), metres.tolist(), strict=True):
-        data["x"], data["y"] = x, y
-    curved = [data for *_, data in graph.edges(data=True) if data.get("geometry") is not None]
-    lines = shapely.transform(np.array([data["geometry"] for data in curved], dtype=object), projection.metres)
-    for data, line in zip(curved, lines, strict=True):
-        data["geometry"] = line
-    graph.graph["crs"] = target
 
 
 def simplified(graph: nx.MultiDiGraph[Any]) -> nx.MultiDiGraph[Any]:

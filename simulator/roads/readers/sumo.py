@@ -20,7 +20,7 @@ from simulator.files.xml_elements import elements_of
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import shape_warnings, speed_warnings
-from simulator.roads.projection import crs_about, known_crs
+from simulator.roads.projection import crs_about, known_crs, project
 from simulator.roads.read_report import ReadReport
 from simulator.roads.schema import crs_faults
 
@@ -182,9 +182,9 @@ def read_sumo_net(
         rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
         raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
     graph = _graph(net.getNodes(), links, frame, vehicle_class, capacity_vph)
+    remarks = project(graph, None, what="projParameter of location")
     loss, part = _outside(graph, keep)
     network = RoadNetwork.from_graph(part)
-    remarks = []
     if len(usable) < len(edges):
         closed = f"left out {len(edges) - len(usable):,} of {counted(len(edges), 'edge')}"
         remarks.append(f"{closed}, which have no lane for vehicle class {vehicle_class!r}")

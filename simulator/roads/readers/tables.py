@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 import pandas as pd
-import pyproj
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.tables import Table
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
-from simulator.roads.projection import WGS84, Projection, distances, utm_about
+from simulator.roads.projection import WGS84, Projection, distances
 from simulator.roads.read_report import (
     DroppedRows,
     FilledDefault,
@@ -131,8 +130,8 @@ def unique_ids(table: Table, name: str) -> list[str]:
     return ids
 
 
-def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]:
-    """Check and project the places of a node table.
+def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], Projection]:
+    """Check the places of a node table, and choose their plane.
 
     Parameters
     ----------
@@ -144,9 +143,9 @@ def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]
     Returns
     -------
     xy : ndarray
-        Metres, float64, shape (nodes, 2).
-    crs : pyproj.CRS
-        The projected system of ``xy``.
+        As in the table, float64, shape (nodes, 2).
+    projection : Projection
+        To the plane of the roads.
 
     Raises
     ------
@@ -154,20 +153,15 @@ def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], pyproj.CRS]
         If a coordinate is not finite or out of range; with the faults that were noted before.
     """
     named = ("lon", "lat") if table.has("lon") else ("x", "y")
-    first, second = (table.numbers(name) for name in named)
-    for name, values in zip(named, (first, second), strict=True):
+    xy = np.column_stack([table.numbers(name) for name in named])
+    for name, values in zip(named, xy.T, strict=True):
         finite = np.isfinite(values)
         table.refuse(name, ~finite, "a finite number")
         limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
         table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
     table.check()
-    if named == ("x", "y"):
-        return np.column_stack((first, second)), pyproj.CRS.from_user_input(crs)
-    projected = utm_about(first, second, what=table.file) if crs is None else pyproj.CRS.from_user_input(crs)
-    xy = Projection(pyproj.CRS.from_user_input(WGS84), projected).metres(np.column_stack((first, second)))
-    table.refuse("lon", np.asarray(~np.isfinite(xy).all(axis=1)), f"within the range of {projected.name}")
-    table.check()
-    return xy, projected
+    source = WGS84 if named == ("lon", "lat") else crs
+    return xy, Projection.choose(xy, crs=source, project_to=crs, nodes=table)
 
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
@@ -213,7 +207,8 @@ def read_tables(
         number above 0 is used in each row), ``lanes``, ``capacity_vph`` (per lane), ``class``.
     crs
         The projected system, in metres, of ``x`` and ``y``; required with them. With ``lon`` and ``lat``, the
-        system to which they are projected; the UTM zone of the network's middle if None.
+        system to which they are projected; the UTM zone of the network's middle if None, or if a metre of the system
+        is not one on the ground (`simulator.roads.projection.true_plane`).
     default_speed_mps, default_lanes, capacity_vph
         Defaults for rows without a usable value; capacity in vehicles per hour and lane.
 
@@ -251,7 +246,8 @@ def read_tables(
         lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
     )
     names = unique_ids(node_table, "node")
-    node_xy, projected = _places(node_table, crs)
+    places, projection = _places(node_table, crs)
+    node_xy = projection.metres(places)
     ids = {name: row for row, name in enumerate(names)}
     from_row, to_row = (_rows_of(edge_table, name, ids) for name in ("from", "to"))
     values, usable, dropped = edge_values(
@@ -262,14 +258,13 @@ def read_tables(
         defaults={"speed_mps": default_speed_mps, "lanes": default_lanes, "capacity_vph": capacity_vph},
     )
     from_row, to_row = from_row[usable], to_row[usable]
-    warnings = Projection(projected, projected).warnings(node_xy, file=node_table.file)
+    warnings = projection.warnings(places, file=node_table.file)
     if edge_table.has("length_m"):
         length_m = values.columns["length_m"]
         if node_table.has("lon"):
-            lonlat = np.column_stack((node_table.numbers("lon"), node_table.numbers("lat")))
-            check_axes(node_table, lonlat, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
+            check_axes(node_table, places, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
         warnings += length_warnings(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projected)
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
     keys = node_keys(names)
     graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
     classes = edge_table.texts("class")
@@ -287,6 +282,7 @@ def read_tables(
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
+        remarks=projection.notes,
         warnings=warnings,
     )
 

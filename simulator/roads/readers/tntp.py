@@ -251,7 +251,7 @@ def read_tntp(
     nodes: str | Path,
     length_m: float,
     time_s: float,
-    crs: object = WGS84,
+    crs: object = None,
     project_to: object = None,
     capacity_hours: float = 1.0,
     lane_capacity_vph: float = 1800.0,
@@ -274,7 +274,7 @@ def read_tntp(
     length_m, time_s
         One unit of the file's lengths in metres, and one of its free-flow times in seconds.
     crs
-        The system of the node coordinates, in any units; east (or longitude) first.
+        The system of the node coordinates, in any units; east (or longitude) first. Longitude and latitude if None.
     project_to
         A projected system in metres; the UTM zone of the network's middle if None.
     capacity_hours
@@ -310,7 +310,9 @@ def read_tntp(
     _check_nodes(links, places)
     xy = places.xy[np.argsort(places.node)]
     node_file, link_file = places.table.file, links.table.file
-    projection = Projection.choose(places.xy, crs=crs, project_to=project_to, nodes=places.table)
+    projection = Projection.choose(
+        places.xy, crs=WGS84 if crs is None else crs, project_to=project_to, nodes=places.table
+    )
     from_row, to_row = (links.columns[name].astype(np.int64) - 1 for name in _ENDS)
     length = links.columns["length"]
     if projection.source.is_geographic:
@@ -325,10 +327,15 @@ def read_tntp(
         links_file=link_file,
         node_rows=len(places.table),
         link_rows=len(links.table),
-        remarks=[*numbers.remarks, *parallel_remarks(link_file, graph)],
+        remarks=[*projection.notes, *numbers.remarks, *parallel_remarks(link_file, graph)],
         warnings=[
             *projection.warnings(xy, file=node_file),
-            *length_warnings(length * length_m, straight_m, file=link_file),
+            *length_warnings(
+                length * length_m,
+                straight_m,
+                file=link_file,
+                units=distances(xy[from_row], xy[to_row]) if crs is None else None,
+            ),
         ],
     )
 

@@ -15,7 +15,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table
-from simulator.roads.projection import crs_about, utm_about
+from simulator.roads.projection import crs_about, true_plane, utm_about
 from simulator.traffic.static.rows import FileFormat, optional_numbers, read_rows, texts_of
 from simulator.traffic.trace.fixes import transformed
 
@@ -163,7 +163,9 @@ def place_rows(
         x, y = east[first], north[first]
         written_in = pyproj.CRS.from_user_input("EPSG:4326" if axes[0] == "lon" else given)
         if crs is None and axes[0] == "x":
-            crs = written_in
+            lonlat = transformed(x, y, written_in, "EPSG:4326")
+            crs, replaced = true_plane(written_in, lonlat, what=table.file)
+            notes += replaced
         elif crs is None:
             # The UTM zone is that of the places in use; other places may be far away.
             places = np.unique(site[used])
