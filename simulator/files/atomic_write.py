@@ -198,6 +198,11 @@ def _reported(path: Path) -> Iterator[None]:
         raise InputError([f"{path}: cannot be written: {error.strerror or error}"]) from error
 
 
+def is_staging_name(name: str) -> bool:
+    """Return whether a file name is that of a staging directory, or of a directory that one replaces."""
+    return _STAGING_NAME.fullmatch(name) is not None
+
+
 def remove_leftovers(directory: Path) -> None:
     """Clean up the staging directories that ended processes left in a directory.
 

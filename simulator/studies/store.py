@@ -8,12 +8,19 @@
     parts/N/          results that are not in these files yet: the same tables, without the columns of the design
     earlier/N/        results of points that are not in the design: of another version, or of other values
 
-A part appears whole or not at all, and belongs to one process, which holds the lock of the directory. A point is
-finished if it is in a table `points`, so nothing is lost or counted twice when a process is killed at any moment.
+A part appears whole or not at all, and belongs to one process, which holds the lock of the directory. The tables of the
+directory itself are replaced one after another, so each states with which others it was written; while they differ,
+they do not count. Hence, if a process is killed at any moment, nothing is lost or counted twice:
+
+- A point is finished if all its tables hold it, in one folder of tables that were written together.
+- Before a table of the directory is replaced, a part or `earlier` holds every point that it holds.
+- A folder is deleted after the tables that hold its points instead were read back.
 """
 
+import errno
 import json
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +33,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from simulator.files.atomic_write import publish, remove_leftovers, staging_directory, write_file
+import scenarios
+from scenarios import Scenario
+from simulator.files.atomic_write import (
+    is_staging_name,
+    publish,
+    remove_leftovers,
+    staging_directory,
+    write_file,
+)
 from simulator.files.errors import InputError
 from simulator.studies.design import LABELS
 from simulator.studies.point import PointResult
@@ -35,8 +50,17 @@ if sys.platform != "win32":
     import fcntl
 
 FACTS, DESIGN, POINTS, WARNINGS, FAILURES = "study.json", "design", "points", "warnings", "failures"
+SCENARIO = "scenario.toml"
 _PARTS, _EARLIER, _LOCK = "parts", "earlier", ".lock"
+_FACT_TYPES = {"format": int, "name": str, "source_sha256": str, "factors": list, "keep": str}
+"""Facts that are needed of a study, and their types."""
+STUDY_FORMAT = 1
 _NO_RESULTS = {DESIGN, FAILURES}
+_NEVER_EMPTY = {"scores", "estimates", "rounds", "deciles"}
+"""Tables that have rows of every point, if a study keeps them."""
+_TOGETHER = b"written_together"
+"""Key of a file's metadata: an identifier and the names of the tables that were written together. Files of earlier
+versions have none."""
 _FACTORS = b"factors"
 """Key of a file's metadata that lists its columns of varied values, which other designs do not have."""
 _MOST_PARTS = 64
@@ -64,10 +88,12 @@ class StudyDirectory:
         InputError
             If another process works in the directory, or it holds something else than a study.
         """
-        inside = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
         if self.path.exists() and not self.path.is_dir():
             raise InputError([f"out (--out): must be a directory, but is a file; got {self.path}"])
-        if inside - {_LOCK} and FACTS not in inside:
+        inside = {path.name for path in self.path.iterdir()} if self.path.is_dir() else set()
+        # A process that was killed while it wrote the facts for the first time leaves what they were staged in.
+        others = {name for name in inside - {_LOCK} if not is_staging_name(name)}
+        if others and FACTS not in inside:
             raise InputError([f"out (--out): must be new or hold a study, and this has other files; got {self.path}"])
         self.path.mkdir(parents=True, exist_ok=True)
         with (self.path / _LOCK).open("a+") as lock:
@@ -83,8 +109,11 @@ class StudyDirectory:
             lock.truncate(0)
             lock.write(str(os.getpid()))
             lock.flush()
-            remove_leftovers(self.path)
-            remove_leftovers(self.path / _PARTS)
+            for folder in (self.path, self.path / _PARTS, self.path / _EARLIER):
+                remove_leftovers(folder)
+            for folder in (*self._folders(_PARTS), *self._folders(_EARLIER)):
+                if not (folder / f"{POINTS}.parquet").is_file():  # its deletion was interrupted
+                    shutil.rmtree(folder)
             yield
 
     def facts(self) -> dict[str, Any]:
@@ -95,29 +124,47 @@ class StudyDirectory:
         InputError
             If there is no study in the directory, or its record cannot be read.
         """
+        path = self.path / FACTS
         try:
-            facts: dict[str, Any] = json.loads((self.path / FACTS).read_text(encoding="utf-8"))
+            facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InputError([f"{self.path}: no study here: {FACTS} is not in it"]) from None
-        except ValueError as error:
-            raise InputError([f"{self.path / FACTS}: not JSON: {error}"]) from error
+        except (ValueError, RecursionError) as error:
+            raise InputError([f"{path}: not JSON: {error}"]) from error
+        remedy = "it is not what crowdveil wrote; restore it, or name another directory"
+        if not isinstance(facts, dict):
+            raise InputError([f"{path}: must be a table of facts: {remedy}"])
+        for name, kind in _FACT_TYPES.items():
+            if not isinstance(facts.get(name), kind):
+                raise InputError([f"{path}: {name} must be of type {kind.__name__}: {remedy}; got {facts.get(name)!r}"])
+        if facts["format"] > STUDY_FORMAT:
+            raise InputError([f"{path}: format {facts['format']} is of a newer crowdveil; this one reads {STUDY_FORMAT}"])
         return facts
+
+    def write_scenario(self, scenario: Scenario) -> None:
+        """Write `scenario.toml`, with references relative to the directory."""
+        text = f"# The first setting of the study.\n{scenarios.dump(scenario, folder=self.path)}"
+        write_file(self.path / SCENARIO, lambda path: path.write_text(text, encoding="utf-8"), overwrite=True)
 
     def write_facts(self, facts: Mapping[str, Any]) -> None:
         """Write `study.json`."""
         text = json.dumps(facts, indent=2, ensure_ascii=False, default=str) + "\n"
         write_file(self.path / FACTS, lambda path: path.write_text(text, encoding="utf-8"), overwrite=True)
 
-    def write_table(self, name: str, table: pd.DataFrame, factors: Sequence[str] = ()) -> None:
-        """Write a table of the directory, replacing it in one step; `factors` are columns of the design in it."""
-        made = pa.Table.from_pandas(table, preserve_index=False)
-        made = made.replace_schema_metadata({**(made.schema.metadata or {}), _FACTORS: "\n".join(factors).encode()})
-        write_file(self.path / f"{name}.parquet", lambda path: pq.write_table(made, path), overwrite=True)
+    def write_table(self, name: str, table: pd.DataFrame) -> None:
+        """Write a table of the directory, replacing it in one step."""
+        write_file(self.path / f"{name}.parquet", lambda path: _write(_arrow(table), path), overwrite=True)
 
     def read_table(self, name: str) -> pd.DataFrame:
-        """Return a table of the directory; with no row if there is none."""
+        """Return a table of the directory; with no row if there is none.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read.
+        """
         path = self.path / f"{name}.parquet"
-        return pd.read_parquet(path) if path.is_file() else pd.DataFrame({"key": pd.Series(dtype="str")})
+        return _read(path).to_pandas() if path.is_file() else pd.DataFrame({"key": pd.Series(dtype="str")})
 
     def add(self, results: Sequence[PointResult]) -> None:
         """Add finished points as one part."""
@@ -132,20 +179,19 @@ class StudyDirectory:
         warnings = [(one.key, text) for one in results for text in one.warnings]
         tables = {name: _keyed({one.key: one.tables[name] for one in results}) for name in names}
         tables[WARNINGS] = pd.DataFrame(warnings, columns=["key", "warning"], dtype="str")
-        self._write_part(_PARTS, {POINTS: points, **tables})
+        self._write_part(_PARTS, {name: _arrow(table) for name, table in {POINTS: points, **tables}.items()})
         if len(parts := self._parts(_PARTS)) >= _MOST_PARTS:
-            self._write_part(_PARTS, _joined(parts))
-            for part in parts:
-                shutil.rmtree(part)
+            self._write_part(_PARTS, _joined(_held_by(parts)))
+            _delete(parts)
 
     def finished(self) -> set[str]:
         """Return the keys of all finished points, those of an earlier design included."""
-        return {key for folder in self.sources() for key in _keys_of(folder)}
+        return set().union(*_held_by(self.sources()).values())
 
     def results(self, keys: Iterable[str]) -> dict[str, pd.DataFrame]:
         """Return all tables of some finished points, without the columns of the design."""
         wanted = set(keys)
-        return {name: _of_keys(table, wanted).to_pandas() for name, table in _joined(self.sources()).items()}
+        return {name: _of_keys(table, wanted).to_pandas() for name, table in _joined(_held_by(self.sources())).items()}
 
     def compact(self, design: pd.DataFrame) -> None:
         """Join all results: those of the design's points into one file a table, all others into `earlier`.
@@ -154,24 +200,35 @@ class StudyDirectory:
         ----------
         design
             `Design.table` of every point.
+
+        Raises
+        ------
+        OSError
+            If what was written cannot be read back; then nothing is deleted.
         """
-        sources, keys = self.sources(), set(design["key"])
-        tables = _joined(sources)
-        left = {key for folder in sources for key in _keys_of(folder)} - keys
-        if left:
-            self._write_part(_EARLIER, {name: _of_keys(table, left) for name, table in tables.items()})
+        held = _held_by(self.sources())
+        tables, keys = _joined(held), set(design["key"])
+        finished = set().union(*held.values())
+        of_parts = set().union(*(own for folder, own in held.items() if folder != self.path))
+        kept = []
+        if left := finished - keys:
+            kept = [self._write_part(_EARLIER, {name: _of_keys(table, left) for name, table in tables.items()})]
+        if only_here := (held.get(self.path, set()) & keys) - of_parts:
+            self._write_part(_PARTS, {name: _of_keys(table, only_here) for name, table in tables.items()})
         factors = [name for name in design.columns if name not in LABELS]
-        # The table of points is written last: it says which rows of the others count.
-        for name in sorted(tables, key=lambda name: name == POINTS):
-            labelled = design.merge(tables[name].to_pandas(), on="key", how="inner", validate="one_to_many")
-            self.write_table(name, labelled.sort_values("point", kind="stable", ignore_index=True), factors)
-        for folder in sources:
-            if folder != self.path:
-                shutil.rmtree(folder)
+        together = _together(tables)
+        for name, table in tables.items():
+            labelled = design.merge(table.to_pandas(), on="key", how="inner", validate="one_to_many")
+            labelled = labelled.sort_values("point", kind="stable", ignore_index=True)
+            made = _arrow(labelled, {_TOGETHER: together, _FACTORS: "\n".join(factors).encode()})
+            write_file(self.path / f"{name}.parquet", lambda path, made=made: _write(made, path), overwrite=True)
+        if tables and _held(self.path) != finished & keys:
+            raise _not_read_back(self.path)
+        _delete(folder for folder in (*self._parts(_PARTS), *self._parts(_EARLIER)) if folder not in kept)
 
     def take_over(self, others: Iterable["StudyDirectory"]) -> None:
         """Add the finished points of other directories."""
-        self._write_part(_PARTS, _joined([folder for one in others for folder in one.sources()]))
+        self._write_part(_PARTS, _joined(_held_by(folder for one in others for folder in one.sources())))
 
     def sources(self) -> list[Path]:
         """Return the folders with finished points, those that count first where a point is in several."""
@@ -180,19 +237,31 @@ class StudyDirectory:
         return [self.path, *parts] if (self.path / f"{POINTS}.parquet").is_file() else parts
 
     def _parts(self, folder: str) -> list[Path]:
-        return sorted(path.parent for path in (self.path / folder).glob(f"[0-9]*/{POINTS}.parquet"))
+        return [path for path in self._folders(folder) if (path / f"{POINTS}.parquet").is_file()]
 
-    def _write_part(self, folder: str, tables: Mapping[str, Any]) -> None:
-        numbers = [int(path.name) for path in (self.path / folder).glob("[0-9]*")]
+    def _folders(self, folder: str) -> list[Path]:
+        return sorted((self.path / folder).glob("[0-9]*"))
+
+    def _write_part(self, folder: str, tables: Mapping[str, pa.Table]) -> Path:
+        """Write tables as one new part of a folder, and return the part; no table makes no part.
+
+        Raises
+        ------
+        OSError
+            If what was written cannot be read back.
+        """
+        numbers = [int(path.name) for path in self._folders(folder)]
         target = self.path / folder / f"{max(numbers, default=0) + 1:06d}"
+        if not tables:
+            return target
+        together = _together(tables)
         with staging_directory(target) as staging:
             for name, table in tables.items():
-                path = staging / f"{name}.parquet"
-                if isinstance(table, pd.DataFrame):
-                    table.to_parquet(path, index=False)
-                else:
-                    pq.write_table(table, path)
+                _write(table.replace_schema_metadata({_TOGETHER: together}), staging / f"{name}.parquet")
             publish(staging, target, replace=False)
+        if _held(target) != set(tables[POINTS]["key"].to_pylist()):
+            raise _not_read_back(target)
+        return target
 
 
 def _keyed(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -202,28 +271,102 @@ def _keyed(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(filled, ignore_index=True)
 
 
-def _keys_of(folder: Path) -> list[str]:
-    keys: list[str] = pq.read_table(folder / f"{POINTS}.parquet", columns=["key"])["key"].to_pylist()
-    return keys
+def _arrow(table: pd.DataFrame, metadata: Mapping[bytes, bytes] | None = None) -> pa.Table:
+    made = pa.Table.from_pandas(table, preserve_index=False)
+    return made.replace_schema_metadata({**(made.schema.metadata or {}), **(metadata or {})})
+
+
+def _together(tables: Iterable[str]) -> bytes:
+    """Return what the metadata of tables that are written together have in common."""
+    return " ".join([secrets.token_hex(8), *tables]).encode()
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    """Write a file and read it back.
+
+    Raises
+    ------
+    OSError
+        If what is read differs.
+    """
+    pq.write_table(table, path, write_page_checksum=True)
+    read = pq.read_table(path, page_checksum_verification=True)
+    if read.shape != table.shape or ("key" in table.column_names and not read["key"].equals(table["key"])):
+        raise _not_read_back(path)
+
+
+def _not_read_back(path: Path) -> OSError:
+    return OSError(errno.EIO, "what was written cannot be read back", str(path))
+
+
+def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """Read a table.
+
+    Raises
+    ------
+    InputError
+        If the file is not what was written.
+    """
+    try:
+        return pq.read_table(path, columns=columns)
+    except FileNotFoundError:  # deleted by the process that works in the directory
+        raise
+    except (pa.ArrowException, OSError) as error:
+        remedy = "remove it, and the points that only it holds are run again"
+        raise InputError([f"{path}: cannot be read: {str(error).splitlines()[0]}; {remedy}"]) from error
+
+
+def _tables_of(folder: Path) -> list[str]:
+    """Return the names of a folder's tables of results; none where they were not all written together."""
+    of_points = _written_with(folder, POINTS)
+    files = {path.stem for path in folder.glob("*.parquet")} - _NO_RESULTS
+    names = of_points.decode().split()[1:] or sorted(files)
+    return names if all(name in files and _written_with(folder, name) == of_points for name in names) else []
+
+
+def _written_with(folder: Path, name: str) -> bytes:
+    path = folder / f"{name}.parquet"
+    try:
+        found: bytes = (pq.read_schema(path).metadata or {}).get(_TOGETHER, b"")
+    except (pa.ArrowException, OSError):
+        _read(path)
+        raise
+    return found
+
+
+def _held(folder: Path) -> set[str]:
+    """Return the keys of the points that all tables of a folder hold."""
+    filled = _NEVER_EMPTY.intersection(names := _tables_of(folder))
+    keys = [set(pc.unique(_read(folder / f"{name}.parquet", ["key"])["key"]).to_pylist()) for name in filled]
+    return set(_read(folder / f"{POINTS}.parquet", ["key"])["key"].to_pylist()).intersection(*keys) if names else set()
+
+
+def _held_by(folders: Iterable[Path]) -> dict[Path, set[str]]:
+    return {folder: _held(folder) for folder in folders}
+
+
+def _delete(folders: Iterable[Path]) -> None:
+    """Delete folders: first the file that makes the points of a folder count."""
+    for folder in folders:
+        (folder / f"{POINTS}.parquet").unlink()
+        shutil.rmtree(folder)
 
 
 def _of_keys(table: pa.Table, keys: Iterable[str]) -> pa.Table:
     return table.filter(pc.is_in(table["key"], pa.array(keys, type=table.schema.field("key").type)))
 
 
-def _joined(folders: Iterable[Path]) -> dict[str, pa.Table]:
-    """Return the tables of several folders as one, without the design's columns, each point from the first only."""
+def _joined(held: Mapping[Path, set[str]]) -> dict[str, pa.Table]:
+    """Return the tables of folders as one, without the design's columns, each point from the first that holds it."""
     seen: set[str] = set()
     collected: dict[str, list[pa.Table]] = {}
-    for folder in folders:
-        keys = set(_keys_of(folder)) - seen
+    for folder, own in held.items():
+        keys = own - seen
         seen |= keys
-        for path in folder.glob("*.parquet"):
-            if path.stem in _NO_RESULTS:
-                continue
-            table = pq.read_table(path)
+        for name in _tables_of(folder):
+            table = _read(folder / f"{name}.parquet")
             factors = (table.schema.metadata or {}).get(_FACTORS, b"").decode().split("\n")
-            labels = [name for name in table.column_names if name in {*LABELS, *factors} and name != "key"]
+            labels = [column for column in table.column_names if column in {*LABELS, *factors} and column != "key"]
             table = table.drop_columns(labels).replace_schema_metadata(None)
-            collected.setdefault(path.stem, []).append(_of_keys(table, keys))
+            collected.setdefault(name, []).append(_of_keys(table, keys))
     return {name: pa.concat_tables(tables, promote_options="permissive") for name, tables in collected.items()}

@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import pandas as pd
 
+from simulator.files.errors import InputError
+from simulator.studies.design import LABELS
 from simulator.studies.store import DESIGN, FAILURES, POINTS, WARNINGS, StudyDirectory
 
 
@@ -61,6 +63,8 @@ class Study:
         """
         directory = StudyDirectory(Path(path))
         facts, design = directory.facts(), directory.read_table(DESIGN)
+        if not len(design):
+            raise InputError([f"{path}: the study has no point yet: the command that began it goes on"])
         found = directory.results(design["key"])
         names = (POINTS, "scores", "claims", "attacks", WARNINGS)
         empty = pd.DataFrame({"key": pd.Series(dtype="str")})
@@ -70,7 +74,7 @@ class Study:
         return cls(
             directory.path,
             facts["name"],
-            tuple(facts["factors"]),
+            tuple(name for name in design.columns if name not in LABELS),
             **tables,
             failures=failures[~failures["key"].isin(tables[POINTS]["key"])],
             missing=missing,

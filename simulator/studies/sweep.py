@@ -2,12 +2,13 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -18,13 +19,11 @@ from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, run_point
-from simulator.studies.store import DESIGN, FAILURES, StudyDirectory
+from simulator.studies.store import DESIGN, FACTS, FAILURES, SCENARIO, STUDY_FORMAT, StudyDirectory
 from simulator.studies.workers import CLUSTER_LOST, Start, Workers, processes
 
-STUDY_FORMAT = 1
 _FLUSH_S = 5.0
 """Seconds of finished points that are lost if this process is killed."""
-_SCENARIO = "scenario.toml"
 
 
 class StudyError(InputError):
@@ -143,12 +142,9 @@ class Sweep:
 
     def _take_up(self) -> None:
         """Compare the directory with the design, and write down what will be done."""
-        before = self.directory.facts() if (self.directory.path / "study.json").is_file() else None
-        if before is not None and before["keep"] != self.keep:
-            rule = (
-                f"must be {before['keep']}, as the study in {self.directory.path} was begun, or name another directory"
-            )
-            raise InputError([f"keep (--keep): {rule}; got {self.keep}"])
+        before = self.directory.facts() if (self.directory.path / FACTS).is_file() else None
+        if before is not None:
+            _check_kept(self.directory, before, self.keep)
         done, keys = self.directory.finished(), {point.key for point in self.points}
         if others := len(done - keys):
             changed = before is not None and before["source_sha256"] != source_sha256()
@@ -161,8 +157,7 @@ class Sweep:
             )
         self.todo = [point for point in self.todo if point.key not in done]
         self._write_facts(len(done & keys), complete=False)
-        text = scenarios.dump(self.design.settings[0].scenario, folder=self.directory.path)
-        (self.directory.path / _SCENARIO).write_text(f"# The first setting of the study.\n{text}", encoding="utf-8")
+        self.directory.write_scenario(self.design.settings[0].scenario)
         self.directory.write_table(DESIGN, self.design.table(self.points))
 
     def _write_facts(self, finished: int, *, complete: bool) -> None:
@@ -267,6 +262,19 @@ def _outcome(future: Future[PointResult]) -> PointResult | str:
         return f"{type(error).__name__}: {error}"
 
 
+def _check_kept(directory: StudyDirectory, facts: Mapping[str, Any], keep: str) -> None:
+    """Check that a study keeps the same tables as the one in a directory, whose facts are given.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    if facts["keep"] != keep:
+        rule = f"must be {facts['keep']}, as the study in {directory.path} was begun, or name another directory"
+        raise InputError([f"keep (--keep): {rule}; got {keep}"])
+
+
 def merge(directories: Sequence[Path], out: Path) -> StudyDirectory:
     """Join the shards of a study in one directory.
 
@@ -285,7 +293,8 @@ def merge(directories: Sequence[Path], out: Path) -> StudyDirectory:
     Raises
     ------
     InputError
-        If a directory holds no study, or one of another design or version.
+        If a directory holds no study, or one of another design or version; or if `out` holds a study that keeps other
+        tables.
     """
     shards = [StudyDirectory(path) for path in directories]
     facts = [shard.facts() for shard in shards]
@@ -297,7 +306,10 @@ def merge(directories: Sequence[Path], out: Path) -> StudyDirectory:
             raise InputError([f"merge (--merge): {shard.path} is not of the same study as {shards[0].path}: {what}"])
     joined = StudyDirectory(out)
     with joined.locked():
+        if (out / FACTS).is_file():
+            _check_kept(joined, joined.facts(), facts[0]["keep"])
         joined.write_facts({**facts[0], "shard": [1, 1], "complete": False})
+        joined.write_scenario(scenarios.load(shards[0].path / SCENARIO, files_exist=False))
         joined.write_table(DESIGN, designs[0])
         joined.take_over(shards)
         joined.compact(designs[0])

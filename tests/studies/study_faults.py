@@ -1,0 +1,298 @@
+"""Writing of studies interrupted at every step: `python tests/studies/study_faults.py docs/studies.md`.
+
+A forked process runs a command of studies, whose runs were computed before. At one line of the code that stores results
+it is killed, or receives a disk error or Ctrl-C. Then the directory is read, the command is given again, and then the
+commands that came before it: no point may be lost, changed or computed once more.
+"""
+
+import argparse
+import errno
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import pandas as pd
+
+from simulator.files import atomic_write
+from simulator.files.errors import InputError
+from simulator.studies import store, sweep
+from simulator.studies.design import Design
+from simulator.studies.evaluate import Evaluation
+from simulator.studies.evaluation_tables import Goal
+from simulator.studies.store import StudyDirectory
+from simulator.studies.study import Study
+from simulator.studies.sweep import Sweep, merge
+from simulator.studies.workers import Workers
+
+BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
+TRACED = {store.__file__, sweep.__file__, atomic_write.__file__, shutil.__file__}
+VALUES = {"one": [0.1, 0.2, 0.3], "other": [0.1, 0.2, 0.4]}
+
+
+class Known:
+    """Executor that gives results computed before, and records which were asked for."""
+
+    results: dict = {}  # noqa: RUF012 - of all
+    asked: list = []  # noqa: RUF012 - of all
+
+    def submit(self, call, point):
+        future = Future()
+        if point.key not in self.results:
+            self.results[point.key] = call(point)
+        self.asked.append(point.key)
+        future.set_result(self.results[point.key])
+        return future
+
+
+def known_workers():
+    return nullcontext(Workers(Known(), lambda: 1, "results computed before"))
+
+
+DESIGNS = {}
+
+
+def sweep_of(name, path, **options):
+    """Return the work of a design; made once, since the fault is not to be in it."""
+    if name not in DESIGNS:
+        DESIGNS[name] = Design.of_grid("tiny", {"mechanisms.sampling.sampling": VALUES[name]}, replicates=2)
+    return Sweep(DESIGNS[name], StudyDirectory(path), start=known_workers, **options)
+
+
+def run(work, until=None):
+    with work.opened():
+        outcomes = work.outcomes()
+        for number, _ in enumerate(outcomes, start=1):
+            if number == until:
+                outcomes.close()
+
+
+def evaluation(base, epsilon):
+    work = Evaluation(
+        Goal(epsilon=epsilon),
+        ["tiny"],
+        ["randomized_response"],
+        directory=base / "study",
+        replicates=2,
+        start=known_workers,
+    )
+    for stage in work.stages():
+        run(stage)
+    work.write()
+
+
+class Case(NamedTuple):
+    """A command, the commands before it, and the studies in which they keep their results."""
+
+    title: str
+    command: Callable[[Path], object]
+    before: tuple[Callable[[Path], object], ...] = ()
+    folders: tuple[str, ...] = ("study",)
+
+
+def one(base):
+    run(sweep_of("one", base / "study"))
+
+
+def other(base):
+    run(sweep_of("other", base / "study"))
+
+
+def begun(base):
+    run(sweep_of("one", base / "study"), until=3)
+
+
+def shards(base):
+    for index in (1, 2):
+        run(sweep_of("one", base / str(index), shard=(index, 2)))
+
+
+def merged(base):
+    merge([base / "1", base / "2"], base / "study")
+
+
+def evaluated(epsilon):
+    return lambda base: evaluation(base, epsilon)
+
+
+CASES = (
+    Case("`sweep`, a new directory", one),
+    Case("`sweep`, goes on", one, (begun,)),
+    Case("`sweep`, other values", other, (one,)),
+    Case("`sweep`, values of before, in `earlier`", one, (one, other)),
+    Case("`sweep --merge`, a new directory", merged, (shards,)),
+    Case("`sweep --merge`, one with other values", merged, (other, shards)),
+    Case(
+        "`evaluate`, another target",
+        evaluated(2.0),
+        (evaluated(1.0),),
+        ("study/probe", "study/runs"),
+    ),
+)
+
+
+def kill():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+FAULTS = (kill, fail, interrupt)
+
+
+def attempt(case, base, step, fault):
+    """Give the command in this process with a fault at one step; return the number of steps."""
+    steps = 0
+
+    def trace(frame, event, _):
+        nonlocal steps
+        if frame.f_code.co_filename not in TRACED:
+            return None
+        if event == "line":
+            steps += 1
+            if steps == step:
+                fault()
+        return trace
+
+    sys.settrace(trace)
+    try:
+        case.command(base)
+    except (OSError, KeyboardInterrupt, InputError):
+        pass
+    finally:
+        sys.settrace(None)
+    return steps
+
+
+def forked(work):
+    """Return what a function returns in a forked process; None if that was killed."""
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(sending, json.dumps(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(sending)
+    with os.fdopen(receiving) as sent:
+        text = sent.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+
+def held(case, base):
+    """Return the finished points of each study that there is."""
+    there = [name for name in case.folders if (base / name).is_dir()]
+    return {name: StudyDirectory(base / name).finished() for name in there}
+
+
+def changed(path, keys):
+    """Return whether a table of a study has not exactly the rows that the runs of these points gave."""
+    tables = StudyDirectory(path).results(keys)
+    for key in keys:
+        for name, expected in Known.results[key].tables.items():
+            rows = tables[name][tables[name]["key"] == key].drop(columns="key").reset_index(drop=True)
+            try:
+                pd.testing.assert_frame_equal(rows[list(expected)], expected, check_dtype=False, check_exact=True)
+            except AssertionError:
+                return True
+    return False
+
+
+def judge(case, base, before):
+    """Return the effects of a fault: points lost, changed or computed again, and files left over, each 0 or 1."""
+    found = held(case, base)
+    lost = any(keys - found.get(name, set()) for name, keys in before.items())
+    wrong = any(changed(base / name, keys) for name, keys in found.items())
+    again = blocked = False
+    for command in (case.command, *case.before, case.command):
+        Known.asked.clear()
+        safe = set().union(*held(case, base).values())
+        try:
+            command(base)
+        except (InputError, OSError):
+            blocked = True
+        again |= bool(safe.intersection(Known.asked))
+    for name in case.folders:
+        study = Study.load(base / name)
+        lost |= study.missing > 0
+        wrong |= changed(base / name, study.points["key"])
+    left = any(atomic_write.is_staging_name(path.name) for path in base.rglob(".*"))
+    return {"lost": int(lost), "changed": int(wrong), "again": int(again), "blocked": int(blocked), "left": int(left)}
+
+
+def inject(faults, cases=CASES):
+    """Distribute faults over the cases, kinds and steps; return a row of sums for each case."""
+    rows = {}
+    atomic_write._host()  # cached, so that every process takes the same steps
+    store._MOST_PARTS, sweep._FLUSH_S = 3, -1.0  # every point is a part, and parts are joined
+    with tempfile.TemporaryDirectory() as folder:
+        prepared, base = Path(folder) / "prepared", Path(folder) / "base"
+        for at, case in enumerate(cases):
+            prepared.mkdir()
+            for command in case.before:
+                command(prepared)
+            before = held(case, prepared)
+            shutil.copytree(prepared, base)
+            case.command(base)  # every run is computed
+            shutil.rmtree(base)
+            shutil.copytree(prepared, base)
+            steps = forked(lambda case=case: attempt(case, base, 0, None))
+            own = faults // len(cases) + (at < faults % len(cases))
+            row = {"injected": own, "killed": 0, "survived": 0}
+            row |= {"lost": 0, "changed": 0, "again": 0, "blocked": 0, "left": 0}
+            for number in range(own):
+                shutil.rmtree(base)
+                shutil.copytree(prepared, base)
+                # Evenly over the steps, with the kinds of fault in turn.
+                step, fault = 1 + number * steps // own, FAULTS[number % len(FAULTS)]
+                killed = forked(lambda case=case, step=step, fault=fault: attempt(case, base, step, fault)) is None
+                row["killed"] += killed
+                damage = judge(case, base, before)
+                row["survived"] += not any(damage.values())
+                for name, number_of in damage.items():
+                    row[name] += number_of
+            rows[case] = row
+            shutil.rmtree(prepared)
+            shutil.rmtree(base)
+    return rows
+
+
+def markdown(rows):
+    lines = [
+        "| command | faults | of these, kills | survived | points lost | changed | computed again | blocked | left over |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}
+    for title, row in [*((case.title, row) for case, row in rows.items()), ("**all**", total)]:
+        lines.append(f"| {title} | {' | '.join(f'{number:,}' for number in row.values())} |")
+    return "\n".join(lines) + "\n"
+
+
+def renewed(page, rows):
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n{markdown(rows)}{END}{rest.partition(END)[2]}"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("page", nargs="?", type=Path, help="Its table is written anew.")
+    parser.add_argument("--faults", type=int, default=1000)
+    chosen = parser.parse_args()
+    found = inject(chosen.faults)
+    sys.stdout.write(markdown(found))
+    if chosen.page:
+        chosen.page.write_text(renewed(chosen.page.read_text(), found))
