@@ -149,6 +149,21 @@ def test_controls_play_queries_and_change_the_map(reports, open_page):
     assert dark != first
 
 
+def test_the_map_shows_all_vehicles_and_those_asked_on_request(open_page, tmp_path):
+    run("tiny", overrides={"population.participation": 0.3}, out=tmp_path / "third")
+    rows = load(tmp_path / "third").estimates
+    first = rows[(rows["query"] == 1) & (rows["mechanism"] == "sampling")]
+    page = open_page(tmp_path / "third" / "report.html")
+    city, words = page.locator("#map"), page.locator('[data-words="truth"]')
+    assert int(city.get_attribute("data-truth")) == first["vehicles"].sum()
+    assert float(city.get_attribute("data-estimate")) == pytest.approx(first["scaled_estimate"].sum(), abs=0.1)
+    assert words.inner_text() == "all vehicles in the cell, asked or not"
+    page.locator("#asked-only").check()
+    assert int(city.get_attribute("data-truth")) == first["truth"].sum()
+    assert float(city.get_attribute("data-estimate")) == pytest.approx(first["estimate"].sum(), abs=0.1)
+    assert words.inner_text() == "vehicles asked that are in the cell"
+
+
 def test_phones_fold_columns_away_and_a_box_shows_them(reports, open_page):
     page = open_page(reports("tiny") / "report.html", width=390)
     table = page.locator(".folds", has=page.locator("table.scores")).first
