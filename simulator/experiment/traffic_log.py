@@ -35,7 +35,7 @@ class TrafficLog:
     clock
         The clock of the run.
     present, in_no_cell
-        Sums over these times of the vehicles that are in traffic, and of those of them in no cell.
+        Sums, over the times at which cells are found, of the vehicles in traffic and of those of them in no cell.
     """
 
     engine: str
