@@ -56,7 +56,7 @@ _FACT_TYPES = {"format": int, "name": str, "source_sha256": str, "factors": list
 """Facts that are needed of a study, and their types."""
 STUDY_FORMAT = 1
 _NO_RESULTS = {DESIGN, FAILURES}
-_NEVER_EMPTY = {"scores", "estimates", "rounds", "deciles"}
+_NEVER_EMPTY = {"scores", "rounds", "deciles", "asked_deciles"}
 """Tables that have rows of every point, if a study keeps them."""
 _TOGETHER = b"written_together"
 """Key of a file's metadata: an identifier and the names of the tables that were written together. Files of earlier
