@@ -128,7 +128,7 @@ def shares_claim(view: Shares, *, linked: PrivacyClaim) -> PrivacyClaim:
             "(about the shares alone; the released sums are another view)."
         )
         return PrivacyClaim.exact(0.0, ConstantDelta(0.0), basis)
-    return replace(linked, basis=f"All {view.servers} servers' shares add up to the reports: {linked.basis}")
+    return replace(linked, basis=f"The shares of all servers add up to the reports: {linked.basis}")
 
 
 def mixed_reports_claim(view: Shuffled, *, local: PrivacyClaim, single: PrivacyClaim) -> PrivacyClaim:

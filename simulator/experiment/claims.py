@@ -236,7 +236,7 @@ def _why_weaker(mechanism: str, queries: Sequence[Query], uncounted: bool, weake
     answers = answers_of_devices(queries).items()
     found = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
     query, answer = min(found, key=lambda pair: min(pair[1].counted))
-    fewest = f"query {query.query} of campaign {query.campaign} counted the fewest, {min(answer.counted):,}"
+    fewest = f"query {query.number} of campaign {query.campaign} counted the fewest, {min(answer.counted):,}"
     if not uncounted:
         remedy = "ask when more vehicles are there (start_s), or let more take part (population.participation)"
         return f"too few devices were asked, {weaker}; {fewest}: {remedy}"

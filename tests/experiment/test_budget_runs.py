@@ -1,5 +1,7 @@
 """Runs of campaigns with a budget: claims of any window, both engines, counts and reports, and `all-day`."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -150,3 +152,14 @@ def test_all_day_has_the_results_that_its_comments_state():
     assert day.estimates["query"].max() == 288
     asked = day.estimates.query("campaign == 'fresh'").groupby("query")["truth"].sum()
     assert asked.iloc[0] > 25_000
+    # The page on budgets has these figures.
+    page = (Path(__file__).parents[2] / "docs" / "over_time.md").read_text(encoding="utf-8")
+    every = day.rounds.query("counted > 0 and answered > 0").groupby(["campaign", "query"])["round"].max()
+    first = {"fresh": 1, "uniform": 1, "absorption": 2, "population": 2}
+    titles = {"fresh": "a fresh ε at each query", "population": "`population_absorption`"}
+    for campaign, publishing in first.items():
+        of_hour = linked[linked.index.isna()].iloc[0] if campaign == "fresh" else linked[campaign]
+        new = (every[campaign] >= publishing).sum()
+        row = f"| {titles.get(campaign, f'`{campaign}`')} | {of_hour:.0f} | {errors[campaign]:,.0f} | {new} |"
+        assert row in page
+    assert f"A cell holds {day.estimates['truth'].mean():,.0f} vehicles on average" in page

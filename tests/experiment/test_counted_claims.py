@@ -238,7 +238,12 @@ def test_claim_weakened_by_loss_gives_a_warning(town, tmp_path, capsys):
     now, planned = (KRandomizedResponse(cells=1, epsilon=3.0).claim(Shuffled(1, n)).delta(1.0) for n in (crowd, 200))
     among = f"(among {crowd} reports instead of 200)"
     message = f"shuffled_round_1 {among}: δ(1) = {rounded_up(now)} instead of {rounded_up(planned)}"
-    assert weakened[0].endswith(message)
+    # The warning goes on with the query that counted the fewest, and what to do.
+    fewest = result.rounds.query("mechanism == 'k-ary'").sort_values("counted").iloc[0]
+    named = (
+        f"query {fewest['query']} of campaign {fewest['campaign']} counted the fewest, {crowd} of {fewest['asked']}: "
+    )
+    assert f"{message}; {named}wait longer for reports (deadline_s)" in weakened[0]
     assert "released_differences (the rounds counted different devices): δ(1) = 0.3 instead of" in weakened[1]
     fewest = int(result.rounds.query("mechanism == 'laplace'")["counted"].min())
     assert f"released_counts (the noise of {fewest} devices only): ε = " in weakened[2]

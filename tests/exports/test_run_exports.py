@@ -262,7 +262,7 @@ def test_credits_of_map_data_are_kept(tmp_path):
         command = [sys.executable, "-m", "simulator.cli", "export", str(directory), "--to", target]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
         assert (done.returncode, done.stdout) == (0, f"{directory / name}: written for {target}\n"), done.stderr
-        assert f"note: credit under a figure: {credit}" in done.stderr
+        assert f"note: wherever this is shown, state the source of the data: {credit}" in done.stderr
     assert pyogrio.read_info(directory / "run.gpkg", layer="cells")["dataset_metadata"]["attribution"] == credit
     for file in ("kepler.geojson", "simwrapper/cells.geojson"):
         assert json.loads((directory / file).read_text(encoding="utf-8"))["attribution"] == credit

@@ -1,5 +1,6 @@
 """The first screen: its sentences and its table, from the tables of a run."""
 
+import json
 import math
 
 import numpy as np
@@ -165,3 +166,64 @@ def test_sentences_that_no_writer_would_write_are_gone(tmp_path):
         text = " ".join(page.split())
         for words in ("probability at most 100 %", "at at most", "at most less than", "vehicles a cell"):
             assert words not in text, (name, words)
+
+
+def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
+    """Where devices send shares no server receives an answer; a server that is alone receives both."""
+    asked = cv.scenarios.load("tiny").tables()["campaigns"][0]
+    kinds = {
+        "alone": {"kind": "trusted"},
+        "a-round-each": {"kind": "per_round"},
+        "shares": {"kind": "secret_shared", "servers": 2},
+        "mixed": {"kind": "shuffled"},
+    }
+    campaigns = [{**asked, "name": name, "aggregation": kind} for name, kind in kinds.items()]
+    mechanisms = [cv.scenarios.load("tiny").tables()["mechanisms"][0]]
+    cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
+    run = FinishedRun(tmp_path / "run")
+    said = sentences(run)[-1]
+    assert "a server that receives your two answers (campaign alone), two servers that link your two answers " in said
+    assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn your" in said
+    assert said.endswith("What observers learn in campaign mixed is in the table.")
+    reveals = {row.campaign: row.reveals[-1] for row in first_screen(run)["rows"]}
+    assert reveals["alone"] == "in one query: linked reports: δ = 0.45 at every ε"
+    assert reveals["a-round-each"].startswith("in one query: answer 2 alone: ε = ")
+    assert reveals["shares"] == "in one query: shares of both servers: δ = 0.45 at every ε"
+    assert reveals["mixed"].startswith("in one query: shuffled answers: ")
+    alone = {"campaigns": campaigns[2:3], "mechanisms": mechanisms}
+    cv.run("tiny", overrides=alone).save(tmp_path / "alone")
+    run = FinishedRun(tmp_path / "alone")
+    assert "both servers that combine their shares learn your exact cell" in sentences(run)[-1]
+    assert "All 2 servers" not in build_report(run.directory)
+    assert "A server that receives only your second answer (none in this run)" in build_report(run.directory)
+
+
+def test_labels_that_begin_alike_are_not_mixed(tmp_path):
+    """Anonymized Local Privacy and Anonymized Local Privacy, cancelling."""
+    mechanisms = ("exact", "sampling", "randomized")
+    directory = SyntheticRun(mechanisms=mechanisms, campaigns=tuple("abcdefgh"), queries=2).write(tmp_path / "run")
+    record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
+    kinds = {"sampling": "anonymized_local", "randomized": "anonymized_cancelling"}
+    for mechanism in record["mechanisms"]:
+        mechanism["kind"] = kinds.get(mechanism["name"], mechanism["kind"])
+    (directory / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    screen = first_screen(FinishedRun(directory))
+    assert {row.label for row in screen["rows"]} == {"Anonymized Local Privacy"}
+    assert len(screen["rows"]) == 8
+
+
+def test_the_headline_names_mechanisms_that_are_no_better_than_zero(tmp_path):
+    run = finished(tmp_path, mean=0.5, queries=4)
+    assert "Estimating 0 everywhere would be no worse than randomized response." in sentences(run)[0]
+    full = finished(tmp_path / "full", mean=300.0)
+    assert "Estimating 0" not in " ".join(sentences(full))
+
+
+def test_a_budget_stands_beside_as_many_queries_without_one(tmp_path):
+    asked = {**cv.scenarios.load("tiny").tables()["campaigns"][0], "queries": 3, "every_s": 60}
+    campaigns = [{**asked, "name": "fresh"}, {**asked, "name": "even", "budget": {"kind": "uniform", "window": 2}}]
+    mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
+    cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
+    reveals = {row.campaign: row.reveals for row in first_screen(FinishedRun(tmp_path / "run"))["rows"]}
+    assert "over 2 queries: its answers: ε = 2 (exact)" in reveals["fresh"]
+    assert "over 2 queries: its answers: ε = 1 (exact)" in reveals["even"]

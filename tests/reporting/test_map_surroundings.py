@@ -135,3 +135,15 @@ def test_names_of_any_script_are_right_and_safe_in_the_report(lakeside, browse):
     for name in NAMES:
         assert len(re.findall(f"<text[^>]*>{re.escape(name)}</text>", page)) == 4
     assert "<title>stolen" not in page
+
+
+def test_districts_are_drawn_whole_with_their_names():
+    named = CELLS.assign(name=["Altstadt", "Hafen", "West"])
+    road = pd.DataFrame({"speed_mps": [10.0], "lanes": [1]})
+    road["geometry"] = shapely.to_wkb([shapely.LineString([(0.001, 0.001), (0.029, 0.002)])])
+    whole = city_outlines(named, road, districts=True)
+    assert sorted(text for _, _, text in whole["labels"]) == ["Altstadt", "Hafen", "West"]
+    assert [shape.area for path in whole["paths"] for shape in drawn(path)] == pytest.approx([333.3**2] * 3, rel=0.01)
+    cut = city_outlines(named, road)
+    assert cut["labels"] == []
+    assert sum(shape.area for path in cut["paths"] for shape in drawn(path)) < 0.5 * 3 * 333.3**2

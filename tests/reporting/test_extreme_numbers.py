@@ -1,0 +1,106 @@
+"""Numbers of any size, infinite and unknown ones: no page, table or plot breaks, and no fault of a page loses a run."""
+
+import io
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+from synthetic_run import SyntheticRun
+
+import crowdveil as cv
+from simulator.cli import main
+from simulator.reporting import PageError, build_report, print_summary, write_report
+from simulator.reporting.formatting import chance, claimed, clock, duration, number, parameter, percent, size, whole
+from simulator.reporting.map_section import query_numbers
+from simulator.reporting.run_reader import FinishedRun
+
+EXTREMES = (5e-324, 1e-300, 1e300, -1e300, 1.7e308, math.inf, -math.inf, math.nan)
+COUNTED = {"query", "cell", "round", "queries", "crowd", "k", "colluding", "servers"}
+"""Columns of whole numbers, which are never of such a size."""
+
+
+@pytest.mark.parametrize("words", [number, parameter, claimed, percent, whole, chance, clock, duration, size])
+def test_a_number_of_any_size_has_few_letters(words):
+    assert all(0 < len(words(value)) <= 24 for value in EXTREMES)
+    assert all(len(number(value, up=True)) <= 24 for value in EXTREMES)
+
+
+def test_rounding_up_never_claims_less():
+    assert claimed(1.7e308) == "1.7 × 10³⁰⁸"
+    assert number(1.797e308, up=True) == "∞"
+    assert whole(123_456_789_012) == "123,456,789,012"
+    assert percent(1e300) == "1.0 × 10³⁰² %"
+
+
+@pytest.mark.parametrize("table", ["estimates", "scores", "claims", "rounds"])
+def test_no_number_in_a_table_breaks_the_report_or_the_summary(tmp_path, table):
+    directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
+    path = directory / f"{table}.parquet"
+    whole_table = pd.read_parquet(path)
+    rng = np.random.default_rng(1)
+    named = [name for name in whole_table.select_dtypes("number") if name not in COUNTED]
+    for values in (EXTREMES, EXTREMES[:5], EXTREMES[2:3]):
+        drawn = {name: rng.choice(values, len(whole_table)) for name in named}
+        whole_table.assign(**drawn).to_parquet(path)
+        page = build_report(directory)
+        (data,) = re.findall(r'id="page-data">(.*?)</script>', page, re.DOTALL)
+        json.loads(data, parse_constant=pytest.fail)
+        print_summary(directory, Console(file=io.StringIO(), width=160))
+
+
+def test_a_number_beyond_all_whole_ones_is_kept_on_the_map(tmp_path):
+    directory = SyntheticRun(columns=2, rows=1, queries=1, mechanisms=("exact",)).write(tmp_path / "run")
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    estimates.assign(estimate=[1e300, 3.0]).to_parquet(directory / "estimates.parquet")
+    (campaign,) = query_numbers(FinishedRun(directory))
+    assert campaign["mechanisms"]["exact"]["estimate"] == [[1e300, 3.0]]
+
+
+@pytest.mark.slow
+def test_scripts_of_a_page_of_extreme_numbers_run(tmp_path, browse):
+    directory = SyntheticRun(columns=2, rows=2, queries=3).write(tmp_path / "run")
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    rng = np.random.default_rng(2)
+    for values in (EXTREMES[:5], EXTREMES, (1e16, 1e16 + 2)):
+        drawn = {name: rng.choice(values, len(estimates)) for name in ("truth", "estimate", "lower", "upper")}
+        estimates.assign(**drawn).to_parquet(directory / "estimates.parquet")
+        page = browse(write_report(directory), "")  # which fails if anything is written to the console
+        assert 'data-report="ready"' in page
+
+
+def test_many_queries_with_a_large_budget_are_reported(tmp_path):
+    """The claim over all 16 queries has ε = 800, and e^800 is no number."""
+    asked = {"start_s": 10, "every_s": 15, "queries": 16, "round_gap_s": 5, "deadline_s": 5}
+    mechanisms = [{"name": "kary", "kind": "k_randomized_response", "epsilon": 50.0}]
+    result = cv.run("tiny", overrides={"scenario.warmup_s": 0, "campaigns": [asked], "mechanisms": mechanisms})
+    result.save(tmp_path / "run", render=write_report)
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "a server that receives your answer can learn where you are: ε = 800 is no protection" in page
+
+
+def test_a_run_whose_page_fails_is_saved(tmp_path):
+    def fail(directory):
+        assert (directory / "run.json").is_file(), "the run is complete before anything is rendered"
+        raise PageError("no page")
+
+    result = cv.run("tiny")
+    with pytest.raises(PageError, match="no page"):
+        result.save(tmp_path / "run", render=fail)
+    assert cv.load(tmp_path / "run").scores.equals(result.scores)
+
+
+def test_a_page_that_fails_names_the_saved_run(tmp_path, monkeypatch, capsys):
+    directory = SyntheticRun(columns=2, rows=2, queries=2).write(tmp_path / "run")
+    claims = pd.read_parquet(directory / "claims.parquet")
+    claims.assign(crowd=math.inf).to_parquet(directory / "claims.parquet")
+    monkeypatch.setattr("sys.argv", ["crowdveil", "report", str(directory)])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"{directory}: all results are saved in it, but not report.html, which failed: OverflowError" in message
