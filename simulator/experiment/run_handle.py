@@ -10,7 +10,7 @@ import simpy
 
 from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
-from simulator.experiment.tables import tabulate_estimates
+from simulator.experiment.tables import tabulate_estimates, with_times
 from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.query import Query
@@ -173,7 +173,8 @@ class RunHandle:
             The columns of `estimates.parquet` without `truth`, which no party of a deployment knows.
         """
         columns = ["campaign", "query", "time_s", "mechanism", "cell", "estimate", "std_error", "lower", "upper"]
-        return tabulate_estimates(self._queries)[columns] if self._queries else pd.DataFrame(columns=columns)
+        known = tabulate_estimates(self._queries)[columns] if self._queries else pd.DataFrame(columns=columns)
+        return with_times(known, self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.
