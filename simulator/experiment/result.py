@@ -204,7 +204,7 @@ class RunData:
                     campaign=query.campaign,
                     query=query.number,
                     time_s=query.asked_s,
-                    time=clock.text(query.asked_s) if clock.start else None,
+                    time=clock.text(query.asked_s),
                     **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
                     stuck_released=query.totals.stuck_released,
                 )

@@ -11,7 +11,7 @@ import simpy
 from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
 from simulator.experiment.scaling import SCALED, Participation
-from simulator.experiment.tables import tabulate_estimates
+from simulator.experiment.tables import tabulate_estimates, with_times
 from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.query import Query
@@ -178,8 +178,8 @@ class RunHandle:
         """
         columns = ["campaign", "query", "time_s", "mechanism", "cell", *SCALED, *(f"scaled_{name}" for name in SCALED)]
         if not self._queries:
-            return pd.DataFrame(columns=columns)
-        return tabulate_estimates(self._queries, self._participation)[columns]
+            return with_times(pd.DataFrame(columns=columns), self.clock)
+        return with_times(tabulate_estimates(self._queries, self._participation)[columns], self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.

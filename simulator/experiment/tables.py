@@ -91,13 +91,11 @@ def tabulate_estimates(queries: Sequence[Query], participation: Participation) -
 
 
 def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
-    """Return a table with the column `time` beside `time_s`: text, null if the run has no clock."""
+    """Return a table with the column `time` beside `time_s`, as text (`RunClock.text`)."""
     moments, of_rows = np.unique(table["time_s"], return_inverse=True)
-    if clock.start is None:
-        moments, of_rows = moments[:0], np.full(len(table), -1)
     texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
     timed, place = table.copy(deep=False), [*table].index("time_s") + 1
-    timed.insert(place, "time", pd.Series(texts.take(of_rows, allow_fill=True), index=table.index))
+    timed.insert(place, "time", pd.Series(texts.take(of_rows), index=table.index))
     return timed
 
 

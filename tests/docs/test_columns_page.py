@@ -99,11 +99,7 @@ def runs(tmp_path_factory):
     return [
         counts,
         saved("speeds", **SPEEDS),
-        saved(
-            "mixed",
-            scenario={**TINY["scenario"], "start": "07:00"},
-            campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}],
-        ),
+        saved("mixed", campaigns=[ASKED, {**ASKED, "name": "speeds", "statistic": "median_speed"}]),
         saved("lakeside", roads={"source": "osm", "path": str(lakeside)}),
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
         saved("lake", roads={"source": "osm", "path": str(folder / "lake.osm")}),
