@@ -174,6 +174,22 @@ def test_arguments_out_of_range(read, name):
         read(**{name: 0.0})
 
 
+def test_numbers_that_no_link_uses_need_no_coordinates(tmp_path):
+    """As in Winnipeg's network, which counts 148 to 159; also in the middle, and of a zone."""
+    links = [(1, 2), (2, 1), (2, 5), (5, 2), (5, 7), (7, 5), (7, 1), (1, 7)]
+    rows = [(a, b, 1800, 0.9, 1) for a, b in links]
+    (tmp_path / "net").write_text(tntp_network(zones=4, nodes=9, first=1, rows=rows))
+    places = [(7, 10.0, 50.008), (1, 10.0, 50.0), (5, 10.01, 50.008), (2, 10.01, 50.0)]
+    (tmp_path / "node").write_text(tntp_nodes(places))
+    roads, report = read_tntp(network=tmp_path / "net", nodes=tmp_path / "node", length_m=1000.0, time_s=60.0)
+    assert roads.node_names == [1, 2, 5, 7]
+    assert sorted((start, end) for start, end, _ in roads.graph.edges) == sorted(links)
+    lonlat = dict(zip(roads.node_names, roads.to_wgs84(roads.node_xy).tolist(), strict=True))
+    assert all(lonlat[node] == pytest.approx((lon, lat), abs=1e-7) for node, lon, lat in places)
+    assert [roads.graph.nodes[node].get("zone") for node in roads.node_names] == [1, 2, None, None]
+    assert any("5 numbers up to <NUMBER OF NODES>" in remark for remark in report.remarks)
+
+
 def test_implausible_units_give_a_warning_if_a_crs_is_stated(read):
     """If none is stated, the coordinates themselves are in doubt, and the network is refused."""
     _, report = read(length_m=1e-3, crs="EPSG:4326")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
@@ -307,27 +306,28 @@ def read_tntp(
     if faults := positive_faults(**units):
         raise InputError(faults)
     links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
-    _check_nodes(links, places)
-    xy = places.xy[np.argsort(places.node)]
+    remarks = _check_nodes(links, places)
+    order = np.argsort(places.node)
+    node, xy = places.node[order], places.xy[order]
     node_file, link_file = places.table.file, links.table.file
     projection = Projection.choose(
         places.xy, crs=WGS84 if crs is None else crs, project_to=project_to, nodes=places.table
     )
-    from_row, to_row = (links.columns[name].astype(np.int64) - 1 for name in _ENDS)
+    from_row, to_row = (np.searchsorted(node, links.columns[name]) for name in _ENDS)
     length = links.columns["length"]
     if projection.source.is_geographic:
         check_axes(places.table, xy, from_row, to_row, length, rule="longitude must come before latitude")
     node_xy = projection.metres(xy)
     straight_m = distances(node_xy[from_row], node_xy[to_row])
     numbers = link_values(links, straight_m=straight_m, **units)
-    graph = _graph(links, node_xy, numbers, projection)
+    graph = _graph(links, node, node_xy, numbers, projection)
     return network_and_report(
         graph,
         numbers,
         links_file=link_file,
         node_rows=len(places.table),
         link_rows=len(links.table),
-        remarks=[*projection.notes, *numbers.remarks, *parallel_remarks(link_file, graph)],
+        remarks=[*remarks, *projection.notes, *numbers.remarks, *parallel_remarks(link_file, graph)],
         warnings=[
             *projection.warnings(xy, file=node_file),
             *length_warnings(
@@ -340,28 +340,39 @@ def read_tntp(
     )
 
 
-def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
-    """Check that the node file has the nodes declared, without allocating memory by either number."""
+def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
+    """Check that the node file has the nodes of all links, and return a remark if it has fewer than are declared.
+
+    A network may count numbers that it does not use, as those of Winnipeg and Barcelona do. No memory is allocated by
+    a declared number.
+    """
     nodes, stated = places.table, f"<NUMBER OF NODES> of {links.table.file}"
     beyond = places.node > links.nodes
     if beyond.any():
         first = int(places.node[beyond][0])
         rule = f"nodes must be 1 … {links.nodes:,}, as {stated} states, got {first}"
         raise InputError([f"{nodes.file}: {nodes.rows_in_words(beyond)}: {rule}"])
-    if len(nodes) != links.nodes:
-        present = set(places.node.tolist())
-        absent = list(islice((node for node in range(1, links.nodes + 1) if node not in present), SHOWN_NODES + 1))
+    used = np.unique(np.concatenate([links.columns[name] for name in _ENDS])).astype(np.int64)
+    absent = used[~np.isin(used, places.node)].tolist()
+    if absent:
         listed = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
-        held = f"it holds {counted(len(nodes), 'node')}, and {stated} is {links.nodes:,}"
+        held = f"it holds {counted(len(nodes), 'node')}, and links of {links.table.file} use others"
         raise InputError([f"{nodes.file}: {held}; without coordinates: {listed}"])
+    unused = links.nodes - len(nodes)
+    words = f"{counted(unused, 'number')} up to {stated} without coordinates, which no link uses, left out"
+    return [f"{nodes.file}: {words}"] if unused else []
 
 
 def _graph(
-    links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkValues, projection: Projection
+    links: TntpLinks,
+    nodes: NDArray[np.int64],
+    node_xy: NDArray[np.float64],
+    numbers: LinkValues,
+    projection: Projection,
 ) -> nx.MultiDiGraph[Any]:
     """Build the graph from nodes and links."""
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
-    for node, (x, y) in enumerate(node_xy.tolist(), start=1):
+    for node, (x, y) in zip(nodes.tolist(), node_xy.tolist(), strict=True):
         data: dict[str, Any] = {"x": x, "y": y}
         if node <= links.zones:
             data["zone"] = node
