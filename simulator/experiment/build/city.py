@@ -66,7 +66,7 @@ def build_city(scenario: Scenario) -> City:
     with faults_of_files(scenario, "roads"):
         roads, notes = build_roads(scenario.roads)
     with faults_of_files(scenario, "traffic"):
-        recorded = read_recorded(scenario.traffic, roads)
+        recorded = read_recorded(scenario, roads)
     if recorded is not None:
         notes += recorded.notes()
     if roads is None and recorded is None:
