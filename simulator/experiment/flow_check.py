@@ -114,12 +114,14 @@ class FlowCheck:
             return []
         squared = (assigned - self.published.volume) ** 2
         links = counted(int(constant.sum()), "link costs", "links cost")
-        share = f"; {squared[constant].sum() / squared.sum():.0%} of the squared difference of the static equilibrium "
-        return [
+        note = (
             f"{links} the same at any volume: where routes of equal cost differ in such links only, their volumes in "
             "equilibrium are not unique, and a difference from the published ones is no error"
-            + (f"{share}computed here is on them" if squared.sum() > 0 else "")
-        ]
+        )
+        if not squared.any():
+            return [note]
+        share = float(squared[constant].sum() / squared.sum())
+        return [f"{note}; {share * 100:.0f} % of the static equilibrium's squared difference is on them"]
 
     def _gap(self, volume: FloatArray, pairs: OdPairs) -> float:
         return relative_gap(volume, self.bpr, pairs, links=self.roads.links, through=self.roads.through)

@@ -4,6 +4,7 @@ import gzip
 import json
 
 import networkx as nx
+import numpy as np
 import pytest
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
@@ -188,6 +189,18 @@ def test_numbers_that_no_link_uses_need_no_coordinates(tmp_path):
     assert all(lonlat[node] == pytest.approx((lon, lat), abs=1e-7) for node, lon, lat in places)
     assert [roads.graph.nodes[node].get("zone") for node in roads.node_names] == [1, 2, None, None]
     assert any("5 numbers up to <NUMBER OF NODES>" in remark for remark in report.remarks)
+
+
+def test_a_network_without_coordinates_is_read(tmp_path):
+    """Lengths, times and what is connected are those of the file; a length of 0 has no distance to be taken from."""
+    rows = [(1, 2, 1800, 0.9, 1), (2, 1, 1800, 0.9, 1), (2, 5, 1800, 0, 1), (5, 2, 1800, 0.7, 2)]
+    (tmp_path / "net").write_text(tntp_network(zones=2, nodes=9, first=1, rows=rows))
+    roads, report = read_tntp(network=tmp_path / "net", nodes=None, length_m=1000.0, time_s=60.0)
+    assert roads.node_names == [1, 2, 5]
+    lengths = {(start, end): data["length_m"] for start, end, data in roads.graph.edges(data=True)}
+    assert lengths == {(1, 2): 900.0, (2, 1): 900.0, (2, 5): 1.0, (5, 2): 700.0}
+    assert any("no file of nodes" in warning for warning in report.warnings)
+    assert len(np.unique(roads.node_xy, axis=0)) == 3
 
 
 def test_implausible_units_give_a_warning_if_a_crs_is_stated(read):

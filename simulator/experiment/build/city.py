@@ -164,7 +164,7 @@ def tntp_roads(section: TntpRoads) -> Built:
 
     roads, report = read_tntp(
         network=scenarios.locate(section.network),
-        nodes=scenarios.locate(section.nodes),
+        nodes=None if section.nodes is None else scenarios.locate(section.nodes),
         length_m=in_metres(section.length_unit),
         time_s=in_seconds(section.time_unit),
         lane_capacity_vph=section.capacity_vph,
