@@ -191,6 +191,9 @@ class TraceTraffic(TrafficSection):
     """For tables: the columns."""
     crs: AnyCrs | None = None
     """Coordinate reference system of x and y. Default: positions are longitudes and latitudes."""
+    net: FileReference | None = None
+    """For SUMO's floating-car data without ``--fcd-output.geo``: the network in whose metres they are. Default: that of
+    the roads, if their source is ``sumo`` and positions are not degrees."""
     time_unit: TimeUnit | None = None
     """Unit of times that are numbers. Default: seconds, or for dates the unit that their magnitude implies."""
     time_format: TimeFormat | None = None
@@ -224,6 +227,8 @@ class TraceTraffic(TrafficSection):
         columns = known.get("columns")
         if columns is not None and (columns.x, columns.lon) != (None, None):  # others are found by their names
             yield from broken_crs(known)
+        if known.has("crs", "net"):
+            yield known.violation("crs", "must be left out with net, which states it")
         if known.has("time_format", "time_unit"):
             yield known.violation("time_unit", "is of numbers, and must be left out with time_format")
         if "match" not in known:

@@ -102,8 +102,9 @@ class TntpRoads(RoadSection):
     source: Literal["tntp"]
     network: FileReference
     """Network file."""
-    nodes: FileReference
-    """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``."""
+    nodes: FileReference | None = None
+    """Node file: TNTP text, or GeoJSON points with an ``id`` or ``node``. Required unless cells are links (kind
+    ``roads``), which need no coordinates."""
     flows: FileReference | None = None
     """Published equilibrium flows, with which the run's link volumes are compared."""
     length_unit: LengthUnit
@@ -121,6 +122,12 @@ class TntpRoads(RoadSection):
     of whole links; also the capacity of a link whose capacity is 0."""
     default_speed_mps: Positive = STREET_SPEED_MPS
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
+
+    @classmethod
+    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for keys of coordinates without a file of them."""
+        if "nodes" in known and known["nodes"] is None:
+            yield from known.needless(("crs", "project_to"), "needs nodes, the file of coordinates")
 
 
 class GmnsRoads(RoadSection):

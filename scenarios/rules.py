@@ -19,6 +19,7 @@ def broken_between_sections(scenario: ValidFields) -> Iterator[RuleViolation]:
     """Yield each broken rule between the sections of a scenario, for the valid fields; paths start at the root."""
     heading, campaigns = scenario.section("scenario"), scenario.sections("campaigns")
     yield from _traffic(heading, scenario.section("traffic"))
+    yield from _coordinates(scenario)
     for index, campaign in enumerate(campaigns):
         yield from _within("campaigns", index, _campaign(heading, campaign))
     yield from _releases(scenario)
@@ -58,6 +59,20 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
         if window.to_s > duration:
             words = f"must be at most scenario.duration_s = {number(duration)} s"
             yield RuleViolation(("traffic", "departures", index, "to_s"), words, window.to_s)
+
+
+def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
+    """Yield a fault for a network without coordinates, unless cells are its links and vehicles are simulated."""
+    roads, cells, traffic = (scenario.section(name) for name in ("roads", "cells", "traffic"))
+    if roads.get("source") != "tntp" or "nodes" not in roads or roads["nodes"] is not None:
+        return
+    recorded = traffic.get("engine") in names_of("engine", "recorded")
+    if cells.get("kind") != "roads" or recorded:
+        words = (
+            "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
+            'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
+        )
+        yield RuleViolation(("roads", "nodes"), words)
 
 
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:

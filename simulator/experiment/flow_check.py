@@ -10,6 +10,7 @@ from scenarios.simulated_traffic import DrivenTraffic
 from scenarios.units import in_seconds
 from simulator.arrays import FloatArray
 from simulator.experiment.run_record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
+from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap
@@ -95,7 +96,7 @@ class FlowCheck:
                 mean_trip_s=totals.mean_trip_s if totals.arrived else None,
                 **compare(volume, published),
             ),
-            notes=list(self.notes),
+            notes=[*self.notes, *self._not_unique(assignment.volume)],
             volumes=LinkVolumes(
                 from_=[str(names[node]) for node in links.from_node.tolist()],
                 to=[str(names[node]) for node in links.to_node.tolist()],
@@ -105,6 +106,22 @@ class FlowCheck:
                 run=_rounded(volume),
             ),
         )
+
+    def _not_unique(self, assigned: FloatArray) -> list[str]:
+        """Return a note on links whose cost does not rise with volume, on which an equilibrium's volume may differ."""
+        constant = (self.bpr.b == 0) | (self.bpr.power == 0)
+        if not constant.any():
+            return []
+        squared = (assigned - self.published.volume) ** 2
+        links = counted(int(constant.sum()), "link costs", "links cost")
+        note = (
+            f"{links} the same at any volume: where routes of equal cost differ in such links only, their volumes in "
+            "equilibrium are not unique, and a difference from the published ones is no error"
+        )
+        if not squared.any():
+            return [note]
+        share = float(squared[constant].sum() / squared.sum())
+        return [f"{note}; {share * 100:.0f} % of the static equilibrium's squared difference is on them"]
 
     def _gap(self, volume: FloatArray, pairs: OdPairs) -> float:
         return relative_gap(volume, self.bpr, pairs, links=self.roads.links, through=self.roads.through)

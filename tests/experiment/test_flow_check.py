@@ -130,6 +130,15 @@ def test_assignment_finds_the_published_flows(town):
     assert check["volumes"]["assignment"][3] == pytest.approx(FIRST, abs=0.1)
 
 
+def test_links_of_constant_cost_are_named_as_not_unique(town):
+    (note,) = [note for note in check_of(town)["notes"] if "the same at any volume" in note]
+    assert note.startswith("7 links cost the same at any volume")
+    assert "not unique" in note
+    text = (town / "net.tntp").read_text(encoding="utf-8")
+    (town / "net.tntp").write_text(text.replace(" 1 0 4 0 0 1 ;", " 1 .1 4 0 0 1 ;"), encoding="utf-8")
+    assert not any("at any volume" in note for note in check_of(town)["notes"])
+
+
 def test_reactive_drivers_reduce_the_gap(town):
     stubborn, reacting = check_of(town), check_of(town, *REACTIVE)
     assert reacting["run"]["correlation"] > stubborn["run"]["correlation"]

@@ -4,6 +4,7 @@ import gzip
 import json
 
 import networkx as nx
+import numpy as np
 import pytest
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
@@ -172,6 +173,34 @@ def write(folder, text):
 def test_arguments_out_of_range(read, name):
     with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
         read(**{name: 0.0})
+
+
+def test_numbers_that_no_link_uses_need_no_coordinates(tmp_path):
+    """As in Winnipeg's network, which counts 148 to 159; also in the middle, and of a zone."""
+    links = [(1, 2), (2, 1), (2, 5), (5, 2), (5, 7), (7, 5), (7, 1), (1, 7)]
+    rows = [(a, b, 1800, 0.9, 1) for a, b in links]
+    (tmp_path / "net").write_text(tntp_network(zones=4, nodes=9, first=1, rows=rows))
+    places = [(7, 10.0, 50.008), (1, 10.0, 50.0), (5, 10.01, 50.008), (2, 10.01, 50.0)]
+    (tmp_path / "node").write_text(tntp_nodes(places))
+    roads, report = read_tntp(network=tmp_path / "net", nodes=tmp_path / "node", length_m=1000.0, time_s=60.0)
+    assert roads.node_names == [1, 2, 5, 7]
+    assert sorted((start, end) for start, end, _ in roads.graph.edges) == sorted(links)
+    lonlat = dict(zip(roads.node_names, roads.to_wgs84(roads.node_xy).tolist(), strict=True))
+    assert all(lonlat[node] == pytest.approx((lon, lat), abs=1e-7) for node, lon, lat in places)
+    assert [roads.graph.nodes[node].get("zone") for node in roads.node_names] == [1, 2, None, None]
+    assert any("5 numbers up to <NUMBER OF NODES>" in remark for remark in report.remarks)
+
+
+def test_a_network_without_coordinates_is_read(tmp_path):
+    """Lengths, times and what is connected are those of the file; a length of 0 has no distance to be taken from."""
+    rows = [(1, 2, 1800, 0.9, 1), (2, 1, 1800, 0.9, 1), (2, 5, 1800, 0, 1), (5, 2, 1800, 0.7, 2)]
+    (tmp_path / "net").write_text(tntp_network(zones=2, nodes=9, first=1, rows=rows))
+    roads, report = read_tntp(network=tmp_path / "net", nodes=None, length_m=1000.0, time_s=60.0)
+    assert roads.node_names == [1, 2, 5]
+    lengths = {(start, end): data["length_m"] for start, end, data in roads.graph.edges(data=True)}
+    assert lengths == {(1, 2): 900.0, (2, 1): 900.0, (2, 5): 1.0, (5, 2): 700.0}
+    assert any("no file of nodes" in warning for warning in report.warnings)
+    assert len(np.unique(roads.node_xy, axis=0)) == 3
 
 
 def test_implausible_units_give_a_warning_if_a_crs_is_stated(read):

@@ -50,6 +50,16 @@ def test_documented_keys_suffice(source, tmp_path):
     assert read(tmp_path, SOURCES[source]).roads.capacity_vph == 1700
 
 
+def test_only_a_network_whose_links_are_the_cells_needs_no_coordinates(tmp_path, monkeypatch):
+    text = TNTP.format(length="ft", time="min").replace('nodes = "b"\n', "").replace('crs = "EPSG:3435"\n', "")
+    with pytest.raises(scenarios.ScenarioError, match=r'roads\.nodes: is required: .* set cells\.kind = "roads"'):
+        read(tmp_path, text)
+    monkeypatch.setitem(globals(), "REST", REST.replace('kind = "square"\nsize_m = 500', 'kind = "roads"'))
+    assert read(tmp_path, text).roads.nodes is None
+    with pytest.raises(scenarios.ScenarioError, match=r"roads\.crs: needs nodes"):
+        read(tmp_path, text + 'crs = "EPSG:3435"\n')
+
+
 @pytest.mark.parametrize("unit", sorted(METRES))
 def test_every_name_of_a_length_unit_is_accepted(unit, tmp_path):
     assert read(tmp_path, TNTP.format(length=unit, time="h")).roads.length_unit == unit

@@ -80,7 +80,7 @@ BROKEN = {
     "fcd in metres": (
         "f.xml",
         '<fcd-export><timestep time="0"><vehicle id="a" x="500" y="900"/></timestep></fcd-export>',
-        "f.xml: x and y look like metres: let SUMO write --fcd-output.geo",
+        "f.xml: x and y look like metres: SUMO writes metres of its network",
     ),
     "fcd number": (
         "f.xml",

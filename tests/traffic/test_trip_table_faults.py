@@ -46,15 +46,15 @@ def drawn(file, roads, **taking):
         ("<TOTAL OD FLOW> nan\n<END OF METADATA>\nOrigin 1\n", "line 1: <TOTAL OD FLOW> must be a finite number"),
         (HEAD + "1 : 2;\n", "line 3: must be the Origin of a block, got '1 : 2;'"),
         (HEAD + "Origin x\n", "line 3: a zone must be a whole number, got 'x'"),
-        (HEAD + "Origin 3\n", "line 3: a zone must be from 1 to <NUMBER OF ZONES> = 2, got 3"),
-        (HEAD + "Origin 1\n7 : 2;\n", "line 4: a zone must be from 1 to <NUMBER OF ZONES> = 2, got 7"),
-        (HEAD + "Origin 1\n2 : -2;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got '-2'"),
-        (HEAD + "Origin 1\n2 : nan;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got 'nan'"),
-        (HEAD + "Origin 1\n2 : 1e999;\n", "line 4: trips to zone 2 must be a finite number"),
-        (HEAD + "Origin 1\n2 : 1_000;\n", "line 4: trips to zone 2 must be a finite number"),
+        (HEAD + "Origin 3\n", "line 3: a zone must be from 1 to <NUMBER OF ZONES> = 2 (renumber"),
+        (HEAD + "Origin 1\n7 : 2;\n", "line 4: a zone must be from 1 to <NUMBER OF ZONES> = 2 (renumber"),
+        (HEAD + "Origin 1\n2 : -2;\n", "must be a finite number, 0 or more, got '-2' to zone 2"),
+        (HEAD + "Origin 1\n2 : nan;\n", "must be a finite number, 0 or more, got 'nan' to zone 2"),
+        (HEAD + "Origin 1\n2 : 1e999;\n", "line 4: trips to a zone must be a finite number"),
+        (HEAD + "Origin 1\n2 : 1_000;\n", "line 4: trips to a zone must be a finite number"),
         (HEAD + "Origin 1\n2, 5\n", "line 4: must be pairs of destination : trips, each ended by a semicolon"),
         (HEAD + "Origin 1\n2 : 10; 1 : 4", "line 4: the last pair of the file must be ended by a semicolon"),
-        (HEAD + "Origin 1\n2 :;\n", "line 4: trips to zone 2 must be a finite number, 0 or more, got ''"),
+        (HEAD + "Origin 1\n2 :;\n", "line 4: trips to a zone must be a finite number, 0 or more, got '' to zone 2"),
         ("<TOTAL OD FLOW> 12\n<END OF METADATA>\nOrigin 1\n2 : 10.0;\n", "must be the sum of the trips, 10,"),
     ],
 )  # fmt: skip
@@ -64,6 +64,20 @@ def test_tntp_trip_faults(tmp_path, text, words):
     faults = faults_of(read_trip_table, file, columns={})
     assert words in faults
     assert str(file) in faults
+
+
+def test_one_fault_of_many_lines_is_one_fault(tmp_path):
+    """As in Munich's published trips, whose zones are numbered from 1,000,000."""
+    blocks = "".join(f"Origin {zone}\n {zone + 1} : 2.0; {zone + 2} : 1.0;\n" for zone in range(1_000_000, 1_000_065))
+    file = tmp_path / "trips.tntp"
+    file.write_text("<NUMBER OF ZONES> 65\n<END OF METADATA>\n" + blocks + "Origin 2\n 1 : x;\n")
+    with pytest.raises(InputError) as caught:
+        read_trip_table(file, columns={})
+    zones, trips = caught.value.faults
+    assert "lines 3, 4, 5, 6," in zones
+    assert "(130 in all): a zone must be from 1 to <NUMBER OF ZONES> = 65" in zones
+    assert zones.endswith("got 1000000")
+    assert "line 134: trips to a zone must be a finite number" in trips
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def build_city(scenario: Scenario) -> City:
     with faults_of_files(scenario, "roads"):
         roads, notes = build_roads(scenario.roads)
     with faults_of_files(scenario, "traffic"):
-        recorded = read_recorded(scenario.traffic, roads)
+        recorded = read_recorded(scenario, roads)
     if recorded is not None:
         notes += recorded.notes()
     if roads is None and recorded is None:
@@ -164,7 +164,7 @@ def tntp_roads(section: TntpRoads) -> Built:
 
     roads, report = read_tntp(
         network=scenarios.locate(section.network),
-        nodes=scenarios.locate(section.nodes),
+        nodes=None if section.nodes is None else scenarios.locate(section.nodes),
         length_m=in_metres(section.length_unit),
         time_s=in_seconds(section.time_unit),
         lane_capacity_vph=section.capacity_vph,

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.cells import PlaceTable
-from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
-from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
+from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
+from scenarios.roads import SumoRoads
+from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
 from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys
 from simulator.experiment.build.demand import plan_traffic
-from simulator.experiment.build.sumo_traffic import sumo_faults
+from simulator.experiment.build.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
@@ -195,7 +196,7 @@ def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     return [Fault(error.key or "traffic", fault) for fault in error.faults]
 
 
-def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners":  # a section of engine "static"
+def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
     """Read the table of owners, in the coordinate system of the roads if there are roads.
 
     Raises
@@ -205,6 +206,7 @@ def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners": 
     """
     from simulator.traffic.static.owners import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
 
+    section: Any = scenario.traffic
     reading = OwnerOptions(
         columns=section.columns.mapping(),
         format=file_format(section),
@@ -242,7 +244,7 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     return Static(owners, clock=Clock(scenario.traffic.step_s))
 
 
-def read_recording(section: TraceTraffic, roads: RoadNetwork | None) -> "Recording":
+def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording":
     """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
 
     Raises
@@ -252,10 +254,14 @@ def read_recording(section: TraceTraffic, roads: RoadNetwork | None) -> "Recordi
     """
     from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
 
+    section: Any = scenario.traffic
+    net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
     trace = read_trace(
         [scenarios.locate(reference, "folder", "file") for reference in section.trace],
         columns=section.columns.mapping(),
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
+        net=None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
+        net_stated=section.net is not None,
         **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
     )
     matching = None
@@ -280,7 +286,7 @@ def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
     )
 
 
-def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> RecordedTraffic | None:
+def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> RecordedTraffic | None:
     """Read the recording that a scenario's traffic replays; None if its engine simulates traffic.
 
     Raises
@@ -288,8 +294,8 @@ def read_recorded(section: TrafficSection, roads: RoadNetwork | None) -> Recorde
     InputError
         If the file cannot be read as the section specifies.
     """
-    reader = reader_of(section.engine)
-    recorded: RecordedTraffic | None = None if reader is None else reader(section, roads)
+    reader = reader_of(scenario.traffic.engine)
+    recorded: RecordedTraffic | None = None if reader is None else reader(scenario, roads)
     return recorded
 
 

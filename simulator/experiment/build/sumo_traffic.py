@@ -59,7 +59,8 @@ def build_sumo(
     with stopwatch.phase("demand"):
         insertions = sumo_insertions(scenario, inputs, end_s=end_s)
     link_of = sumo_link_ids(city.roads) if isinstance(scenario.roads, SumoRoads) else {}
-    return Sumo(inputs, insertions, _frame(scenario, inputs.net), clock=clock, link_of=link_of, crs=city.ground.crs)
+    frame = net_frame(scenario, inputs.net)
+    return Sumo(inputs, insertions, frame, clock=clock, link_of=link_of, crs=city.ground.crs)
 
 
 def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
@@ -176,17 +177,18 @@ def closing_s(scenario: Scenario) -> float:
     return max(scenario.scenario.duration_s, *(schedule.end_s(_MOST_GAPS + 1) for schedule in schedules))
 
 
-def _frame(scenario: Scenario, net: Path) -> "NetFrame":
-    """Return the frame of SUMO's coordinates; for a network without a projection, at the roads' anchor."""
-    from simulator.roads.readers.sumo import NetFrame  # noqa: PLC0415 - for this engine only
+def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
+    """Return the frame of a SUMO network's coordinates; of one without a projection, at the roads' anchor.
+
+    Raises
+    ------
+    InputError
+        If the network does not state it.
+    """
+    from simulator.roads.readers.sumo import NetFrame  # noqa: PLC0415 - for SUMO's files only
 
     anchor = getattr(scenario.roads, "anchor", None)
-    for element in elements_of(net):
-        if element.name == "location" and element.attributes is not None:
-            return NetFrame.from_location(
-                element.attributes, anchor=None if anchor is None else (anchor.lon, anchor.lat), what=str(net)
-            )
-    raise InputError([f"{net}: has no <location>; is it a SUMO network?"])
+    return NetFrame.from_file(net, anchor=None if anchor is None else (anchor.lon, anchor.lat))
 
 
 class Beside(NamedTuple):

@@ -34,7 +34,9 @@ _AGAINST = {"-1", "reverse", "T"}
 _BOTH = {"reversible", "alternating"}
 _IMPLIED = {"motorway", "motorway_link"}
 _CIRCLES = {"roundabout", "circular"}
-_SPEED = re.compile(r"(\d+(?:\.\d+)?)\s*(km/h|kmh|kph|mph|knots)?")
+_SEVERAL = re.compile(r"[;|]|,(?!\d)")
+"""Separates several values; a comma before a digit is that of a decimal fraction, as in OSMnx."""
+_SPEED = re.compile(r"(\d+(?:[.,]\d+)?)\s*(km/h|kmh|kph|mph|knots)?")
 _ZONE = re.compile(r"(?:[A-Z]{2}:)?zone:?(\d+)")
 _KPH = {"mph": 1.609344, "knots": 1.852}
 _URBAN_KPH = 50.0
@@ -109,7 +111,7 @@ def speed_kph(tags: Mapping[str, str], *, along: bool) -> float | None:
     """
     own = tags.get("maxspeed:forward" if along else "maxspeed:backward")
     for text in (own, tags.get("maxspeed"), tags.get("speed_kph")):
-        limits = [_limit(part.strip()) for part in re.split(r"[;|,]", text or "")]
+        limits = [_limit(part.strip()) for part in _SEVERAL.split(text or "")]
         known = [limit for limit in limits if limit is not None and 0 < limit <= _FASTEST_KPH]
         if known:
             return sum(known) / len(known)
@@ -149,7 +151,7 @@ def _limit(text: str) -> float | None:
     """Convert one speed limit to km/h; None if it is not known."""
     number = _SPEED.fullmatch(text)
     if number:
-        return float(number[1]) * _KPH.get(number[2] or "", 1.0)
+        return float(number[1].replace(",", ".")) * _KPH.get(number[2] or "", 1.0)
     zone = _ZONE.fullmatch(text)
     if zone:
         return float(zone[1])
@@ -160,8 +162,8 @@ def _limit(text: str) -> float | None:
 
 def _count(text: str | None) -> int | None:
     """Read a number of lanes, the smallest of several; None if there is none."""
-    numbers = [_SPEED.fullmatch(part.strip()) for part in re.split(r"[;|,]", text or "")]
-    counts = [float(number[1]) for number in numbers if number and not number[2]]
+    numbers = [_SPEED.fullmatch(part.strip()) for part in _SEVERAL.split(text or "")]
+    counts = [float(number[1].replace(",", ".")) for number in numbers if number and not number[2]]
     known = [int(count) for count in counts if 1 <= count < _MOST_LANES + 1]
     return min(known, default=None)
 

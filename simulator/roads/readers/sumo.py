@@ -95,6 +95,20 @@ class NetFrame:
         code = crs.to_epsg()
         return cls(crs if code is None else pyproj.CRS.from_epsg(code), offset[0], offset[1])
 
+    @classmethod
+    def from_file(cls, net: Path, *, anchor: tuple[float, float] | None = None) -> NetFrame:
+        """Read the frame of a net file; `anchor` as in `from_location`.
+
+        Raises
+        ------
+        InputError
+            If the file has no ``<location>``, or one that `from_location` refuses.
+        """
+        for element in elements_of(net):
+            if element.name == "location" and element.attributes is not None:
+                return cls.from_location(element.attributes, anchor=anchor, what=str(net))
+        raise InputError([f"{net}: has no <location>; is it a SUMO network?"])
+
     def to_city(self, xy: ArrayLike) -> NDArray[np.float64]:
         """Convert SUMO's coordinates to the city's.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
-from simulator.roads.projection import WGS84, Projection, distances
+from simulator.roads.projection import WGS84, Projection, crs_about, distances
 from simulator.roads.read_report import (
     FilledDefault,
     LinkValues,
@@ -33,6 +33,7 @@ from simulator.roads.readers.tntp_files import (
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyproj
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
@@ -207,7 +208,7 @@ def link_values(
     columns |= {"bpr_b": links.columns["b"], "bpr_power": links.columns["power"], "toll": links.columns["toll"]}
     filled = (
         ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
-        ("length_m (0 in the file, nodes at one place)", f"{SHORTEST_M:g} m", at_one_place),
+        ("length_m (0 in the file, no distance between its nodes)", f"{SHORTEST_M:g} m", at_one_place),
         ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
         ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
         ("lanes (a capacity too high for a road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
@@ -243,12 +244,14 @@ def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
 
 
 SHOWN_NODES = 10
+_SPACING_M = 200.0
+"""Distance of neighbours where nodes have no coordinates."""
 
 
 def read_tntp(
     *,
     network: str | Path,
-    nodes: str | Path,
+    nodes: str | Path | None,
     length_m: float,
     time_s: float,
     crs: object = None,
@@ -270,7 +273,8 @@ def read_tntp(
     network
         Network file, plain or gzipped.
     nodes
-        Node file: TNTP text or GeoJSON points.
+        Node file: TNTP text or GeoJSON points. None for nodes in a square, in the order of their numbers: only lengths,
+        times and what is connected then mean something.
     length_m, time_s
         One unit of the file's lengths in metres, and one of its free-flow times in seconds.
     crs
@@ -306,62 +310,102 @@ def read_tntp(
     }
     if faults := positive_faults(**units):
         raise InputError(faults)
-    links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
-    _check_nodes(links, places)
-    xy = places.xy[np.argsort(places.node)]
-    node_file, link_file = places.table.file, links.table.file
-    projection = Projection.choose(
-        places.xy, crs=WGS84 if crs is None else crs, project_to=project_to, nodes=places.table
+    if nodes is None:
+        links = TntpLinks.from_file(network)
+        placed = _in_a_square(links)
+    else:
+        links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
+        placed = _placed(links, places, crs=crs, project_to=project_to, length_m=length_m)
+    link_file = links.table.file
+    numbers = link_values(links, straight_m=placed.straight_m, **units)
+    graph = _graph(links, placed, numbers)
+    return network_and_report(
+        graph,
+        numbers,
+        links_file=link_file,
+        node_rows=len(placed.node),
+        link_rows=len(links.table),
+        remarks=[*placed.remarks, *numbers.remarks, *parallel_remarks(link_file, graph)],
+        warnings=placed.warnings,
     )
-    from_row, to_row = (links.columns[name].astype(np.int64) - 1 for name in _ENDS)
+
+
+class _PlacedNodes(NamedTuple):
+    """Nodes in metres: numbers ascending (nodes,), xy (nodes, 2), the distance between those of each link (links,)."""
+
+    node: NDArray[np.int64]
+    xy: NDArray[np.float64]
+    crs: pyproj.CRS
+    straight_m: NDArray[np.float64]
+    remarks: list[str]
+    warnings: list[str]
+
+
+def _in_a_square(links: TntpLinks) -> _PlacedNodes:
+    """Place the nodes of all links in a square; links without a length then have no distance to take it from."""
+    node = _used(links)
+    at, side = np.arange(len(node)), math.isqrt(len(node) - 1) + 1
+    xy = np.column_stack((at % side, at // side)) * _SPACING_M
+    file = links.table.file
+    words = f"{file}: no file of nodes: they are in a square in the order of their numbers; maps show no real places"
+    return _PlacedNodes(node, xy, crs_about((0.0, 0.0)), np.zeros(len(links.table)), [], [words])
+
+
+def _used(links: TntpLinks) -> NDArray[np.int64]:
+    """Return the nodes of all links, ascending."""
+    return np.unique(np.concatenate([links.columns[name] for name in _ENDS])).astype(np.int64)
+
+
+def _placed(links: TntpLinks, places: TntpNodes, *, crs: object, project_to: object, length_m: float) -> _PlacedNodes:
+    """Check the places of nodes and project them."""
+    remarks = _check_nodes(links, places)
+    order = np.argsort(places.node)
+    node, xy = places.node[order], places.xy[order]
+    system = WGS84 if crs is None else crs
+    projection = Projection.choose(places.xy, crs=system, project_to=project_to, nodes=places.table)
+    from_row, to_row = (np.searchsorted(node, links.columns[name]) for name in _ENDS)
     length = links.columns["length"]
     if projection.source.is_geographic:
         check_axes(places.table, xy, from_row, to_row, length, rule="longitude must come before latitude")
     node_xy = projection.metres(xy)
     straight_m = distances(node_xy[from_row], node_xy[to_row])
-    numbers = link_values(links, straight_m=straight_m, **units)
-    graph = _graph(links, node_xy, numbers, projection)
-    return network_and_report(
-        graph,
-        numbers,
-        links_file=link_file,
-        node_rows=len(places.table),
-        link_rows=len(links.table),
-        remarks=[*projection.notes, *numbers.remarks, *parallel_remarks(link_file, graph)],
-        warnings=[
-            *projection.warnings(xy, file=node_file),
-            *length_warnings(
-                length * length_m,
-                straight_m,
-                file=link_file,
-                units=distances(xy[from_row], xy[to_row]) if crs is None else None,
-            ),
-        ],
-    )
+    units = distances(xy[from_row], xy[to_row]) if crs is None else None
+    with np.errstate(over="ignore"):  # numbers that overflow are faults of `link_values`
+        given_m = length * length_m
+    warnings = [
+        *projection.warnings(xy, file=places.table.file),
+        *length_warnings(given_m, straight_m, file=links.table.file, units=units),
+    ]
+    return _PlacedNodes(node, node_xy, projection.target, straight_m, [*remarks, *projection.notes], warnings)
 
 
-def _check_nodes(links: TntpLinks, places: TntpNodes) -> None:
-    """Check that the node file has the nodes declared, without allocating memory by either number."""
+def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
+    """Check that the node file has the nodes of all links, and return a remark if it has fewer than are declared.
+
+    A network may count numbers that it does not use, as those of Winnipeg and Barcelona do. No memory is allocated by
+    a declared number.
+    """
     nodes, stated = places.table, f"<NUMBER OF NODES> of {links.table.file}"
     beyond = places.node > links.nodes
     if beyond.any():
         first = int(places.node[beyond][0])
         rule = f"nodes must be 1 … {links.nodes:,}, as {stated} states, got {first}"
         raise InputError([f"{nodes.file}: {nodes.rows_in_words(beyond)}: {rule}"])
-    if len(nodes) != links.nodes:
-        present = set(places.node.tolist())
-        absent = list(islice((node for node in range(1, links.nodes + 1) if node not in present), SHOWN_NODES + 1))
+    used = _used(links)
+    absent = used[~np.isin(used, places.node)].tolist()
+    if absent:
         listed = ", ".join(map(str, absent[:SHOWN_NODES])) + (" …" if len(absent) > SHOWN_NODES else "")
-        held = f"it holds {counted(len(nodes), 'node')}, and {stated} is {links.nodes:,}"
+        held = f"it holds {counted(len(nodes), 'node')}, and links of {links.table.file} use others"
         raise InputError([f"{nodes.file}: {held}; without coordinates: {listed}"])
+    unused = links.nodes - len(nodes)
+    words = f"{counted(unused, 'number')} up to {stated} without coordinates, which no link uses, left out"
+    return [f"{nodes.file}: {words}"] if unused else []
 
 
-def _graph(
-    links: TntpLinks, node_xy: NDArray[np.float64], numbers: LinkValues, projection: Projection
-) -> nx.MultiDiGraph[Any]:
+def _graph(links: TntpLinks, placed: _PlacedNodes, numbers: LinkValues) -> nx.MultiDiGraph[Any]:
     """Build the graph from nodes and links."""
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
-    for node, (x, y) in enumerate(node_xy.tolist(), start=1):
+    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=placed.crs)
+    for node, (x, y) in zip(placed.node.tolist(), placed.xy.tolist(), strict=True):
         data: dict[str, Any] = {"x": x, "y": y}
         if node <= links.zones:
             data["zone"] = node

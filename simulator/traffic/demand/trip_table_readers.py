@@ -13,7 +13,7 @@ from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
-from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, shown
+from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable
@@ -222,7 +222,7 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     metadata = read_metadata(lines, file=str(file))
     zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
     declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
-    faults: list[str] = []
+    broken: dict[str, tuple[list[int], str]] = {}
     pairs: list[tuple[int, int, float, float, int]] = []
     blocks, origin, end = 0, 0, ""
     for line in lines:
@@ -231,15 +231,17 @@ def read_tntp_trips(file: str | Path) -> TripTable:
             blocks += 1
             origin, wrong = _zone(opening[1], zones)
         elif blocks == 0:
-            wrong = [f"must be the Origin of a block, got {shown(line.text)}"]
+            wrong = [("must be the Origin of a block", shown(line.text))]
         else:
             found, wrong = _pairs(line.text, zones)
             pairs += [(origin, *pair, line.number) for pair in found]
-        faults += [f"{end}: {rule}" for rule in wrong]
-        if len(faults) >= SHOWN:
+        for rule, got in wrong:
+            numbers, _ = broken.setdefault(rule, ([], got))
+            numbers.extend([] if numbers[-1:] == [line.number] else [line.number])
+        if len(broken) >= SHOWN:
             break
-    if faults:
-        raise InputError(faults)
+    if broken:
+        raise InputError(f"{file}: {row_fault(numbers, rule)}, got {got}" for rule, (numbers, got) in broken.items())
     if not blocks:
         raise InputError([f"{file}: it holds no trips: no line begins with Origin"])
     rest = line.text.rpartition(";")[2].strip()
@@ -260,33 +262,38 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     return TripTable(str(file), list(map(str, places.tolist())), from_zone, to_zone, trips, rows, unit="line").summed()
 
 
-def _zone(text: str, zones: int | None) -> tuple[int, list[str]]:
+_Broken = list[tuple[str, str]]
+"""Rules that a line breaks, and what it has instead."""
+
+
+def _zone(text: str, zones: int | None) -> tuple[int, _Broken]:
     """Read the number of a zone; return also the rules that the text breaks."""
     if not _ZONE.fullmatch(text.strip()):
-        return 0, [f"a zone must be a whole number, got {shown(text.strip())}"]
+        return 0, [("a zone must be a whole number", shown(text.strip()))]
     zone = int(text)
     if zones is not None and not 1 <= zone <= zones:
-        return zone, [f"a zone must be from 1 to <{_ZONES}> = {zones}, got {zone}"]
+        rule = f"a zone must be from 1 to <{_ZONES}> = {zones} (renumber them as the network's nodes are)"
+        return zone, [(rule, str(zone))]
     return zone, []
 
 
-def _pairs(text: str, zones: int | None) -> tuple[list[tuple[int, float, float]], list[str]]:
+def _pairs(text: str, zones: int | None) -> tuple[list[tuple[int, float, float]], _Broken]:
     """Read a line's destinations and trips, with the variance of each number's rounding error, and the rules broken."""
     pairs: list[tuple[int, float, float]] = []
-    faults: list[str] = []
+    broken: _Broken = []
     for pair in filter(str.strip, text.split(";")):
         name, colon, amount = (part.strip() for part in pair.partition(":"))
         if not colon:
-            faults.append(f"must be pairs of destination : trips, each ended by a semicolon, got {shown(name)}")
+            broken.append(("must be pairs of destination : trips, each ended by a semicolon", shown(name)))
             break
         destination, wrong = _zone(name, zones)
         trips = finite_number(amount)
         if trips is None or trips < 0:
-            wrong.append(f"trips to zone {name} must be a finite number, 0 or more, got {shown(amount)}")
+            wrong.append(("trips to a zone must be a finite number, 0 or more", f"{shown(amount)} to zone {name}"))
         else:
             pairs.append((destination, trips, 100.0 ** -_decimals(amount) / 12.0))
-        faults += wrong
-    return pairs, faults
+        broken += wrong
+    return pairs, broken
 
 
 def _decimals(written: str) -> int:

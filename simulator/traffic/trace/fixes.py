@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import numbers_in
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
+
+if TYPE_CHECKING:
+    from simulator.roads.readers.sumo import NetFrame
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
 """Metres per second per unit of a speed column, by our name of the column."""
@@ -62,6 +65,10 @@ class TraceOptions:
         Whether a file is of one vehicle, named after the file.
     time_format
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
+    net
+        Of SUMO's floating-car data: the frame of the network in whose metres x and y are.
+    net_stated
+        Whether they certainly are in it; if not, x and y in the range of degrees are longitudes and latitudes.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +76,8 @@ class TraceOptions:
     time_unit_s: float | None = None
     one_vehicle_a_file: bool = False
     time_format: str | None = None
+    net: "NetFrame | None" = None
+    net_stated: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import Table, check_parquet
 from simulator.files.xml_elements import Element, elements_of, root_of
 from simulator.roads.readers.tntp_files import finite_number
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name
+from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name, transformed
 from simulator.traffic.trace.times import Times
 
 SEPARATORS = (",", ";", "\t", "|")
@@ -28,7 +28,10 @@ SEPARATORS = (",", ";", "\t", "|")
 T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
 
-WITHOUT_GEO = "x and y look like metres: let SUMO write --fcd-output.geo, or give the system they are in as traffic.crs"
+IN_NET_METRES = (
+    "SUMO writes metres of its network, from whose projection an offset was taken off (netOffset): give the network as "
+    'traffic.net = "FILE.net.xml", or let SUMO write --fcd-output.geo'
+)
 
 _BY_NAME: Mapping[str, str] = {
     ".parquet": "parquet",
@@ -245,7 +248,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
 def _fixes_of_sumo(
     frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, notes: tuple[str, ...] = ()
 ) -> Fixes:
-    """Convert SUMO's table to fixes; x and y are longitude and latitude unless a system in metres is given.
+    """Convert SUMO's table to fixes; x and y are longitude and latitude, or metres of the network in the options.
 
     A timestep without vehicles is a row without a vehicle; such rows, and rows of persons, are left out.
 
@@ -266,11 +269,16 @@ def _fixes_of_sumo(
     empty = frame[columns["vehicle"]].isna().to_numpy() & np.isnan(x) & np.isnan(y)
     if empty.all():
         raise InputError([f"{source}: it holds no vehicle"])
-    if options.crs is None:
-        if (np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any():
-            raise InputError([f"{source}: {WITHOUT_GEO}"])
-        columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
-    own = TraceOptions(columns, crs=options.crs, time_unit_s=options.time_unit_s or 1.0)
+    if options.crs is not None:
+        raise InputError([f"{source}: crs cannot be the system of x and y: {IN_NET_METRES}"])
+    metres = (np.abs(x[~empty]) > 180).any() and (np.abs(y[~empty]) > 90).any()
+    if metres and options.net is None:
+        raise InputError([f"{source}: x and y look like metres: {IN_NET_METRES}"])
+    if options.net is not None and (metres or options.net_stated):
+        place = transformed(*options.net.to_city(np.column_stack((x, y))).T, options.net.crs, "EPSG:4326")
+        frame = frame.assign(**{columns["x"]: place[:, 0], columns["y"]: place[:, 1]})
+    columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
+    own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
     recorded = frame[~empty]
     return Fixes.from_frame(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
 
@@ -279,7 +287,7 @@ _SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehic
 
 
 def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
-    """Read SUMO's XML, one element after another; x and y are degrees unless a system in metres is given.
+    """Read SUMO's XML, one element after another; x and y are degrees, or metres of the network in the options.
 
     Persons and containers are left out.
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from simulator.files.messages import WarningNote, counted
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
+
+if TYPE_CHECKING:
+    from simulator.roads.readers.sumo import NetFrame
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -319,6 +322,8 @@ def read_trace(
     order: Order = "auto",
     one_vehicle_a_file: bool = False,
     time_format: str | None = None,
+    net: "NetFrame | None" = None,
+    net_stated: bool = True,
 ) -> Trace:
     """Read recorded positions.
 
@@ -341,6 +346,8 @@ def read_trace(
         For tables: whether each is of one vehicle, named after its file.
     time_format
         For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
+    net, net_stated
+        Of SUMO's floating-car data: as in `TraceOptions`.
 
     Returns
     -------
@@ -354,7 +361,9 @@ def read_trace(
     """
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format)
+    options = TraceOptions(
+        dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format, net, net_stated
+    )
     parts: list[Fixes] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}
