@@ -6,15 +6,12 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import stdtrit
 
 from simulator.experiment.result import RunData
 from simulator.experiment.scaling import is_partial, of_all_vehicles
+from simulator.mean_intervals import share_interval, t_quantile
 
 FloatArray = npt.NDArray[np.float64]
-
-LEVEL = 0.95
-"""Confidence level of the intervals."""
 
 _PLACE = ["campaign", "query", "cell"]
 
@@ -45,8 +42,9 @@ def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = No
     pandas.DataFrame
         One row per campaign, pair of mechanisms and score: `campaign`, `statistic`, `mechanism_a`, `mechanism_b`,
         `score` (``mae``, ``rmse``, ``bias`` in vehicles or m/s, ``coverage``), `a`, `b`, `difference`; `lower` and
-        `upper`, the ends of a 95 % t-interval of the difference, null for a single query; `queries`, the number of
-        pairs. The interval of a root mean square is that of its linear approximation at the two means. Intervals
+        `upper`, the ends of a 95 % interval of the difference; `queries`, the number of pairs. It is a t-interval, null
+        for a single query; that of a root mean square is of its linear approximation at the two means. For coverage it
+        is that of `share_interval`, null for few queries and where queries have unequal numbers of rows. Intervals
         assume that errors of different queries are independent, which does not hold for memoised mechanisms.
 
     Raises
@@ -121,7 +119,13 @@ def _differences(rows: pd.DataFrame) -> list[dict[str, object]]:
     of_a, of_b = _scored(rows, "_a"), _scored(rows, "_b")
     query = np.unique(rows["query"], return_inverse=True)[1]
     return [
-        {"score": score, **paired_difference(query, of_a[score], of_b[score], root=score == "rmse")} for score in of_a
+        {
+            "score": score,
+            **paired_difference(
+                query, of_a[score], of_b[score], root=score == "rmse", shares=score == "coverage"
+            ),
+        }
+        for score in of_a
     ]
 
 
@@ -138,7 +142,7 @@ def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
     }
 
 
-def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, *, root: bool) -> dict[str, float]:
+def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, *, root: bool, shares: bool = False) -> dict[str, float]:
     """Return the difference of two means, or of their roots, and its interval from the queries' own differences.
 
     A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is
@@ -152,6 +156,8 @@ def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray,
         (rows,): values; with `a` of zeros, the interval is that of the mean of `b` alone.
     root
         Whether the roots of the means are compared.
+    shares
+        Whether the values are between 0 and 1.
 
     Returns
     -------
@@ -168,15 +174,18 @@ def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray,
         scores.append(score)
         deviations.append(slope * (np.bincount(query, values) - mean * weights) / weights.mean())
     difference, count = scores[1] - scores[0], len(weights)
-    half = math.nan
-    if count > 1:
-        spread = float(np.square(deviations[1] - deviations[0]).sum()) / (count * (count - 1))
-        half = float(stdtrit(count - 1, 0.5 + LEVEL / 2.0)) * math.sqrt(spread)
+    if shares:
+        differences = np.bincount(query, b - a) / weights
+        lower, upper = share_interval(differences, low=-1.0, high=1.0) if np.ptp(weights) == 0 else (math.nan, math.nan)
+    else:
+        spread = float(np.square(deviations[1] - deviations[0]).sum()) / (count * max(1, count - 1))
+        half = float(t_quantile(count)) * math.sqrt(spread)
+        lower, upper = difference - half, difference + half
     return {
         "a": scores[0],
         "b": scores[1],
         "difference": difference,
-        "lower": difference - half,
-        "upper": difference + half,
+        "lower": lower,
+        "upper": upper,
         "queries": count,
     }

@@ -5,10 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
-from simulator.experiment.comparison import LEVEL
 from simulator.experiment.scaling import is_partial, of_all_vehicles
+from simulator.mean_intervals import share_interval, t_quantile
 from simulator.studies.study import Study
 
 
@@ -35,6 +34,8 @@ SCORES = (
     Score("kendall_tau", "Kendall’s τ", ""),
     Score("top_n_overlap", "Ten busiest cells found", "share", "percent"),
 )
+SHARES = {*(score.column for score in SCORES if score.format == "percent"), "success", "prior"}
+"""Columns whose values are between 0 and 1."""
 HALF = "_half"
 """Suffix of the column with half the width of an interval."""
 
@@ -58,7 +59,7 @@ def is_numeric(values: pd.Series) -> bool:
 
 
 def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the means over replicates with 95 % t-intervals.
+    """Return the means over replicates with 95 % intervals: t-intervals, and of shares those of `share_interval`.
 
     Parameters
     ----------
@@ -72,13 +73,15 @@ def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     Returns
     -------
     pandas.DataFrame
-        One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval,
-        NaN for fewer than two values; `n`, the largest number of values of a column.
+        One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval
+        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`, the largest number of values of a column.
     """
-    grouped = table.groupby(list(keys), sort=False, dropna=False, observed=True)[list(columns)]
+    groups = table.groupby(list(keys), sort=False, dropna=False, observed=True)
+    grouped = groups[list(columns)]
     mean, spread, count = grouped.mean(), grouped.std(ddof=1), grouped.count()
-    t = np.asarray(stdtrit(np.maximum(count.to_numpy() - 1, 1), 0.5 + LEVEL / 2.0))
-    half: pd.DataFrame = (spread * t / np.sqrt(count.to_numpy())).where(count > 1)
+    half: pd.DataFrame = spread * t_quantile(count.to_numpy()) / np.sqrt(np.maximum(count.to_numpy(), 1))
+    for name in SHARES.intersection(columns):
+        half[name] = groups[name].agg(_half_of_shares)
     made = pd.concat([mean, half.add_suffix(HALF)], axis=1)
     order = [name for column in columns for name in (column, f"{column}{HALF}")]
     made = made[order].assign(n=count.max(axis=1))
@@ -89,6 +92,12 @@ def leading_scores(study: Study) -> pd.DataFrame:
     """Return the scores of all runs as of `joined`; of all vehicles if fewer than all take part in any of the runs."""
     scores = joined(study, study.scores)
     return of_all_vehicles(scores) if is_partial(scores) else scores
+
+
+def _half_of_shares(values: pd.Series) -> float:
+    found = values.dropna().to_numpy(np.float64)
+    lower, upper = share_interval(found)
+    return float(max(found.mean() - lower, upper - found.mean())) if len(found) else np.nan
 
 
 def settings_table(study: Study) -> pd.DataFrame:

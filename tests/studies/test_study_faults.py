@@ -1,0 +1,43 @@
+"""No fault at any step of writing a study loses a point."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import study_faults as harness
+
+PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
+
+
+@pytest.mark.slow
+def test_faults_of_every_command_lose_no_point():
+    # In a small process, which forks faster than this one.
+    command = [sys.executable, harness.__file__, "--faults", "28"]
+    table = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "| **all** | 28 | 12 | 28 | 0 | 0 | 0 | 0 | 0 |" in table
+
+
+def test_page_gives_the_table_of_thousand_faults():
+    assert "| **all** | 1,000 |" in PAGE.read_text(encoding="utf-8"), f"run python {harness.__file__} docs/studies.md"
+
+
+def test_point_counts_only_where_all_tables_hold_it(tmp_path):
+    """A directory as a process leaves it that was killed between two tables, now and by an earlier version."""
+    harness.run(harness.sweep_of("one", tmp_path / "a"))
+    harness.run(harness.sweep_of("other", tmp_path / "b"))
+    for written_now in (True, False):
+        mixed = tmp_path / str(written_now)
+        harness.shutil.copytree(tmp_path / "a", mixed)
+        replaced = harness.pd.read_parquet(tmp_path / "b" / "scores.parquet")
+        if written_now:
+            harness.shutil.copy(tmp_path / "b" / "scores.parquet", mixed / "scores.parquet")
+        else:
+            for path in mixed.glob("*.parquet"):
+                table = replaced if path.stem == "scores" else harness.pd.read_parquet(path)
+                table.to_parquet(path)
+        harness.run(harness.sweep_of("one", mixed))
+        study = harness.Study.load(mixed)
+        assert study.missing == 0
+        assert set(study.scores["key"]) == set(study.points["key"])
+        assert len(study.points) == 3
