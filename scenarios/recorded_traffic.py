@@ -10,7 +10,7 @@ from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numb
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, broken_crs, coordinates_of
+from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, TextTables, broken_crs, coordinates_of
 from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
@@ -64,6 +64,9 @@ class OwnerColumns(ColumnNames):
     """Identifier of the data owner."""
     period: Column | None = None
     """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
+    ignored: Annotated[tuple[Column, ...], Field(strict=False)] | None = None
+    """Columns of numbers that are not read. A table with any other such column is refused, unless `count` or `owner`
+    is given."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -175,7 +178,7 @@ class TraceColumns(ColumnNames):
             yield RuleViolation((), "must name one speed", speeds)
 
 
-class TraceTraffic(TrafficSection):
+class TraceTraffic(TextTables, TrafficSection):
     """Vehicles whose positions were recorded."""
 
     engine: Literal["trace"]

@@ -8,7 +8,7 @@ from scenarios.cells import PlaceTable
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic, TraceTraffic
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys
+from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys, text_format
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import sumo_faults
 from simulator.experiment.build_cache import cached_trips
@@ -207,6 +207,7 @@ def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners": 
 
     reading = OwnerOptions(
         columns=section.columns.mapping(),
+        ignored=section.columns.ignored or (),
         format=file_format(section),
         time_unit_s=in_seconds(section.time_unit),
         **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
@@ -218,7 +219,7 @@ def file_format(section: PlaceTable) -> "FileFormat":
     """Return the format of a section's file."""
     from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
 
-    return FileFormat(section.separator, section.header, section.where or {})
+    return FileFormat(section.separator, section.header, section.where or {}, section.decimal)
 
 
 def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
@@ -256,6 +257,7 @@ def read_recording(section: TraceTraffic, roads: RoadNetwork | None) -> "Recordi
         [scenarios.locate(reference, "folder", "file") for reference in section.trace],
         columns=section.columns.mapping(),
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
+        text=text_format(section),
         **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
     )
     matching = None

@@ -10,7 +10,7 @@ import pandas as pd
 import pyproj
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.tables import Table
+from simulator.files.tables import RECOGNIZED, Table, TextFormat
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, distances, utm_about
@@ -194,6 +194,7 @@ def read_tables(
     default_speed_mps: float = 13.9,
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
+    text: TextFormat = RECOGNIZED,
 ) -> tuple[RoadNetwork, ReadReport]:
     """Read a node table and an edge table.
 
@@ -216,6 +217,8 @@ def read_tables(
         system to which they are projected; the UTM zone of the network's middle if None.
     default_speed_mps, default_lanes, capacity_vph
         Defaults for rows without a usable value; capacity in vehicles per hour and lane.
+    text
+        Separator and decimal sign of CSV files.
 
     Returns
     -------
@@ -247,8 +250,8 @@ def read_tables(
     if faults:
         raise InputError(faults)
     node_table, edge_table = both(
-        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"]),
-        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
+        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"], text=text),
+        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"], text=text),
     )
     names = unique_ids(node_table, "node")
     node_xy, projected = _places(node_table, crs)
@@ -291,10 +294,13 @@ def read_tables(
     )
 
 
-def _read(file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str]) -> Table:
+def _read(
+    file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str], text: TextFormat
+) -> Table:
     if not str(file).lower().endswith(SUFFIXES):
         raise InputError([f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"])
-    return Table.from_file(file, columns={name: columns[name] for name in known if name in columns}, text=ids)
+    mapped = {name: columns[name] for name in known if name in columns}
+    return Table.from_file(file, columns=mapped, identifiers=ids, format_=text)
 
 
 def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:

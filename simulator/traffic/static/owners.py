@@ -1,6 +1,6 @@
 """Engine `static`: stationary data owners, read from a table with the place and time of each."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
@@ -119,6 +119,8 @@ class OwnerOptions:
     columns
         Map from our name of a column to the file's: `place`, `lon`, `lat`, `x`, `y`, `count`, `time`, `owner`,
         `period`.
+    ignored
+        Columns of numbers that need not be read.
     format
         Format of the file, and which of its rows are used.
     crs
@@ -150,6 +152,7 @@ class OwnerOptions:
     start: str | float | None = None
     time_unit_s: float = 1.0
     dwell_s: float | None = None
+    ignored: Collection[str | int] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,6 +205,10 @@ class Owners:
         arrive_s, keep, more = _arrivals(
             table, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s
         )
+        if count is None and not table.has("owner"):
+            words = "name the number of owners of a row as count in traffic.columns, or each row would be one owner"
+            table.refuse_unread({*map(str, reading.ignored)}, remedy=f"{words}; and others as ignored = {{0}}")
+            table.check()
         table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
         keep, again = without_duplicates(table, site, arrive_s, count, rule=reading.duplicates)
         notes += more + again

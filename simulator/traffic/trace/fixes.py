@@ -13,7 +13,7 @@ from pyproj.exceptions import CRSError
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import numbers_in
+from simulator.files.tables import RECOGNIZED, TextFormat, numbers_in
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
@@ -62,6 +62,8 @@ class TraceOptions:
         Whether a file is of one vehicle, named after the file.
     time_format
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
+    text
+        Separator and decimal sign of tables.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +71,7 @@ class TraceOptions:
     time_unit_s: float | None = None
     one_vehicle_a_file: bool = False
     time_format: str | None = None
+    text: TextFormat = RECOGNIZED
 
 
 @dataclass(frozen=True, eq=False)

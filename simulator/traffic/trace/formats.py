@@ -1,6 +1,5 @@
 """Readers of traces: delimited text, T-Drive, cabspotting, Parquet, GPX, SUMO's floating-car data and timed paths."""
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +16,11 @@ from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
-from simulator.files.tables import Table, check_parquet
+from simulator.files.tables import Table, TextFormat, check_parquet, column_names
 from simulator.files.xml_elements import Element, elements_of, root_of
 from simulator.roads.readers.tntp_files import finite_number
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name
 from simulator.traffic.trace.times import Times
-
-SEPARATORS = (",", ";", "\t", "|")
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
@@ -96,19 +93,15 @@ def _stem(file: Path) -> str:
 
 
 def read_csv(file: Path, options: TraceOptions) -> Fixes:
-    """Read a table with a header, separated by comma, semicolon, tab or bar.
+    """Read a table with a header.
 
     SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are recognised by their columns.
     """
-    header = _first_line(file)
-    separator = max(SEPARATORS, key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
+    names = column_names(file, format_=options.text)
+    if twice := [name for name in names if f"{name}.1" in names]:
         raise InputError([f"{file}: line 1: columns must differ in name, but {twice[0]!r} occurs twice"])
-    text = [name.strip().strip('"') for name in header.split(separator)]
-    text = [name for name in text if _may_name_a_vehicle(name)]
-    table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
+    text = [name for name in names if _may_name_a_vehicle(name)]
+    table = Table.from_file(file, format_=options.text, text=(), identifiers=text, keep_blank=True)
     # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
     frame = table.frame.set_axis(table.number + 1).dropna(how="all")
     if not options.columns and _holds_taxi_trips(frame):
@@ -119,7 +112,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
 def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
     own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
-    return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
+    return _fixes_without_header(file, own, ",", T_DRIVE, identifiers=["vehicle"])
 
 
 def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
@@ -132,9 +125,12 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
 
 
 def _fixes_without_header(
-    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, text: Sequence[str] = ()
+    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, identifiers: Sequence[str] = ()
 ) -> Fixes:
-    table = Table.from_file(file, separator=separator, header=names, text=text, keep_blank=True)
+    text = TextFormat(separator, ".")
+    table = Table.from_file(
+        file, format_=text, header=names, text=identifiers, identifiers=identifiers, keep_blank=True
+    )
     frame = table.frame.set_axis(table.number).dropna(how="all")
     return Fixes.from_frame(
         frame, options, source=str(file), vehicle=_stem(file).removeprefix("new_"), place_word="line"

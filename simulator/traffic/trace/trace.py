@@ -11,6 +11,7 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import WarningNote, counted
+from simulator.files.tables import RECOGNIZED, TextFormat
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import NAIVE, in_words
@@ -319,6 +320,7 @@ def read_trace(
     order: Order = "auto",
     one_vehicle_a_file: bool = False,
     time_format: str | None = None,
+    text: TextFormat = RECOGNIZED,
 ) -> Trace:
     """Read recorded positions.
 
@@ -341,6 +343,8 @@ def read_trace(
         For tables: whether each is of one vehicle, named after its file.
     time_format
         For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
+    text
+        For tables: separator and decimal sign.
 
     Returns
     -------
@@ -354,7 +358,7 @@ def read_trace(
     """
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format)
+    options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format, text)
     parts: list[Fixes] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}
