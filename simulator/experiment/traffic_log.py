@@ -9,7 +9,7 @@ import simpy
 from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import WarningNote
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals
+from simulator.traffic.engine import FEWEST_VEHICLES, Engine, Totals, vehicles_of
 
 
 @dataclass
@@ -37,7 +37,7 @@ class TrafficLog:
         """Record the totals of `engine`, which has been advanced to `time_s`."""
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
-        self.planned = engine.vehicles
+        self.planned = vehicles_of(engine)
 
     def record(self, notes: Sequence[str]) -> TrafficRecord:
         """Return the record: counts and mean trip time by moment, and the final totals.
