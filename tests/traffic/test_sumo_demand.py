@@ -78,7 +78,6 @@ def test_a_round_trip_is_driven(tmp_path, engine):
     assert driven.entries[:, 1].tolist() == found.routes.of(0).tolist()
 
 
-
 def test_a_repeated_route_is_driven_again(tmp_path):
     round_ = '<vehicle id="a" depart="0"><route edges="ab ba" repeat="2"/></vehicle>'
     named = '<route id="r" edges="bc cb" repeat="1"/><vehicle id="b" depart="1" route="r"/>'

@@ -254,9 +254,7 @@ class SumoFlow:
         return leave[: int(self.count)] if math.isfinite(self.count) else leave
 
 
-def read_number(
-    attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False
-) -> float:
+def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
     """Read a number, 0 or more, of an element's attributes; "begin" and "end" may be clock times.
 
     Raises

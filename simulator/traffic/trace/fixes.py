@@ -100,6 +100,11 @@ class Fixes:
         Whether the format guarantees ascending times.
     notes
         Notes on what was left out while reading.
+    piece
+        (n,) int64: piece of the recording of each fix, such as a segment of a track; between two pieces a vehicle's way
+        is not recorded. None if a vehicle's fixes are one piece.
+    unnamed
+        Whether the source names no vehicles: each of its tracks, or each file, is taken as one.
     """
 
     source: str
@@ -113,6 +118,8 @@ class Fixes:
     place_word: str = "row"
     ascending: bool = False
     notes: tuple[str, ...] = ()
+    piece: IntArray | None = None
+    unnamed: bool = False
 
     @classmethod
     def from_frame(
@@ -174,6 +181,7 @@ class Fixes:
             place_word,
             ascending,
             (*notes, *unused),
+            unnamed=options.one_vehicle_a_file,
         )
         if faults := list(fixes._faults(stamps, axes)):
             raise InputError(faults)

@@ -332,6 +332,7 @@ def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
 def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GPX file needs no options
     """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
 
+    Between two segments of a track the receiver was off or had no signal: they are separate pieces of the recording.
     Routes and waypoints do not have a time for every point, and are left out.
 
     Raises
@@ -348,7 +349,8 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         tracks = gpxpy.parse(content).tracks
     except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
         raise InputError([f"{file}: cannot be read as GPX: {error}"]) from None
-    points = [(number, point) for number, track in enumerate(tracks, 1) for s in track.segments for point in s.points]
+    segments = [(number, segment.points) for number, track in enumerate(tracks, 1) for segment in track.segments]
+    points = [(number, point) for number, inside in segments for point in inside]
     if not points:
         raise InputError([f"{file}: it holds no point of a track"])
     several = len({number for number, _ in points}) > 1
@@ -362,7 +364,9 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         },
         index=lines if len(lines) == len(points) else range(1, len(points) + 1),
     )
-    return Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
+    fixes = Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
+    piece = np.repeat(np.arange(len(segments)), [len(inside) for _, inside in segments])
+    return replace(fixes, piece=piece, unnamed=True)
 
 
 class _BrokenError(Exception):
@@ -374,7 +378,7 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
 
     deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
     "timestamp"}, …]}``. kepler.gl: GeoJSON LineStrings whose points are [lon, lat, altitude, time]; a property
-    ``vehicle`` names the vehicle, and features with the same name belong to the same vehicle.
+    ``vehicle`` names the vehicle, and features with the same name are separate pieces of the same vehicle's recording.
 
     Raises
     ------
@@ -408,7 +412,8 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
     own = TraceOptions(time_unit_s=options.time_unit_s)
-    return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
+    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
+    return replace(fixes, piece=fixes.place, unnamed=not any(map(_vehicle_of, items)) if kepler else True)
 
 
 def _deck(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -430,13 +435,17 @@ def _kepler(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
     geometry = item.get("geometry") if isinstance(item, dict) else None
     if not isinstance(geometry, dict) or geometry.get("type") != "LineString":
         raise _BrokenError("must be a feature with a LineString")
-    properties = item.get("properties")
-    named = properties.get("vehicle") if isinstance(properties, dict) else None
+    named = _vehicle_of(item)
     vehicle = f"trip {number}" if named is None else str(named)
     points = geometry.get("coordinates")
     if not isinstance(points, list) or any(not isinstance(point, list) or len(point) < 4 for point in points):
         raise _BrokenError("points must be [longitude, latitude, altitude, time]")
     yield from ((vehicle, point, point[3]) for point in points)
+
+
+def _vehicle_of(feature: Mapping[str, Any]) -> Any:
+    properties = feature.get("properties")
+    return properties.get("vehicle") if isinstance(properties, dict) else None
 
 
 def _lon_lat(at: Any) -> tuple[float, float]:

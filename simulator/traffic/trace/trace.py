@@ -18,6 +18,7 @@ from simulator.traffic.trace.times import NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
 
+_COLUMNS = ("time_s", "lon", "lat", "speed_mps")
 
 _NULL_ISLAND_DEGREES = 1.0
 _MOST_FAULTS = 20
@@ -43,6 +44,8 @@ class Trace:
         (fixes,) float64, NaN where no speed was recorded.
     calendar
         Whether times are dates.
+    piece
+        (fixes,) int64: piece of its vehicle's recording; between two pieces its way is not recorded.
     left_out
         Notes on what was left out and how values were interpreted, one sentence each.
     """
@@ -54,6 +57,7 @@ class Trace:
     lat: FloatArray
     speed_mps: FloatArray
     calendar: bool
+    piece: IntArray
     left_out: tuple[str, ...] = ()
 
     @classmethod
@@ -91,6 +95,7 @@ class Trace:
                     "lon": part.lon,
                     "lat": part.lat,
                     "speed_mps": part.speed_mps,
+                    "piece": 0 if part.piece is None else part.piece,
                 }
             )
             for part in parts
@@ -119,7 +124,20 @@ class Trace:
                 f"{_fixes(elsewhere)} of a vehicle that is elsewhere at the same moment, left out: the first in the "
                 "file is kept"
             )
-        return cls._numbered(names, fixes[~again], clocks.pop(), tuple(notes))
+        fixes = fixes[~again]
+        unnamed = [number[name] for part in parts if part.unnamed for name in part.names]
+        copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed)])
+        if copy_of:
+            copy, other = next(iter(copy_of.items()))
+            recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
+            notes.append(f"{recorded} of another, fix by fix, as {names[copy]!r} is of {names[other]!r}: left out")
+            fixes = fixes[~fixes["vehicle"].isin(copy_of)]
+        vehicle, piece = fixes["vehicle"].to_numpy(), fixes["piece"].to_numpy()
+        breaks = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1]))
+        if breaks:
+            between = counted(int(breaks), "break", "breaks")
+            notes.append(f"{between} between segments of a recording: the vehicle is absent there")
+        return cls._numbered(names, fixes, clocks.pop(), tuple(notes))
 
     @classmethod
     def _numbered(
@@ -135,8 +153,8 @@ class Trace:
         lengths = lengths[by_first]
         first = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes))
-        time, lon, lat, speed = (fixes[name].to_numpy()[gather] for name in ("time_s", "lon", "lat", "speed_mps"))
-        return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, notes)
+        time, lon, lat, speed, piece = (fixes[name].to_numpy()[gather] for name in (*_COLUMNS, "piece"))
+        return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, piece, notes)
 
     @classmethod
     def from_frame(
@@ -212,7 +230,7 @@ class Trace:
 
     def only(self, kept: Mask) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
-        fixes = self.frame().assign(vehicle=self.vehicle)
+        fixes = self.frame().assign(vehicle=self.vehicle, piece=self.piece)
         return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
 
     @property
@@ -231,7 +249,7 @@ class Trace:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per fix: `vehicle` (text), `time_s`, `lon`, `lat`, `speed_mps` (NaN where not recorded)."""
-        columns = {name: getattr(self, name) for name in ("time_s", "lon", "lat", "speed_mps")}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         return pd.DataFrame({"vehicle": np.array(self.names, dtype=object)[self.vehicle], **columns})
 
     @property
@@ -279,6 +297,14 @@ def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
     # Each fix is compared with the first fix of the same moment, which is the one kept.
     kept = np.maximum.accumulate(np.where(again, 0, np.arange(len(again))))
     return again, again & ((lon != lon[kept]) | (lat != lat[kept]))
+
+
+def _copies(fixes: pd.DataFrame) -> dict[int, int]:
+    """Return each vehicle, by number, whose times and places are all those of an earlier one, and that one."""
+    hashed = fixes[["vehicle"]].assign(fix=pd.util.hash_pandas_object(fixes[["time_s", "lon", "lat"]], index=False))
+    alike = hashed.groupby("vehicle")["fix"].agg(["sum", "size"])
+    first = pd.Series(alike.index, index=alike.index).groupby([alike["sum"], alike["size"]]).transform("first")
+    return {int(copy): int(other) for copy, other in first.items() if copy != other}
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
