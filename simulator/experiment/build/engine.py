@@ -210,7 +210,7 @@ def read_static(section: StaticTraffic, roads: RoadNetwork | None) -> "Owners": 
         ignored=section.columns.ignored or (),
         format=file_format(section),
         time_unit_s=in_seconds(section.time_unit),
-        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
+        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s", "time_zone"),
     )
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
@@ -258,12 +258,14 @@ def read_recording(section: TraceTraffic, roads: RoadNetwork | None) -> "Recordi
         columns=section.columns.mapping(),
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
         text=text_format(section),
-        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
+        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format", "time_zone"),
     )
     matching = None
     if section.match != "none":
         matching = Matching(section.match, section.match_m or MATCH_M, section.match_noise_m or NOISE_M)
-    return Recording.build(trace, roads, gap_s=section.gap_s, start=section.start, matching=matching)
+    return Recording.build(
+        trace, roads, gap_s=section.gap_s, start=section.start, time_zone=section.time_zone, matching=matching
+    )
 
 
 def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:

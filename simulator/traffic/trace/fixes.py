@@ -64,6 +64,8 @@ class TraceOptions:
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     text
         Separator and decimal sign of tables.
+    time_zone
+        Time zone of times that name none; None for UTC.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class TraceOptions:
     one_vehicle_a_file: bool = False
     time_format: str | None = None
     text: TextFormat = RECOGNIZED
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,18 +172,20 @@ class Fixes:
             lon, lat = transformed(lon, lat, options.crs, "EPSG:4326").T
         speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
         stamps = frame[by_role["time"]]
+        times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
+        times, repeated = times.in_zone(options.time_zone, codes)
         fixes = cls(
             source,
             codes,
             names,
-            Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format),
+            times,
             lon,
             lat,
             numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.full(len(frame), np.nan),
             frame.index.to_numpy(dtype=np.int64),
             place_word,
             ascending,
-            (*notes, *unused),
+            (*notes, *unused, *(f"{source}: {note}" for note in repeated)),
             unnamed=options.one_vehicle_a_file,
         )
         if faults := list(fixes._faults(stamps, axes)):

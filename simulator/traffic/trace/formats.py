@@ -233,7 +233,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     ]
     # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = pd.concat(ends).sort_index(kind="stable")
-    own = TraceOptions(time_unit_s=options.time_unit_s, time_format=options.time_format)
+    own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     notes = () if taxi else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
     return Fixes.from_frame(both, own, source=source, place_word="line", notes=notes)
 
@@ -329,7 +329,7 @@ def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
     return InputError([f"{file}: line {element.line}: {rule}"])
 
 
-def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GPX file needs no options
+def read_gpx(file: Path, options: TraceOptions) -> Fixes:
     """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
 
     Between two segments of a track the receiver was off or had no signal: they are separate pieces of the recording.
@@ -364,7 +364,8 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         },
         index=lines if len(lines) == len(points) else range(1, len(points) + 1),
     )
-    fixes = Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
+    own = TraceOptions(time_zone=options.time_zone)
+    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
     piece = np.repeat(np.arange(len(segments)), [len(inside) for _, inside in segments])
     return replace(fixes, piece=piece, unnamed=True)
 

@@ -51,6 +51,7 @@ class Recording:
         *,
         gap_s: float,
         start: str | float | None = None,
+        time_zone: str | None = None,
         matching: Matching | None = None,
     ) -> "Recording":
         """Project a trace, convert its times to seconds of the run, and match it to the roads if requested.
@@ -65,6 +66,8 @@ class Recording:
             Maximum time between two fixes: between fixes further apart, a vehicle's place is unknown.
         start
             Recorded time of second 0 of the run: ISO 8601 text, or a number as recorded; None for the first fix.
+        time_zone
+            Time zone of `start` if it names none; None for UTC.
         matching
             Options of map matching; None leaves fixes where they were recorded.
 
@@ -73,7 +76,7 @@ class Recording:
         InputError
             If nothing was recorded from `start` on or in the area of the roads, or there are no roads to match to.
         """
-        start_s = _start(trace, start)
+        start_s = _start(trace, start, time_zone)
         time_s = trace.time_s - start_s
         # A fix before second 0 is kept where the vehicle's place at second 0 depends on it.
         kept = (time_s >= 0.0) | (np.append(time_s[1:], 0.0) > 0.0) & _joined(trace, gap_s)
@@ -111,12 +114,12 @@ class Recording:
         return f"<Recording: {self.tracks.vehicles:,} vehicles, {len(self.fix_times_s):,} fixes>"
 
 
-def _start(trace: Trace, start: str | float | None) -> float:
+def _start(trace: Trace, start: str | float | None, time_zone: str | None) -> float:
     if start is None:
         return float(trace.time_s.min())
     if not isinstance(start, str):
         return float(start)
-    moment = moment_of(start)
+    moment = moment_of(start, time_zone)
     if moment is None:
         raise InputError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
     if not trace.calendar:

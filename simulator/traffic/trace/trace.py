@@ -14,7 +14,7 @@ from simulator.files.messages import WarningNote, counted
 from simulator.files.tables import RECOGNIZED, TextFormat
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
-from simulator.traffic.trace.times import NAIVE, in_words
+from simulator.traffic.trace.times import LOCAL, NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -128,9 +128,9 @@ class Trace:
         unnamed = [number[name] for part in parts if part.unnamed for name in part.names]
         copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed)])
         if copy_of:
-            copy, other = next(iter(copy_of.items()))
+            first, second = next((names[other], names[copy]) for copy, other in copy_of.items())
             recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
-            notes.append(f"{recorded} of another, fix by fix, as {names[copy]!r} is of {names[other]!r}: left out")
+            notes.append(f"{recorded} of another, fix by fix, as {second!r} is of {first!r}: left out")
             fixes = fixes[~fixes["vehicle"].isin(copy_of)]
         vehicle, piece = fixes["vehicle"].to_numpy(), fixes["piece"].to_numpy()
         breaks = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1]))
@@ -264,22 +264,26 @@ class Trace:
 
 def _turns(part: Fixes, order: Order) -> Iterator[str]:
     """Yield messages on times that violate the permitted order of a vehicle within one source."""
-    if order == "any":
+    if order == "any" and not part.times.naive:
         return
     by_vehicle = np.argsort(part.vehicle, kind="stable")
     vehicle, time = part.vehicle[by_vehicle], part.times.seconds[by_vehicle]
     turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
     steps = np.flatnonzero(turn)
     forth = np.ones(len(steps))
-    if order == "auto" and not part.ascending:
+    if order != "ascending" and not part.ascending:
         # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
         forth = pd.Series(turn[steps]).groupby(vehicle[1:][steps]).transform("first").to_numpy()
     found = steps[turn[steps] != forth]
+    summer_ends = part.times.naive and _repeat_an_hour(time[found], time[found + 1])
+    if order == "any" and not summer_ends:
+        return
     for step in found[:_MOST_FAULTS].tolist():
         here, before = by_vehicle[step + 1], by_vehicle[step]
         stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
         way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
+        hint = f"; {LOCAL}" if summer_ends else hint
         name = part.names[part.vehicle[here]]
         yield (
             f"{part.where(np.arange(len(part)) == here)}: the clock of vehicle {name!r} must not go {way}, "
@@ -287,6 +291,17 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         )
     if len(found) > _MOST_FAULTS:
         yield f"{part.source}: {len(found):,} such steps of clocks in all"
+
+
+def _repeat_an_hour(before: FloatArray, after: FloatArray) -> bool:
+    """Return whether all steps of clocks against their direction are alike those at the end of summer time.
+
+    They are of a quarter of an hour to an hour, in one night, between 23:00 and 4:00.
+    """
+    later, back_s = np.maximum(before, after), np.abs(after - before)
+    night = (later + 3600.0) // 86_400.0
+    at_night = (later + 3600.0) % 86_400.0 <= 5 * 3600.0
+    return len(later) > 0 and bool((at_night & (back_s >= 900.0) & (back_s <= 3600.0) & (night == night[0])).all())
 
 
 def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
@@ -304,7 +319,7 @@ def _copies(fixes: pd.DataFrame) -> dict[int, int]:
     hashed = fixes[["vehicle"]].assign(fix=pd.util.hash_pandas_object(fixes[["time_s", "lon", "lat"]], index=False))
     alike = hashed.groupby("vehicle")["fix"].agg(["sum", "size"])
     first = pd.Series(alike.index, index=alike.index).groupby([alike["sum"], alike["size"]]).transform("first")
-    return {int(copy): int(other) for copy, other in first.items() if copy != other}
+    return {copy: other for copy, other in zip(alike.index.tolist(), first.tolist(), strict=True) if copy != other}
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
@@ -347,6 +362,7 @@ def read_trace(
     one_vehicle_a_file: bool = False,
     time_format: str | None = None,
     text: TextFormat = RECOGNIZED,
+    time_zone: str | None = None,
 ) -> Trace:
     """Read recorded positions.
 
@@ -371,6 +387,8 @@ def read_trace(
         For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
     text
         For tables: separator and decimal sign.
+    time_zone
+        Time zone of times that name none, such as "Europe/Berlin"; None for UTC.
 
     Returns
     -------
@@ -384,7 +402,9 @@ def read_trace(
     """
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format, text)
+    options = TraceOptions(
+        dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format, text, time_zone
+    )
     parts: list[Fixes] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}
