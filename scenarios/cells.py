@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference
-from scenarios.roads import ColumnNames, MetricCrs, broken_coordinates, broken_crs
+from scenarios.roads import ColumnNames, MetricCrs, TextTables, broken_coordinates, broken_crs
 from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
 
 HIGHEST = 40
@@ -33,12 +33,6 @@ def _column(value: Any) -> Any:
     raise rule("must be the name of a column, or its number, from 1")
 
 
-def _separator(value: Any) -> Any:
-    if isinstance(value, str) and len(value) == 1 and value not in '\r\n"':
-        return value
-    raise rule('must be one character, as ";" or "\\t"')
-
-
 def _values(value: Any) -> Any:
     values = tuple(value) if isinstance(value, list | tuple) else (value,)
     if values and all(isinstance(one, Scalar) for one in values):
@@ -57,11 +51,9 @@ Wanted = Annotated[
 """What a column must hold for a row to be used: one value, or any of several."""
 
 
-class PlaceTable(Section):
+class PlaceTable(TextTables):
     """How to read a file of rows: text as ``.csv``, ``.tsv`` and ``.data``, gzipped or not, ARFF or Parquet."""
 
-    separator: Annotated[str, BeforeValidator(_separator)] | None = None
-    """Character between columns. Default: a tab in ``.tsv`` files and a comma in others."""
     header: bool = True
     """Whether the first line names the columns; if not, columns are referred to by number, from 1."""
     where: dict[str, Wanted] | None = None
@@ -152,7 +144,7 @@ class LocationCells(_Places):
         if known["file"] is not None and known["columns"] is None:
             yield RuleViolation(("columns",), "is required with file: it names the columns")
         if known["file"] is None:
-            yield from known.needless(("columns", "separator", "where", "crs"), "needs file")
+            yield from known.needless(("columns", "separator", "decimal", "where", "crs"), "needs file")
             if known.get("header") is False:
                 yield RuleViolation(("header",), "needs file", value=False)
         elif known["top"] is not None:

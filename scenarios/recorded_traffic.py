@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -10,7 +11,7 @@ from scenarios.cells import Bounds, Column, PlaceTable, broken_window, four_numb
 from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
-from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, broken_crs, coordinates_of
+from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, TextTables, broken_crs, coordinates_of
 from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
@@ -32,6 +33,17 @@ def _time_format(text: str) -> str:
 
 TimeFormat = Annotated[str, AfterValidator(_time_format)]
 """Format of dates with times of day, as for ``strptime``."""
+
+
+def _time_zone(text: str) -> str:
+    try:
+        return ZoneInfo(text).key
+    except (KeyError, ValueError, OSError):
+        raise rule('must be the name of a time zone, as "Europe/Berlin"') from None
+
+
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+"""Name of a time zone in the tz database."""
 
 Word = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -64,6 +76,9 @@ class OwnerColumns(ColumnNames):
     """Identifier of the data owner."""
     period: Column | None = None
     """Value that distinguishes rows of one place, such as the hour they count in, if it is not the time of presence."""
+    ignored: Annotated[tuple[Column, ...], Field(strict=False)] | None = None
+    """Columns of numbers that are not read. A table with any other such column is refused, unless `count` or `owner`
+    is given."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
@@ -102,6 +117,8 @@ class StaticTraffic(PlaceTable, TrafficSection):
     """Time in the file at which the run starts. Default: the earliest."""
     time_unit: TimeUnit = "s"
     """Unit of times that are numbers."""
+    time_zone: TimeZone | None = None
+    """Time zone, with its summer time, of dates that name none, as ``"Europe/Berlin"``. Default: UTC."""
     dwell_s: Positive | None = None
     """How long an owner stays after its time, seconds. Default: to the end of the run."""
     called: Called = VEHICLES
@@ -119,7 +136,7 @@ class StaticTraffic(PlaceTable, TrafficSection):
                 yield known.violation("window", "needs columns.lon and columns.lat")
             yield from broken_window("window", known["window"], ("lon", "lat"))
         if columns.time is None:
-            yield from known.needless(("start", "dwell_s"), "needs columns.time")
+            yield from known.needless(("start", "dwell_s", "time_zone"), "needs columns.time")
         if known.get("one_per") == "owner":
             if columns.owner is None:
                 yield known.violation("one_per", "needs columns.owner, the column of their identifiers")
@@ -175,7 +192,7 @@ class TraceColumns(ColumnNames):
             yield RuleViolation((), "must name one speed", speeds)
 
 
-class TraceTraffic(TrafficSection):
+class TraceTraffic(TextTables, TrafficSection):
     """Vehicles whose positions were recorded."""
 
     engine: Literal["trace"]
@@ -198,6 +215,8 @@ class TraceTraffic(TrafficSection):
     """Unit of times that are numbers. Default: seconds, or for dates the unit that their magnitude implies."""
     time_format: TimeFormat | None = None
     """For tables: format of times, as ``%d/%m/%Y %H:%M:%S``. Default: ISO 8601 or a number."""
+    time_zone: TimeZone | None = None
+    """Time zone, with its summer time, of times that name none, as ``"Europe/Berlin"``. Default: UTC."""
     order: Literal["auto", "ascending", "any"] = "auto"
     """Order of a vehicle's times within a file: ``auto`` requires ascending times in formats that promise them (SUMO,
     GPX, timed paths), and times that wholly ascend or wholly descend in others; ``any`` accepts every order and sorts

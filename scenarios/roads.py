@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
@@ -243,12 +243,27 @@ def _spacing(known: ValidFields) -> Iterator[RuleViolation]:
     yield RuleViolation(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
 
 
+def _separator(value: Any) -> Any:
+    if isinstance(value, str) and len(value) == 1 and value not in '\r\n"':
+        return value
+    raise rule('must be one character, as ";" or "\\t"')
+
+
+class TextTables(Section):
+    """How tables of text are written."""
+
+    separator: Annotated[str, BeforeValidator(_separator)] | None = None
+    """Character between columns of tables of text. Default: recognised: a tab, ``;``, ``|`` or ``,``."""
+    decimal: Literal[".", ","] | None = None
+    """Decimal sign of numbers in tables of text. Default: recognised."""
+
+
 class ColumnNames(Section):
     """Columns of the user's tables: name in this schema = the file's."""
 
     def mapping(self) -> dict[str, Any]:
         """Return the columns that are given: name in this schema to the file's name, or to the column's number."""
-        return self.model_dump(by_alias=True, exclude_none=True)
+        return self.model_dump(by_alias=True, exclude_none=True, exclude={"ignored"})
 
 
 def coordinates_of(known: ValidFields) -> tuple[str, ...] | None:
@@ -313,7 +328,7 @@ class Columns(ColumnNames):
     rules = (broken_coordinates,)
 
 
-class Tables(RoadSection):
+class Tables(TextTables, RoadSection):
     """Roads from a table of nodes and a table of edges (CSV, gzipped CSV or Parquet)."""
 
     source: Literal["tables"]

@@ -10,7 +10,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, Probability, WholeNumber
 from scenarios.kinds import find_kind
 from scenarios.references import FileReference, trusted_only
-from scenarios.roads import ColumnNames
+from scenarios.roads import ColumnNames, TextTables
 from scenarios.run_clock import Moment, MomentOfDay
 from scenarios.section import ByKind, OneOf, OwnKind, Section, ValidFields, broken_parameters
 
@@ -72,17 +72,27 @@ class TripColumns(ColumnNames):
     destination: str | None = None
     """Zone or node where trips end."""
     trips: str | None = None
-    """Number of trips; in a table without this column, each row is one trip."""
+    """Number of trips; in a table without this column and without a rate, each row is one trip."""
+    rate_vph: str | None = None
+    """Vehicles per hour between `from_s` and `to_s`, instead of trips."""
+    rate_vps: str | None = None
+    """Vehicles per second between `from_s` and `to_s`, instead of trips."""
     departure_s: str | None = None
     """Departure time of the trips of a row: seconds, HH:MM or HH:MM:SS."""
     from_s: str | None = None
     """Start of the interval in which the trips of a row depart; requires `to_s`."""
     to_s: str | None = None
     """End of the interval in which the trips of a row depart, evenly distributed."""
+    ignored: Annotated[tuple[str, ...], Field(strict=False)] | None = None
+    """Columns of numbers that are not read. A table with any other such column is refused, unless its trips or rate
+    are named here."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
-        """Yield a fault for each conflict between the columns of times."""
+        """Yield a fault for each conflict between the columns of trips, and between those of times."""
+        amounts = [name for name in ("trips", "rate_vph", "rate_vps") if known.has(name)]
+        if len(amounts) > 1:
+            yield known.violation(amounts[1], f"give one of {' and '.join(amounts)}")
         if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
             yield known.violation("from_s", "from_s and to_s need each other: give both or none")
         if known.has("departure_s", "from_s"):
@@ -115,7 +125,7 @@ Traffic = Annotated[
 ]
 
 
-class DrivenTraffic(TrafficSection):
+class DrivenTraffic(TextTables, TrafficSection):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
     engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"

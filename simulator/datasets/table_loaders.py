@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, column_names
+from simulator.files.tables import Table, TextFormat, column_names
 
 METRES_PER_MILE = 1609.344
 _MPH, _KPH = METRES_PER_MILE / 3600, 1 / 3.6
@@ -91,7 +91,7 @@ def read_check_ins(file: Path) -> tuple[pd.DataFrame, list[str]]:
     InputError
         If a field is invalid.
     """
-    rows = _read(file, separator="\t", header=_SNAP, quoted=False)
+    rows = _read(file, format_=TextFormat("\t"), header=_SNAP, quoted=False)
     first = rows.frame.iloc[0]
     named = first[list(_SNAP[1:])].isna().all() and "user" in str(first["user"]).split(",")
     if named:
@@ -138,7 +138,7 @@ def read_places(file: Path) -> tuple[pd.DataFrame, list[str]]:
     InputError
         If a field is invalid, or a place occurs twice.
     """
-    rows = _read(file, separator="\t", header=("place", "name", "lat", "lon"), quoted=False)
+    rows = _read(file, format_=TextFormat("\t"), header=("place", "name", "lat", "lon"), quoted=False)
     columns = {"place": _unique(rows, "place"), "name": _texts(rows, "name"), **_places(rows, "lon", "lat")}
     return _checked(rows, columns), []
 

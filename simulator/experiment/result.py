@@ -57,7 +57,7 @@ from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
-from simulator.traffic.engine import Engine
+from simulator.traffic.engine import Engine, vehicles_of
 from simulator.traffic.fcd import Samples, write_samples
 from simulator.traffic.motion import Motion
 
@@ -176,7 +176,7 @@ class RunData:
             data=data_checksums(scenario),
             files_outside=files_outside(scenario, getattr(engine, "files", ())),
             plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
-            vehicles=engine.vehicles,
+            vehicles=vehicles_of(engine),
             participation=participation.actual,
             assumed_participation=participation.assumed,
             called=getattr(scenario.traffic, "called", VEHICLES),

@@ -12,7 +12,7 @@ from simulator.arrays import Cells
 from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import WarningNote
 from simulator.traffic.clock import Clock, after_traffic
-from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates
+from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
 
 MOST_UNCOUNTED = 0.5
 """Share of the vehicles' time in no cell above which a run warns: most of its traffic is not in its counts."""
@@ -61,7 +61,7 @@ class TrafficLog:
         """
         self.times_s.append(time_s)
         self.totals.append(engine.totals())
-        self.planned = engine.vehicles
+        self.planned = vehicles_of(engine)
         if cells_of is not None:
             places = engine.places()
             here = np.isin(places.state, (State.ON_ROAD, State.WAITING, *((State.ARRIVED,) if parked else ())))

@@ -1,5 +1,7 @@
 """Reader of tables: delimited text, ARFF and Parquet, plain or compressed, with the columns mapped to our names.
 
+The separator of columns, and decimal commas, are recognized here for every table of text; see `TextFormat`.
+
 A caller reads a table, reads its columns with the rules that their values must satisfy, and then calls `Table.check`,
 which raises all faults found so far at once, each with file, rows, column, rule and first value.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
@@ -33,10 +36,43 @@ LONGEST_NUMBER = 400
 """Number of digits from which every number is infinite as a double."""
 MOST_EXACT = 2**53
 """Doubles hold every whole number up to this one."""
+NAMELESS = "Unnamed: "
+"""How pandas names a column without a name, such as one created by a comma at the end of each line."""
+_DESCRIPTIVE = re.compile(r"id$|(^|_)(idx|index|fid|key|lon|lng|lat|longitude|latitude|x|y|xcoord|ycoord)(_|$)")
+"""Names of columns that identify or locate a row and count nothing."""
 _VALUE, _OBJECT = 32, 120
 """Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
 _SHOWN_COLUMNS = 50
+_SAMPLE_LINES, _SAMPLE_ROWS = 5, 1000
+NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?")
+"""Texts that mark a missing number, in lower case; in a column of identifiers they are names like any other."""
+_NOTHING_WRITTEN = {written for text in NOTHING for written in (text, text.upper(), text.title(), "NaN", "-NaN")}
+_COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
+_WHOLE_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
+"""Patterns of numbers in a table with decimal commas, whose points group digits."""
+_COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
+"""Pattern of numbers whose comma may be decimal, or group thousands."""
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a table of text is written.
+
+    Attributes
+    ----------
+    separator
+        Character between columns; None to recognize tab, semicolon, bar or comma by the first lines.
+    decimal
+        "." or ","; None to recognize decimal commas: numbers with one comma, in columns that hold numbers. A file is
+        refused if its commas may also group thousands, as in 1,234.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+
+
+RECOGNIZED = TextFormat()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +95,8 @@ class Table:
         What `number` counts: "row" or "line".
     renamed
         Whether messages name the file's column beside ours.
+    unread
+        Names of the columns of the file that are not mapped and hold numbers only.
     broken
         Faults of the columns read so far, which `check` raises.
     """
@@ -70,6 +108,7 @@ class Table:
     number: NDArray[np.int64]
     unit: str = "row"
     renamed: bool = True
+    unread: Sequence[str] = ()
     broken: list[str] = field(default_factory=list)
 
     @classmethod
@@ -79,7 +118,8 @@ class Table:
         *,
         columns: Mapping[str, str | int] | Sequence[str] | None = None,
         text: Collection[str] | None = None,
-        separator: str | None = None,
+        identifiers: Collection[str] = (),
+        format_: TextFormat = RECOGNIZED,
         header: bool | Sequence[str] = True,
         missing: Sequence[str] | None = None,
         quoted: bool = True,
@@ -99,13 +139,16 @@ class Table:
             Our names of the columns of a text file that are read as text, such as identifiers, so that none loses a
             digit; in all others, numbers and truth values are recognized. None if all columns are read as text.
             In a Parquet file, binary values of the columns named here become text.
-        separator
-            Character between columns; if None, a tab where the suffix is ``.tsv``, else a comma.
+        identifiers
+            Our names of further columns that are read as text, in which only an empty field is missing: a node may be
+            called NA.
+        format_
+            Separator and decimal sign of a text file.
         header
             Whether the first line names the columns; if not, they are named "1", "2", … Or the names of the columns
             of a file without such a line.
         missing
-            Texts that stand for a missing value; if None, those of pandas, such as "", "NA", "nan" and "null".
+            Texts that stand for a missing value; if None, "" everywhere, and `NOTHING` except in `identifiers`.
         quoted
             Whether quotation marks enclose fields; if not, they are ordinary characters.
         keep_blank
@@ -127,16 +170,18 @@ class Table:
         if columns is not None and not isinstance(columns, Mapping):
             columns = {name: name for name in columns}
         kind = "Parquet" if path.suffix.lower() == ".parquet" else "a table"
+        text = None if text is None and not identifiers else {*(text or ()), *identifiers}
         try:
             if kind == "Parquet":
-                frame, names, found = _read_parquet(path, columns)
+                frame, names, found, unread = _read_parquet(path, columns)
                 for name in text or ():
                     frame[found[name]] = frame[found[name]].map(_decoded, na_action="ignore")
             else:
                 how: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
-                how |= {} if missing is None else {"na_values": list(missing), "keep_default_na": False}
+                how |= {"na_values": ["", *(missing or ())], "keep_default_na": False}
                 how["skip_blank_lines"] = not keep_blank
-                frame, names, found = _read_text(path, columns, text, separator, how, header=header)
+                known = None if missing is not None else identifiers
+                frame, names, found, unread = _read_text(path, columns, text, known, format_, how, header=header)
         except FileNotFoundError:
             raise InputError([f"{file}: no such file"]) from None
         except InputError:
@@ -148,7 +193,8 @@ class Table:
             raise InputError([f"{file}: cannot be read as {kind}: {reason}"]) from None
         if frame.empty:
             raise InputError([f"{file}: it holds no rows"])
-        return cls(str(file), frame, found, names, np.arange(1, len(frame) + 1, dtype=np.int64), renamed=renamed)
+        number = np.arange(1, len(frame) + 1, dtype=np.int64)
+        return cls(str(file), frame, found, names, number, renamed=renamed, unread=unread)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -298,6 +344,22 @@ class Table:
         """Note the fault of the rows in which a column breaks a rule, if there are any; see `faults`."""
         self.broken.extend(self.faults(name, wrong, rule))
 
+    def refuse_unread(self, ignored: Collection[str], *, remedy: str) -> None:
+        """Note a fault if columns of numbers are neither read nor ignored, except identifiers and coordinates.
+
+        Parameters
+        ----------
+        ignored
+            Names of columns, as in the file, that need not be read.
+        remedy
+            What to do about them, with ``{0}`` for the list of their names.
+        """
+        wrong = [name for name in self.unread if name not in ignored and not _DESCRIPTIVE.search(plain_name(name))]
+        wrong = [name for name in wrong if not name.startswith(NAMELESS)]
+        if wrong:
+            named = f"column {wrong[0]!r} holds" if len(wrong) == 1 else f"columns {', '.join(map(repr, wrong))} hold"
+            self.broken.append(f"{self.file}: {named} numbers that are not read: {remedy.format(json.dumps(wrong))}")
+
     def check(self) -> None:
         """Raise the faults noted so far.
 
@@ -315,19 +377,19 @@ class Table:
         return numbers_in_words(numbers[:SHOWN_ROWS].tolist(), total=len(numbers), unit=self.unit)
 
 
-def column_names(file: Path, *, separator: str | None = None) -> list[str]:
+def column_names(file: Path, *, format_: TextFormat = RECOGNIZED) -> list[str]:
     """Return the names of a table's columns; none if the file cannot be read, which `Table.from_file` reports.
 
     Parameters
     ----------
-    file, separator
+    file, format_
         As for `Table.from_file`.
     """
     try:
         if file.suffix.lower() == ".parquet":
             return _parquet_names(pq.read_schema(file))
         with opened(file, lines=True) as stream:
-            _check_first_line(stream, file, separator := separator or _separator(file))
+            separator = _separator(stream, file, format_)
             return [str(name) for name in pd.read_csv(stream, sep=separator, nrows=0, index_col=False).columns]
     except _UNREADABLE:
         return []
@@ -339,22 +401,27 @@ def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> di
     Parameters
     ----------
     names
-        Names of the columns of a file; case and surrounding blanks are ignored.
+        Names of the columns of a file.
     known
-        Map from our name of each column to its names in files, in lower case, the most likely first.
+        Map from our name of each column to its names in files, as `plain_name` writes them, the most likely first.
 
     Returns
     -------
     dict
         Map from our name to the file's, for the columns found; a column of the file is used once.
     """
-    header = {name.strip().lower(): name for name in reversed(names)}
+    header = {plain_name(name): name for name in reversed(names)}
     found: dict[str, str] = {}
     for ours, common in known.items():
         name = next((header[other] for other in common if other in header), None)
         if name is not None and name not in found.values():
             found[ours] = name
     return found
+
+
+def plain_name(name: str) -> str:
+    """Return the name of a column in lower case, with one underscore for blanks and signs: "flow_veh_h"."""
+    return re.sub(r"[\W_]+", "_", name.strip().lower()).strip("_")
 
 
 def numbers_in(column: pd.Series) -> pd.Series:
@@ -393,8 +460,8 @@ def check_parquet(stored: pq.ParquetFile, file: str | Path, *, columns: Collecti
 
 
 _Columns = Mapping[str, str | int] | None
-_Read = tuple[pd.DataFrame, list[str], dict[str, str]]
-"""The mapped columns, the names of all columns of the file, and the file's name of each mapped one."""
+_Read = tuple[pd.DataFrame, list[str], dict[str, str], list[str]]
+"""The mapped columns, the names of all columns, the file's name of each mapped one, and unmapped columns of numbers."""
 
 
 def _read_parquet(file: Path, columns: _Columns) -> _Read:
@@ -404,7 +471,11 @@ def _read_parquet(file: Path, columns: _Columns) -> _Read:
     check_parquet(stored, file, columns=found.values())
     stored_names = set(stored.schema_arrow.names)
     frame = pd.read_parquet(file, columns=[name for name in dict.fromkeys(found.values()) if name in stored_names])
-    return (frame if frame.index.names == [None] else frame.reset_index()), names, found
+    used = set(found.values())
+    types = {field.name: field.type for field in stored.schema_arrow if field.name not in used}
+    numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    unread = [name for name, type_ in types.items() if any(is_kind(type_) for is_kind in numeric)]
+    return (frame if frame.index.names == [None] else frame.reset_index()), names, found, unread
 
 
 def _parquet_names(schema: pa.Schema) -> list[str]:
@@ -418,50 +489,134 @@ def _read_text(
     file: Path,
     columns: _Columns,
     text: Collection[str] | None,
-    separator: str | None,
+    identifiers: Collection[str] | None,
+    format_: TextFormat,
     how: dict[str, Any],
     *,
     header: bool | Sequence[str],
 ) -> _Read:
-    """Read delimited text or ARFF by pandas, with the options `how`."""
-    separator = separator or _separator(file)
+    """Read delimited text or ARFF by pandas, with the options `how`; `NOTHING` is missing except in `identifiers`."""
     how |= {"header": 0 if header is True else None, "names": None if isinstance(header, bool) else list(header)}
     wanted = [(columns or {}).get(name, name) for name in text or ()]
-    # pandas takes a number for the position of a column, from 0.
-    types = {column - 1 if isinstance(column, int) else column: "str" for column in wanted}
-    how["dtype"] = "str" if text is None else types
     with opened(file, lines=True, times=TABLE_TIMES) as stream, warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         body: BinaryIO = stream
         if Path(unpacked_name(file)).suffix.lower() == ".arff":
-            names = _arff_names(stream, file)
+            names, separator = _arff_names(stream, file), ","
             how |= {"header": None, "names": how["names"] or names, "quotechar": "'", "skipinitialspace": True}
-            how |= {"na_values": ["", "?"], "keep_default_na": False}
+            how["na_values"] = ["", "?"]
             body = io.BytesIO(b"".join(line for line in stream if line.strip() and not line.startswith(b"%")))
         else:
-            _check_first_line(stream, file, separator)
+            separator = _separator(stream, file, format_)
+        # pandas takes a number for the position of a column, from 0. Numbers of a table that may have decimal commas
+        # are read as text first, so that 1.234 is not taken for less than 2 beside 12,5.
+        types = {column - 1 if isinstance(column, int) else column: "str" for column in wanted}
+        how["dtype"] = "str" if text is None or separator in _OTHER_SEPARATORS else types
         try:
             frame = pd.read_csv(body, sep=separator, index_col=False, encoding="utf-8-sig", low_memory=False, **how)
         except pd.errors.ParserWarning:
-            raise InputError(
-                [f"{file}: cannot be read as a table: its rows hold more values than its header names"]
-            ) from None
+            rule = "its rows hold more values than its header names"
+            hint = f"; are its columns separated by {separator!r}, and its numbers written with decimal points?"
+            raise InputError([f"{file}: cannot be read as a table: {rule}{hint}"]) from None
     names = [str(name + 1 if header is False else name) for name in frame.columns]
     frame.columns = pd.Index(names)
     found = _headings(columns, names, file, separator)
-    return frame[list(dict.fromkeys(found.values()))], names, found
+    unread = [name for name in names if name not in found.values() and _is_numeric(frame[name])]
+    frame = frame[list(dict.fromkeys(found.values()))]
+    kept = set() if identifiers is None else {found[name] for name in identifiers}
+    texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name]) and name not in kept]
+    if identifiers is not None:
+        frame = frame.assign(**{name: frame[name].mask(frame[name].isin(_NOTHING_WRITTEN)) for name in texts})
+    frame = frame.assign(**_with_points(frame[texts], file, format_.decimal))
+    if text is not None:
+        as_text = {found[name] for name in text}
+        frame = frame.assign(**{name: _recognized(frame[name]) for name in texts if name not in as_text})
+    return frame, names, found, unread
 
 
-def _separator(file: Path) -> str:
-    return "\t" if Path(unpacked_name(file)).suffix.lower() == ".tsv" else ","
+def _is_numeric(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds numbers, and nothing else but missing values."""
+    if column.dtype.kind in "biuf":
+        return column.dtype.kind != "b" and bool(column.notna().any())
+    given = column[column.notna() & ~column.isin(_NOTHING_WRITTEN)]
+    pattern = rf"{_COMMA_NUMBER}|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+    parts = (given.head(_SAMPLE_ROWS), given)  # most columns of text show in their first rows that they are
+    return len(given) > 0 and all(bool(part.str.strip().str.fullmatch(pattern).all()) for part in parts)
 
 
-def _check_first_line(stream: io.BufferedReader, file: Path, separator: str) -> None:
-    """Refuse a first line with too many columns before memory is allocated for each."""
-    begin = stream.peek()
-    line = re.split(rb"[\r\n]", begin, maxsplit=1)[0]
-    if len(line) >= BUFFER_BYTES or line.count(separator.encode()) >= MOST_COLUMNS:
+def _recognized(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of text as numbers, if all of its values are numbers."""
+    try:
+        return pd.to_numeric(column)
+    except (ValueError, OverflowError):
+        return column
+
+
+def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[str, pd.Series[Any]]:
+    """Return the columns of numbers that have decimal commas, with decimal points and without grouping points.
+
+    Raises
+    ------
+    InputError
+        If all commas may also group thousands, and `decimal` is not given.
+    """
+    columns = {}
+    for name in frame if decimal != "." else ():
+        if not frame[name].str.contains(",", regex=False, na=False).any():
+            continue
+        text = frame[name].str.strip()
+        commas = text.str.fullmatch(_COMMA_NUMBER, na=False)
+        whole = text.str.fullmatch(_WHOLE_NUMBER, na=False)
+        if commas.any() and 2 * int((commas | whole).sum()) > int(text.notna().sum()):
+            columns[name] = text[commas]
+    if not columns:
+        return {}
+    numbers = pd.concat(list(columns.values()))
+    if decimal is None and numbers.str.fullmatch(_COMMA_OR_GROUP).all():
+        name = next(iter(columns))
+        rule = f"the comma of {columns[name].iloc[0]!r} in column {name!r} may be decimal, or group thousands"
+        raise InputError([f'{file}: {rule}: give decimal = ",", or write numbers without commas'])
+    converted = {}
+    for name in frame:
+        text = frame[name].str.strip()
+        whole = text.str.fullmatch(_WHOLE_NUMBER, na=False)
+        fits = whole | text.str.fullmatch(_COMMA_NUMBER, na=False)
+        # A column in which points are decimal is left as it is, and its numbers with commas are refused.
+        if fits.any() and not (text.str.contains(".", regex=False, na=False) & ~fits).any():
+            points = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+            converted[str(name)] = frame[name].where(~fits, points)
+    return converted
+
+
+_OTHER_SEPARATORS = ("\t", ";", "|")
+
+
+def _separator(stream: io.BufferedReader, file: Path, format_: TextFormat) -> str:
+    """Return the separator of a file, recognized by its first lines if it is not given.
+
+    Raises
+    ------
+    InputError
+        If the first line has too many columns, before memory is allocated for each.
+    """
+    begin = stream.peek().removeprefix(b"\xef\xbb\xbf")
+    lines = [line for line in re.split(rb"[\r\n]+", begin, maxsplit=_SAMPLE_LINES + 1) if line.strip()]
+    head = [line.decode(errors="replace") for line in lines[:_SAMPLE_LINES]] or [""]
+    separator = format_.separator
+    if separator is None:
+        complete = head if len(lines) == 1 or len(lines) > len(head) else head[:-1]
+        counts = {one: {_fields(line, one) for line in complete} for one in (*_OTHER_SEPARATORS, ",")}
+        even = [one for one, found in counts.items() if len(found) == 1 and found != {1}]
+        # A comma may also be decimal, and so the other characters come first.
+        separator = even[0] if even else max((",", *_OTHER_SEPARATORS), key=lambda one: _fields(head[0], one))
+    if len(lines[0] if lines else b"") >= BUFFER_BYTES or head[0].count(separator) >= MOST_COLUMNS:
         raise InputError([f"{file}: its first row is too long for a table"])
+    return separator
+
+
+def _fields(line: str, separator: str) -> int:
+    """Count the fields of a line, whose separators within quotation marks do not count."""
+    return re.sub(r'"[^"]*"', "", line).count(separator) + 1
 
 
 def _arff_names(stream: BinaryIO, file: Path) -> list[str]:

@@ -191,6 +191,12 @@ class Engine(Protocol):
         """Bytes held for vehicles, and bytes held for their routes or, of a recording, for its positions."""
 
 
+def vehicles_of(engine: Engine) -> int:
+    """Return the number of vehicles of the run so far, where the engine knows only their maximum before: else that."""
+    number: int = getattr(engine, "scheduled", engine.vehicles)
+    return number
+
+
 class RecordedTraffic(Protocol):
     """Content of a recording, in the city's coordinate system."""
 

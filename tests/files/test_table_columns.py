@@ -1,8 +1,10 @@
 """Tables of delimited text: columns by number, and columns that stay text."""
 
+import pandas as pd
 import pytest
 
-from simulator.files.tables import Table
+from simulator.files.errors import InputError
+from simulator.files.tables import Table, TextFormat, column_names
 
 
 @pytest.mark.parametrize("header", [True, False])
@@ -13,3 +15,67 @@ def test_a_numbered_column_of_text_loses_no_digit(tmp_path, header):
     assert table.values("id") == ["007", "009"]
     assert table.values("count") == [8, 10]
     assert table.integers("code").tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "place;count;lon\nA;1.234,5;10,01\nNA;12;-0,5\n",
+        "\ufeffplace;count;lon\nA;1.234,5;10,01\nNA;12;-0,5\n",
+        "place\tcount\tlon\nA\t1234,5\t10,01\nNA\t12\t-0,5\n",
+        "place|count|lon\nA|1234.5|10.01\nNA|12|-.5\n",
+        'place,count,lon\nA,"1234,5","10,01"\nNA,"12","-0,5"\n',
+        '"place","count","lon"\n"A",1234.5,10.01\n"NA",12,-0.5\n',
+    ],
+)
+def test_separators_and_decimal_commas_are_recognized(tmp_path, text):
+    file = tmp_path / "a.csv"
+    file.write_text(text, encoding="utf-8")
+    assert column_names(file) == ["place", "count", "lon"]
+    for as_text in (["count"], []):
+        table = Table.from_file(file, columns=["place", "count", "lon"], text=as_text, identifiers=["place"])
+        assert table.values("place") == ["A", "NA"]
+        assert table.checked_numbers("count").tolist() == [1234.5, 12]
+        assert table.checked_numbers("lon").tolist() == [10.01, -0.5]
+        table.check()
+
+
+def test_points_group_thousands_in_every_column_of_a_file_with_decimal_commas(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("place;count;lon\nA;1.234;10,5\nB;850;10,25\n", encoding="utf-8")
+    assert Table.from_file(file, text=()).numbers("count").tolist() == [1234, 850]
+
+
+@pytest.mark.parametrize(("decimal", "value"), [(",", 1.234), (".", None)])
+def test_given_decimal_sign_settles_what_a_comma_means(tmp_path, decimal, value):
+    file = tmp_path / "a.csv"
+    file.write_text("place;count\nA;1,234\n", encoding="utf-8")
+    with pytest.raises(InputError, match="may be decimal, or group thousands"):
+        Table.from_file(file)
+    table = Table.from_file(file, format_=TextFormat(decimal=decimal))
+    numbers = table.checked_numbers("count")
+    assert (table.broken == []) == (value is not None)
+    assert numbers.tolist() == ([value] if value else pytest.approx([float("nan")], nan_ok=True))
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "None", "nan", "N/A", "NaN", "?"])
+def test_identifiers_may_be_any_text_and_numbers_may_be_missing(tmp_path, name):
+    file = tmp_path / "a.csv"
+    file.write_text(f"place,count\nA,1\n{name},{name}\n,3\n", encoding="utf-8")
+    table = Table.from_file(file, columns=["place", "count"], identifiers=["place"])
+    assert table.texts("place") == ["A", name, None]
+    numbers = table.checked_numbers("count", optional=True)
+    table.check()
+    assert numbers[[0, 2]].tolist() == [1, 3]
+    assert numbers[1] != numbers[1]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_unread_columns_of_numbers_are_found(tmp_path, suffix):
+    file = tmp_path / f"a{suffix}"
+    frame = pd.DataFrame({"place": ["a"], "n": [3], "trip_id": [7], "x_start": [1.5], "share": [0.25], "name": ["7b"]})
+    frame.to_csv(file, index=False) if suffix == ".csv" else frame.to_parquet(file, index=False)
+    table = Table.from_file(file, columns=["place"])
+    assert table.unread == ["n", "trip_id", "x_start", "share"]
+    table.refuse_unread({"share"}, remedy="name it, or ignore {0}")
+    assert table.broken == [f"{file}: column 'n' holds numbers that are not read: name it, or ignore [\"n\"]"]

@@ -78,6 +78,21 @@ def test_a_round_trip_is_driven(tmp_path, engine):
     assert driven.entries[:, 1].tolist() == found.routes.of(0).tolist()
 
 
+def test_a_repeated_route_is_driven_again(tmp_path):
+    round_ = '<vehicle id="a" depart="0"><route edges="ab ba" repeat="2"/></vehicle>'
+    named = '<route id="r" edges="bc cb" repeat="1"/><vehicle id="b" depart="1" route="r"/>'
+    assert edges_driven(read(tmp_path, round_ + named)) == [["ab", "ba"] * 3, ["bc", "cb"] * 2]
+    open_ = read(tmp_path, round_ + '<vehicle id="b" depart="0"><route edges="ab bc" repeat="1"/></vehicle>')
+    assert open_.ids == ["a"]  # its last edge does not lead to its first
+    assert "its edges are not consecutive (as in demand.rou.xml: line 1: edge 'ab' after edge 'bc')" in open_.notes[0]
+
+
+@pytest.mark.parametrize(("repeat", "rule"), [("x", "a number"), ("1.5", "whole"), ("1e9", "at most 1,000,000 edges")])
+def test_repetitions_are_checked(tmp_path, repeat, rule):
+    with pytest.raises(InputError, match=rule):
+        read(tmp_path, f'<vehicle id="a" depart="0"><route edges="ab ba" repeat="{repeat}"/></vehicle>')
+
+
 def test_trips_use_their_edges_and_shortest_paths_between(tmp_path):
     found = read(
         tmp_path,

@@ -134,3 +134,66 @@ def test_files_with_and_without_zones_give_a_warning(zones, warned, tmp_path):
     if warned:
         assert "first.csv: its times name no time zone" in found_warnings[0]
         assert "second.csv are in UTC" in found_warnings[0]
+
+
+def fixes_at(folder, clocks, **options):
+    """Seconds since 1970 of the fixes of vehicles a, b, …, one list of local times each, interleaved."""
+    rows = [
+        f"{'ab'[v]},2023-10-29 {at},10,50\n" for together in zip(*clocks, strict=True) for v, at in enumerate(together)
+    ]
+    (folder / "f.csv").write_text("vehicle,time,lon,lat\n" + "".join(rows))
+    return read_trace(folder / "f.csv", **options)
+
+
+def utc(*clocks):
+    return [datetime(2023, 10, 29, *map(int, clock.split(":")), tzinfo=UTC).timestamp() for clock in clocks]
+
+
+@pytest.mark.parametrize("newest_first", [False, True])
+@pytest.mark.parametrize("order", ["auto", "any"])
+def test_local_times_over_the_end_of_summer_time(tmp_path, order, newest_first):
+    local = ["01:58", "02:58", "02:59", "02:00", "02:01", "02:59", "03:05"]
+    written = local[::-1] if newest_first else local
+    with pytest.raises(InputError, match=r"the clock of vehicle 'a' must not go .*traffic\.time_zone"):
+        fixes_at(tmp_path, [written], order=order)
+    trace = fixes_at(tmp_path, [written, written], order=order, time_zone="Europe/Berlin")
+    expected = [utc("0:00")[0] - 120, *utc("0:58", "0:59", "1:00", "1:01", "1:59", "2:05")]
+    assert trace.time_s.tolist() == 2 * expected
+    assert trace.left_out == ()
+
+
+def test_a_log_in_disorder_is_sorted_on_request(tmp_path):
+    trace = fixes_at(tmp_path, [["02:58", "02:00", "09:00", "08:30"]], order="any")
+    assert trace.time_s.tolist() == utc("2:00", "2:58", "8:30", "9:00")
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [(["01:58", "02:10", "05:00"], ["0:10", "4:00"]), (["00:00", "02:50", "03:01"], ["1:50", "2:01"])],
+)
+def test_times_in_the_repeated_hour_are_of_the_nearer_pass(tmp_path, local, expected):
+    trace = fixes_at(tmp_path, [local], time_zone="Europe/Berlin")
+    assert trace.time_s.tolist()[1:] == utc(*expected)
+    assert sum("the end of summer time repeats" in note for note in trace.left_out) == 1
+
+
+def test_local_times_that_do_not_exist_are_refused(tmp_path):
+    (tmp_path / "f.csv").write_text("vehicle,time,lon,lat\na,2024-03-31 01:59,10,50\na,2024-03-31 02:30,10,50\n")
+    with pytest.raises(InputError, match=r"line 3: time must be a time.* that there is in its time_zone.*02:30"):
+        read_trace(tmp_path / "f.csv", time_zone="Europe/Berlin")
+
+
+def test_a_time_zone_is_not_used_for_times_that_name_theirs(tmp_path):
+    (tmp_path / "f.csv").write_text("vehicle,time,lon,lat\na,2024-03-31T01:59Z,10,50\n")
+    trace = read_trace(tmp_path / "f.csv", time_zone="Europe/Berlin")
+    assert trace.left_out == (
+        f"{tmp_path / 'f.csv'}: its times are numbers or name their time zone: time_zone is not used",
+    )
+
+
+def test_owner_times_are_those_of_a_time_zone(tmp_path):
+    zone = "America/New_York"
+    read = owners(tmp_path, ["2024-07-01T08:00", "2024-01-01T08:00"], start="2024-01-01T00:00", time_zone=zone)
+    assert read.arrive_s.tolist() == [8 * 3600.0, 182 * 86400.0 + 7 * 3600.0]
+    with pytest.raises(InputError, match=r"row 1: time .* must be a date and time"):
+        owners(tmp_path, ["2024-03-10T02:30", "2024-01-01T08:00"], time_zone=zone)

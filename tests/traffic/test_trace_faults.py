@@ -35,7 +35,7 @@ BROKEN = {
     ),
     "decimal comma": (
         "t.csv",
-        "vehicle;time;lon;lat\na;0;11,3;44,5\n",
+        "vehicle;time;lon;lat\na;0;11,3;44,5\na;1;11.35;44,5\n",
         "line 2: lon and lat must be numbers, got '11,3'",
     ),
     "infinite": ("t.csv", f"{HEADER}{FINE}a,1,inf,44.5\n", "line 3: lon and lat must be numbers"),

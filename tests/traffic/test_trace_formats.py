@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from pathlib import Path
@@ -10,11 +11,14 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pytest
+import simpy
 import trace_files as files
 from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
-from simulator.traffic.trace import Trace, read_trace
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State
+from simulator.traffic.trace import Recording, Replay, Trace, read_trace
 
 SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
 ABSOLUTE = {
@@ -75,6 +79,57 @@ def test_cabspotting_vehicle_is_named_after_its_file(tmp_path, newest_first):
 def test_gpx_vehicle_is_named_after_its_file(tmp_path):
     pair = [files.written(tmp_path, f"{vehicle}.gpx", files.gpx(vehicle)) for vehicle in "ab"]
     assert_frame_equal(read_trace(pair).frame(), files.TIDY, check_dtype=False)
+
+
+def segments(*spans):
+    """Track segments, eastward along a parallel: from and to which second of a day."""
+    point = '<trkpt lat="50" lon="{:.5f}"><time>2024-06-15T12:{:02}:{:02}Z</time></trkpt>'
+    points = ("".join(point.format(10 + second / 1e4, *divmod(second, 60)) for second in span) for span in spans)
+    return "<trk>" + "".join(f"<trkseg>{inside}</trkseg>" for inside in points) + "</trk>"
+
+
+def test_gpx_segments_are_separate_pieces(tmp_path):
+    file = files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{segments((0, 30), (90, 120))}</gpx>')
+    trace = read_trace(file)
+    assert trace.names == ["a"]
+    engine = Replay(Recording.build(trace, None, gap_s=300.0), clock=Clock(1.0), duration_s=120.0, gap_s=300.0)
+    env, seen = simpy.Environment(), []
+    engine.start(env)
+    for second in (15, 31, 89, 90, 105):
+        env.run(second)
+        engine.advance()
+        seen.append(State(engine.places().state[0]))
+    assert seen == [State.ON_ROAD, State.ABSENT, State.ABSENT, State.ON_ROAD, State.ON_ROAD]
+    assert "1 break between segments of a recording: the vehicle is absent there" in trace.left_out
+    after = Recording.build(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
+    assert after.fix_times_s.tolist() == [30, 60]  # a fix before the break does not lead into the run
+
+
+def test_kepler_paths_of_a_vehicle_are_separate_pieces(tmp_path):
+    paths = [[[10 + s / 1e4, 50, 0, 1.7e9 + s] for s in span] for span in ((0, 30), (90, 120))]
+    lines = [{"properties": {"vehicle": "a"}, "geometry": {"type": "LineString", "coordinates": at}} for at in paths]
+    trace = read_trace(files.written(tmp_path, "a.geojson", json.dumps({"features": lines})))
+    assert (trace.vehicles, trace.piece.tolist()) == (1, [1, 1, 2, 2])
+
+
+def test_a_copied_track_counts_once(tmp_path):
+    track, other = segments((0, 30), (90, 120)), segments((0, 30), (90, 121))
+    files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{track}{other}{track}</gpx>')
+    files.written(tmp_path, "copy of a.gpx", f'<gpx version="1.1">{track}</gpx>')
+    trace = read_trace(tmp_path)
+    assert trace.names == ["a/1", "a/2"]
+    assert "2 recordings are copies of another, fix by fix, as 'a/3' is of 'a/1': left out" in trace.left_out
+
+
+def test_two_named_vehicles_at_one_place_both_count(tmp_path):
+    rows = "".join(f"{vehicle},{second},10,50\n" for vehicle in "ab" for second in (0, 30))
+    assert read_trace(files.written(tmp_path, "a.csv", f"vehicle,time,lon,lat\n{rows}")).vehicles == 2
+
+
+def test_a_copied_file_of_one_vehicle_counts_once(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        files.written(tmp_path, name, "time,lon,lat\n0,10,50\n30,10.1,50\n")
+    assert read_trace(tmp_path, one_vehicle_a_file=True).names == ["a"]
 
 
 def test_parquet_of_timestamps_and_geoparquet(tmp_path):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from zoned_roads import ring, roads_of
 
+from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Interval
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips, whole_vehicles
@@ -121,6 +122,37 @@ def test_columns_may_have_any_name(tmp_path):
     file.write_text("von,nach,zahl,total\n1,2,3,100\n")
     table = read_od_table(file, columns={"origin": "von", "destination": "nach", "trips": "zahl"})
     assert pairs(table) == {("1", "2"): 3.0}
+
+
+@pytest.mark.parametrize(
+    ("header", "trips"),
+    [
+        ("O,D,Ton", 900),
+        ("From Zone;To Zone;Demand", 900),
+        ("orig,dest,start_t,end_t,q", 0.5 * 1800),
+        ("origin,destination,from_s,to_s,Flow (veh/h)", 900 / 2),
+        ("o_zone,d_zone,begin,end,vph", 900 / 2),
+    ],
+)
+def test_usual_names_of_counts_and_rates_are_known(tmp_path, header, trips):
+    file = tmp_path / "od.csv"
+    separator = ";" if ";" in header else ","
+    columns = header.split(separator)
+    values = ["A", "NA", *(["600", "2400"] if len(columns) == 5 else []), "0.5" if "q" in columns else "900"]
+    file.write_text(f"{header}\n{separator.join(values)}\n")
+    assert pairs(read_od_table(file)) == {("A", "NA"): pytest.approx(trips)}
+
+
+def test_number_that_is_not_read_is_mapped_or_ignored(tmp_path):
+    file = tmp_path / "od.csv"
+    file.write_text("origin,destination,Zahl,hour\n1,2,40,8\n")
+    with pytest.raises(InputError, match=r"columns 'Zahl', 'hour' hold numbers that are not read.*one trip: as trips"):
+        read_od_table(file)
+    assert pairs(read_od_table(file, ignored=["Zahl", "hour"])) == {("1", "2"): 1}
+    assert pairs(read_od_table(file, columns={"trips": "Zahl"}, ignored=["hour"])) == {("1", "2"): 40}
+    rate = {"rate_vph": "Zahl"}
+    with pytest.raises(InputError, match="rate_vph is a rate, so from_s and to_s must be columns too"):
+        read_od_table(file, columns=rate)
 
 
 def test_unread_columns_are_noted(tmp_path):

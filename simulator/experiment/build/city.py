@@ -21,7 +21,7 @@ from scenarios.roads import (
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cell_places import refuse_elsewhere
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys
+from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys, text_format
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground
@@ -195,5 +195,7 @@ def tables_roads(section: Tables) -> Built:
     """Read a table of nodes and a table of edges."""
     nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
     options = same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph")
-    roads, report = read_tables(nodes=nodes, edges=edges, columns=section.columns.mapping(), **options)
+    roads, report = read_tables(
+        nodes=nodes, edges=edges, columns=section.columns.mapping(), text=text_format(section), **options
+    )
     return roads, report.notes()

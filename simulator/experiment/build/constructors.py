@@ -14,6 +14,7 @@ from scenarios.kinds import find_kind, import_dotted
 from scenarios.references import PLUGIN_REFUSAL
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
+from simulator.files.tables import TextFormat
 
 MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -174,6 +175,11 @@ def constructor_of(role: str, name: str) -> Callable[..., Any]:
 def same_keys(section: Any, *names: str) -> dict[str, Any]:
     """Return the values of a section's keys, or of an object's attributes, that are parameters of the same name."""
     return {name: getattr(section, name) for name in names}
+
+
+def text_format(section: Any) -> TextFormat:
+    """Return how the tables of text that a section names are written."""
+    return TextFormat(section.separator, section.decimal)
 
 
 @contextmanager

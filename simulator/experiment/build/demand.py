@@ -1,6 +1,7 @@
 """Builds the demand of a scenario, origins, destinations and departures, and the published flows to compare with."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, is_capable
 from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
-from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
+from simulator.experiment.build.constructors import (
+    build_own_kind,
+    constructor_of,
+    faults_of_files,
+    same_keys,
+    text_format,
+)
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
@@ -25,7 +32,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
-from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.trip_table import TripTable, Zones
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
@@ -51,7 +58,7 @@ def draw_demand(
     """Draw trips between nodes, or between the zones of a table."""
     section, duration_s = scenario.traffic, scenario.scenario.duration_s
     if section.zones is not None:
-        masses = ZoneMasses.read(scenarios.locate(section.zones))
+        masses = ZoneMasses.read(scenarios.locate(section.zones), text=text_format(section))
         scale_s, constraint = section.gravity_scale_s, section.gravity_constraint
         table = gravity_table(masses, roads, paths, scale_s=scale_s, constraint=constraint)
         return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
@@ -89,8 +96,13 @@ def read_demand(
     if len(files) > 1:
         rule = "several files of trips can be combined only if all are SUMO routes"
         raise InputError([f"{rule}, got {', '.join(file.name for file in files)}"])
-    table = read_trip_table(files[0], columns=section.trip_columns.mapping())
+    table = _trip_table(files[0], section)
     return draw_table_trips(table, roads, paths, _taking(section, duration_s), clock=clock, rng=rng)
+
+
+def _trip_table(file: Path, section: DrivenTraffic) -> TripTable:
+    named = section.trip_columns
+    return read_trip_table(file, columns=named.mapping(), ignored=named.ignored or (), text=text_format(section))
 
 
 def own_demand(
@@ -155,7 +167,9 @@ def _departures(section: Any, duration_s: float) -> tuple[Departures, float]:
     """Return the departures of trips, and the share of trips that depart within the run."""
     if section.departures == "profile":
         path = scenarios.locate(section.profile)
-        windows = within_run(read_profile(path), begin_s=section.begin_s, duration_s=duration_s)
+        windows = within_run(
+            read_profile(path, text=text_format(section)), begin_s=section.begin_s, duration_s=duration_s
+        )
         inside = sum(window.share for window in windows)
         if inside <= 0:
             until_s = section.begin_s + duration_s
@@ -203,7 +217,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=section.capacity_hours)
     with faults_of_files(scenario, "traffic"):
-        pairs, lost = _pairs(files[0], traffic.trip_columns.mapping(), roads)
+        pairs, lost = _pairs(files[0], traffic, roads)
     notes = []
     if published.left_out:
         flows_of = counted(published.left_out, "published flow is of a link", "published flows are of links")
@@ -213,9 +227,9 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
     return FlowCheck(section, traffic, roads, bpr, pairs, published, tuple(notes)), []
 
 
-def _pairs(trips: str, columns: dict[str, str], roads: RoadNetwork) -> tuple[OdPairs, float]:
+def _pairs(trips: str, traffic: DrivenTraffic, roads: RoadNetwork) -> tuple[OdPairs, float]:
     """Return the trips of the file between nodes, and the number of further trips that have no path."""
-    table = read_trip_table(scenarios.locate(trips), columns=columns)
+    table = _trip_table(scenarios.locate(trips), traffic)
     zones = Zones.named_by(table.places, roads)
     if not zones.of_one_node:
         raise InputError([f"{table.file}: roads.flows needs zones of one node each"])

@@ -9,7 +9,7 @@ from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys
+from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys, text_format
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
@@ -209,9 +209,10 @@ def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
     section: Any = scenario.traffic
     reading = OwnerOptions(
         columns=section.columns.mapping(),
+        ignored=section.columns.ignored or (),
         format=file_format(section),
         time_unit_s=in_seconds(section.time_unit),
-        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
+        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s", "time_zone"),
     )
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
@@ -220,7 +221,7 @@ def file_format(section: PlaceTable) -> "FileFormat":
     """Return the format of a section's file."""
     from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
 
-    return FileFormat(section.separator, section.header, section.where or {})
+    return FileFormat(section.separator, section.header, section.where or {}, section.decimal)
 
 
 def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
@@ -262,12 +263,15 @@ def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording"
         time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
         net=None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
         net_stated=section.net is not None,
-        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
+        text=text_format(section),
+        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format", "time_zone"),
     )
     matching = None
     if section.match != "none":
         matching = Matching(section.match, section.match_m or MATCH_M, section.match_noise_m or NOISE_M)
-    return Recording.build(trace, roads, gap_s=section.gap_s, start=section.start, matching=matching)
+    return Recording.build(
+        trace, roads, gap_s=section.gap_s, start=section.start, time_zone=section.time_zone, matching=matching
+    )
 
 
 def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:

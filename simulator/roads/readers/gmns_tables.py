@@ -40,6 +40,7 @@ _COLUMNS = {
     ),
 }
 """Columns that a table must have, and may have."""
+_IDENTIFIERS = {"node_id", "zone_id", "link_id", "geometry_id", *LINK_ENDS}
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -96,7 +97,9 @@ def open_table(file: Path, *, required: Sequence[str], optional: Sequence[str] =
     known = {name: (name, name[:_DBASE_LENGTH]) for name in (*required, *optional)}
     columns = {name: name for name in required} | find_columns(names, known)
     columns |= {name: name for name in names if name.startswith(OWN_PREFIX)}
-    return Table.from_file(file, columns=columns, text=columns.keys() - {"geometry"})
+    return Table.from_file(
+        file, columns=columns, text=columns.keys() - {"geometry"}, identifiers=columns.keys() & _IDENTIFIERS
+    )
 
 
 def open_required(folder: Path, name: str) -> Table:

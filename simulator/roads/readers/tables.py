@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.tables import Table
+from simulator.files.tables import RECOGNIZED, Table, TextFormat
 from simulator.roads.connectivity import largest_strong_component
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, distances
@@ -188,6 +188,7 @@ def read_tables(
     default_speed_mps: float = 13.9,
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
+    text: TextFormat = RECOGNIZED,
 ) -> tuple[RoadNetwork, ReadReport]:
     """Read a node table and an edge table.
 
@@ -211,6 +212,8 @@ def read_tables(
         is not one on the ground (`simulator.roads.projection.true_plane`).
     default_speed_mps, default_lanes, capacity_vph
         Defaults for rows without a usable value; capacity in vehicles per hour and lane.
+    text
+        Separator and decimal sign of CSV files.
 
     Returns
     -------
@@ -242,8 +245,8 @@ def read_tables(
     if faults:
         raise InputError(faults)
     node_table, edge_table = both(
-        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"]),
-        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"]),
+        lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"], text=text),
+        lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"], text=text),
     )
     names = unique_ids(node_table, "node")
     places, projection = _places(node_table, crs)
@@ -287,10 +290,13 @@ def read_tables(
     )
 
 
-def _read(file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str]) -> Table:
+def _read(
+    file: str | Path, columns: Mapping[str, str], known: Sequence[str], *, ids: Sequence[str], text: TextFormat
+) -> Table:
     if not str(file).lower().endswith(SUFFIXES):
         raise InputError([f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"])
-    return Table.from_file(file, columns={name: columns[name] for name in known if name in columns}, text=ids)
+    mapped = {name: columns[name] for name in known if name in columns}
+    return Table.from_file(file, columns=mapped, identifiers=ids, format_=text)
 
 
 def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:

@@ -196,9 +196,7 @@ class SumoFlow:
         """
         begin = read_number(attributes, "begin", 0.0, where)
         end = read_number(attributes, "end", math.inf, where)
-        count = read_number(attributes, "number", math.inf, where)
-        if math.isfinite(count) and not count.is_integer():
-            raise InputError([f"{where}: number must be whole, got {attributes['number']!r}"])
+        count = read_number(attributes, "number", math.inf, where, whole=True)
         if end < begin:
             raise InputError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
         rates = [key for key in _RATES if key in attributes]
@@ -256,8 +254,8 @@ class SumoFlow:
         return leave[: int(self.count)] if math.isfinite(self.count) else leave
 
 
-def read_number(attributes: Mapping[str, str], key: str, default: float, where: str) -> float:
-    """Read a number, 0 or more, of a flow's attributes; "begin" and "end" may be clock times.
+def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
+    """Read a number, 0 or more, of an element's attributes; "begin" and "end" may be clock times.
 
     Raises
     ------
@@ -269,6 +267,8 @@ def read_number(attributes: Mapping[str, str], key: str, default: float, where: 
     value = seconds(attributes[key]) if key in {"begin", "end"} else finite_number(attributes[key])
     if value is None or value < 0:
         raise InputError([f"{where}: {key} must be a number, 0 or more, got {attributes[key]!r}"])
+    if whole and not value.is_integer():
+        raise InputError([f"{where}: {key} must be whole, got {attributes[key]!r}"])
     return value
 
 
@@ -289,6 +289,7 @@ def _rate(key: str, text: str, where: str) -> tuple[str, float]:
 
 _ROOTS = ("routes", "additional", "add", "routes-alternatives")
 _ROUTES = ("route", "routeDistribution")
+_MOST_EDGES = 1_000_000
 _UNITS = ("vehicle", "trip", "flow", *_ROUTES)
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
@@ -386,7 +387,12 @@ class SumoFile:
         elif "edges" in attributes:
             if not attributes["edges"].strip():
                 raise InputError([f"{node.where}: a route must have at least one edge"])
-            course = courses.add(Course(attributes["edges"], given=True, where=node.where))
+            times = 1 + int(read_number(attributes, "repeat", 0.0, node.where, whole=True))
+            if times * len(attributes["edges"].split()) > _MOST_EDGES:
+                rule = f"a route must have at most {_MOST_EDGES:,} edges, repetitions included"
+                raise InputError([f"{node.where}: {rule}, got repeat = {attributes['repeat']}"])
+            edges = " ".join([attributes["edges"]] * times)
+            course = courses.add(Course(edges, given=True, where=node.where))
         elif "refId" in attributes:
             course = courses.add(RouteReference(attributes["refId"], node.where))
         else:

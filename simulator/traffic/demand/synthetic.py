@@ -9,7 +9,7 @@ import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, column_names, find_columns
+from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
@@ -71,7 +71,7 @@ _HOUR_S = 3600.0
 _SHARES = ("share", "trips", "vehicles", "volume", "flow", "count")
 
 
-def read_profile(file: str | Path) -> tuple[Interval, ...]:
+def read_profile(file: str | Path, *, text: TextFormat = RECOGNIZED) -> tuple[Interval, ...]:
     """Read the profile of departures over the day.
 
     Parameters
@@ -80,6 +80,8 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
         ``.csv``, ``.csv.gz`` or ``.parquet`` with the columns ``hour``, 0 to 23, or ``from_s`` and ``to_s``, seconds of
         the day or of the clock in which the run's begin is given; and ``share``, or ``trips``, ``vehicles``,
         ``volume``, ``flow`` or ``count``: only the relative size of the values matters.
+    text
+        Separator and decimal sign of a CSV file.
 
     Returns
     -------
@@ -94,11 +96,12 @@ def read_profile(file: str | Path) -> tuple[Interval, ...]:
     """
     path = Path(file)
     found = find_columns(
-        column_names(path), {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES}
+        column_names(path, format_=text),
+        {"hour": ("hour",), "from_s": ("from_s",), "to_s": ("to_s",), "share": _SHARES},
     )
     by_hour = "hour" in found or not {"from_s", "to_s"} <= found.keys()
     columns = {name: found.get(name, name) for name in (*(("hour",) if by_hour else ("from_s", "to_s")), "share")}
-    table = Table.from_file(path, columns=columns, text=())
+    table = Table.from_file(path, columns=columns, text=(), format_=text)
     share = table.checked_numbers("share", at_least=0)
     if by_hour:
         hour = table.checked_numbers("hour", at_least=0, at_most=23, whole=True)

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
-from simulator.files.tables import Table, column_names, find_columns
+from simulator.files.tables import NAMELESS, RECOGNIZED, Table, TextFormat, column_names, find_columns, plain_name
 from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
@@ -21,21 +21,38 @@ from simulator.traffic.demand.trip_table import SHOWN, TripTable
 NAMES: Mapping[str, tuple[str, ...]] = {
     "origin": (
         "origin", "o_zone_id", "origin_zone", "origin_id", "orig_taz", "orig_zone", "from_zone", "from_zone_id",
-        "from_node", "from", "orig", "o",
+        "from_node", "from", "orig", "o", "o_zone", "o_id", "o_node", "origin_node", "orig_id", "orig_node", "from_id",
     ),
     "destination": (
         "destination", "d_zone_id", "destination_zone", "destination_id", "dest_taz", "dest_zone", "to_zone",
-        "to_zone_id", "to_node", "to", "dest", "d",
+        "to_zone_id", "to_node", "to", "dest", "d", "d_zone", "d_id", "d_node", "destination_node", "dest_id",
+        "dest_node", "to_id",
     ),
-    "trips": ("trips", "volume", "flow", "demand", "total", "vehicles", "count"),
+    "trips": (
+        "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "n_trips",
+        "number_of_trips", "number", "volumes", "flows", "trip_count", "vehicle_count", "veh",
+    ),
+    "rate_vph": (
+        "rate_vph", "vph", "flow_vph", "q_vph", "demand_vph", "volume_vph", "trips_vph", "veh_h", "flow_veh_h",
+        "q_veh_h", "demand_veh_h", "volume_veh_h", "veh_hr", "veh_per_hour", "vehs_per_hour", "vehicles_per_hour",
+        "vehsperhour", "trips_per_hour", "flow_per_hour",
+    ),
+    "rate_vps": (
+        "rate_vps", "q", "vps", "flow_vps", "q_vps", "demand_vps", "veh_s", "flow_veh_s", "q_veh_s", "veh_per_second",
+        "vehicles_per_second",
+    ),
     "departure_s": ("departure_s", "depart_s", "departure_time", "depart_time", "departure", "depart"),
-    "from_s": ("from_s", "begin_s", "start_s"),
-    "to_s": ("to_s", "end_s"),
+    "from_s": ("from_s", "begin_s", "start_s", "start_t", "t_start", "start_time", "begin_time", "from_time", "begin"),
+    "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
 }  # fmt: skip
-"""Map from our name of a column to its common names, the most likely first; case is ignored."""
+"""Map from our name of a column to its common names, as `plain_name` writes them, the most likely first."""
+_AMOUNTS = ("trips", "rate_vph", "rate_vps")
+_UNIT_S = {"rate_vph": 3600.0, "rate_vps": 1.0}
+_MOST_VPS = 2.0
+"""Greatest rate that a column called q may have as vehicles per second: more leave no zone, so they are per hour."""
 
 
-def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
+def columns_of(file: Path, given: Mapping[str, str], *, text: TextFormat = RECOGNIZED) -> dict[str, str]:
     """Identify the columns of a table.
 
     Parameters
@@ -44,14 +61,19 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
         A CSV file, plain or gzipped, or a Parquet file.
     given
         Map from our name of a column to the file's, for the columns named by the user.
+    text
+        Separator of a CSV file.
 
     Returns
     -------
     dict
         Map from our name to the file's, for the given columns and those recognized by name. ``from_s`` and ``to_s``
-        occur both or not at all, and not together with ``departure_s``, unless they were given.
+        occur both or not at all, and not together with ``departure_s``, unless they were given. A rate occurs with
+        ``from_s`` and ``to_s`` and without ``trips``, unless it was given.
     """
-    recognized = find_columns(column_names(file), {name: known for name, known in NAMES.items() if name not in given})
+    recognized = find_columns(
+        column_names(file, format_=text), {name: known for name, known in NAMES.items() if name not in given}
+    )
     found = {**given, **{name: column for name, column in recognized.items() if column not in given.values()}}
     windows = {"from_s", "to_s"}
     if ("departure_s" in found and not windows & given.keys()) or not windows <= found.keys() | given.keys():
@@ -59,6 +81,11 @@ def columns_of(file: Path, given: Mapping[str, str]) -> dict[str, str]:
             found.pop(name, None)
     if windows & given.keys() and "departure_s" not in given:
         found.pop("departure_s", None)
+    for name in {*_UNIT_S} - given.keys():
+        if not windows <= found.keys() or any(other in found for other in _AMOUNTS if other != name):
+            found.pop(name, None)
+    if given.keys() & _UNIT_S.keys() and "trips" not in given:
+        found.pop("trips", None)
     for name in ("origin", "destination"):
         found.setdefault(name, name)
     return found
@@ -69,18 +96,29 @@ _HOURS_AND_MINUTES = re.compile(r"\s*\d{1,2}:\d{2}\s*")
 _TIME = "seconds, HH:MM or HH:MM:SS, 0 or more"
 
 
-def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None) -> TripTable:
+def read_od_table(
+    file: str | Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    ignored: Collection[str] = (),
+    text: TextFormat = RECOGNIZED,
+) -> TripTable:
     """Read trips between zones or nodes; GMNS's ``demand.csv`` is such a table.
 
     Parameters
     ----------
     file
-        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, without which each
-        row is one trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which
-        they depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
+        ``.csv``, ``.csv.gz`` or ``.parquet``. Columns: ``origin`` and ``destination``; ``trips``, or ``rate_vph`` or
+        ``rate_vps``, vehicles per hour or second between ``from_s`` and ``to_s``; without any of these, each row is one
+        trip; ``departure_s``, the departure time of a row's trips, or ``from_s`` and ``to_s``, between which they
+        depart. Times are seconds, HH:MM or HH:MM:SS. Other common names are recognized: see
         :data:`~simulator.traffic.demand.trip_table_readers.NAMES`.
     columns
         Map from our name of a column to the file's, where the file uses another name.
+    ignored
+        Names of columns of numbers that need not be read.
+    text
+        Separator and decimal sign of a CSV file.
 
     Returns
     -------
@@ -90,12 +128,23 @@ def read_od_table(file: str | Path, *, columns: Mapping[str, str] | None = None)
     Raises
     ------
     InputError
-        If the file cannot be read or lacks a column, or a row has no origin or destination, an invalid or negative
-        number of trips, or an invalid time.
+        If the file cannot be read, lacks a column or has another one of numbers, or a row has no origin or destination,
+        an invalid or negative number of trips, or an invalid time.
     """
-    path = Path(file)
-    found = columns_of(path, columns or {})
-    return _checked(Table.from_file(path, columns=found, text=("origin", "destination")))
+    path, given = Path(file), columns or {}
+    found = columns_of(path, given, text=text)
+    table = Table.from_file(path, columns=found, identifiers=_ENDS, format_=text)
+    if given.keys().isdisjoint(_AMOUNTS):  # otherwise the user has said which number counts
+        times = find_columns(table.unread, {name: NAMES[name] for name in ("departure_s", "from_s", "to_s")})
+        rows = "" if not found.keys().isdisjoint(_AMOUNTS) else ", or each row would be one trip"
+        remedy = f"name the number of trips in traffic.trip_columns{rows}: as trips, or as rate_vph or rate_vps with "
+        table.refuse_unread({*ignored, *times.values()}, remedy=remedy + "from_s and to_s; and others as ignored = {0}")
+    if "rate_vps" in found and "rate_vps" not in given and plain_name(found["rate_vps"]) == "q":
+        rule = (
+            f"at most {_MOST_VPS:g} to be vehicles per second; name it in traffic.trip_columns, as rate_vph or rate_vps"
+        )
+        table.refuse("rate_vps", table.numbers("rate_vps") > _MOST_VPS, rule)
+    return _checked(table, ignored)
 
 
 def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
@@ -126,31 +175,35 @@ def table_of_frame(frame: pd.DataFrame, *, title: str) -> TripTable:
     return _checked(Table(title, frame.reset_index(drop=True), columns, [*map(str, frame.columns)], number))
 
 
-def _checked(table: Table) -> TripTable:
+def _checked(table: Table, ignored: Collection[str] = ()) -> TripTable:
     code, values = pd.factorize(pd.concat([_objects(table, name) for name in _ENDS], ignore_index=True))
     place_of, places = pd.factorize(pd.Series(node_ids(values.tolist()), dtype="object"))
     origin, destination = np.append(place_of, -1)[code].astype(np.int32).reshape(2, -1)
     for name, end in zip(_ENDS, (origin, destination), strict=True):
         table.refuse(name, end < 0, "the identifier of a zone or node")
+    from_s, to_s = _times(table)
+    amount = next((name for name in _AMOUNTS if table.has(name)), None)
     trips = np.ones(len(table))
-    if table.has("trips"):
-        trips = table.checked_numbers("trips", at_least=0)
+    if amount is not None:
+        trips = table.checked_numbers(amount, at_least=0)
+        if amount != "trips" and from_s is None:
+            table.broken.append(f"{table.file}: {amount} is a rate, so from_s and to_s must be columns too")
+        elif amount != "trips" and from_s is not None and to_s is not None:
+            trips *= (to_s - from_s) / _UNIT_S[amount]
         with np.errstate(over="ignore"):
             total = trips.sum()
         if (trips >= 0).all() and not total:
             table.broken.append(f"{table.file}: it holds no trips: all of its rows have 0")
         elif (trips >= 0).all() and not np.isfinite(total):
             table.broken.append(f"{table.file}: its trips must sum to a finite number")
-    from_s, to_s = _times(table)
     table.check()
     trip_table = TripTable(
         table.file, places.tolist(), origin, destination, trips, table.number, from_s=from_s, to_s=to_s
     )
     driven = trip_table.kept(trips > 0)
-    built = driven.summed() if table.has("trips") else driven.sorted()
-    read = set(table.columns.values())
-    # pandas gives this name to a nameless column, such as one created by a comma at the end of each line.
-    unread = [name for name in table.names if name not in read and not name.startswith("Unnamed: ")]
+    built = driven.sorted() if amount is None else driven.summed()
+    read = {*table.columns.values(), *ignored}
+    unread = [name for name in table.names if name not in read and not name.startswith(NAMELESS)]
     if unread:
         more = f" … ({len(unread)} in all)" if len(unread) > SHOWN else ""
         built.notes.append(f"{built.title}: columns not read: {', '.join(map(repr, unread[:SHOWN]))}{more}")
@@ -315,7 +368,9 @@ def is_sumo_routes(file: Path) -> bool:
     return not name.endswith(_TABLES) and _begin(file).startswith(_XML)
 
 
-def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
+def read_trip_table(
+    file: Path, *, columns: Mapping[str, str], ignored: Collection[str] = (), text: TextFormat = RECOGNIZED
+) -> TripTable:
     """Read an origin-destination table in CSV or Parquet (GMNS's too), or a TNTP trip table.
 
     Parameters
@@ -324,6 +379,8 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
         ``.csv``, ``.csv.gz`` and ``.parquet`` are tables; any other file that begins with ``<`` is TNTP.
     columns
         Map from our name of a table's column to the file's.
+    ignored, text
+        As for `read_od_table`.
 
     Raises
     ------
@@ -331,7 +388,7 @@ def read_trip_table(file: Path, *, columns: Mapping[str, str]) -> TripTable:
         If the file has none of these formats, or cannot be used.
     """
     if file.name.lower().endswith(_TABLES):
-        return read_od_table(file, columns=columns)
+        return read_od_table(file, columns=columns, ignored=ignored, text=text)
     if columns:
         raise InputError([f"{file}: trip_columns apply only to a table in CSV or Parquet"])
     begin = _begin(file)

@@ -11,7 +11,7 @@ from simulator.arrays import FloatArray
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import Table, column_names, find_columns
+from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.trip_table import TripTable, Zones, capped
@@ -48,7 +48,7 @@ class ZoneMasses:
     attraction: FloatArray
 
     @classmethod
-    def read(cls, file: str | Path) -> "ZoneMasses":
+    def read(cls, file: str | Path, *, text: TextFormat = RECOGNIZED) -> "ZoneMasses":
         """Read a table (``.csv``, ``.csv.gz`` or ``.parquet``) with ``zone``, ``production`` and ``attraction``.
 
         Raises
@@ -58,8 +58,9 @@ class ZoneMasses:
             numbers of trips.
         """
         path = Path(file)
-        found = find_columns(column_names(path), _NAMES)
-        table = Table.from_file(path, columns={name: found.get(name, name) for name in _NAMES}, text=("zone",))
+        found = find_columns(column_names(path, format_=text), _NAMES)
+        columns = {name: found.get(name, name) for name in _NAMES}
+        table = Table.from_file(path, columns=columns, identifiers=("zone",), format_=text)
         names = node_ids(table.values("zone"))
         absent = np.array([name is None for name in names])
         table.refuse("zone", absent, "the identifier of a zone")

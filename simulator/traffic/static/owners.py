@@ -1,6 +1,6 @@
 """Engine `static`: stationary data owners, read from a table with the place and time of each."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Self
@@ -29,7 +29,7 @@ from simulator.traffic.trace.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, T
 
 
 def _arrivals(
-    table: Table, *, start: str | float | None, unit_s: float, dwell_s: float | None
+    table: Table, *, start: str | float | None, unit_s: float, dwell_s: float | None, time_zone: str | None
 ) -> tuple[FloatArray | None, Mask, list[str], float | None]:
     """Read the times from which the owners in the rows of a table are present.
 
@@ -48,18 +48,30 @@ def _arrivals(
     if not table.has("time"):
         return None, np.ones(len(table), dtype=bool), [], None
     at_s, wrong, numeric, naive = _seconds(table, unit_s)
+    repeated: list[str] = []
+    if naive:
+        # No order of rows tells the two passes of a repeated hour apart: each row is on its own.
+        local, repeated = Times(at_s, calendar=True, naive=True).in_zone(
+            time_zone, np.arange(len(table), dtype=np.int32)
+        )
+        wrong |= np.isfinite(at_s) & ~np.isfinite(local.seconds)
+        at_s = local.seconds
     rule = "a number, as the others are" if numeric else "a date and time, as ISO 8601 has them"
     table.refuse("time", wrong, rule)
     table.check()
     known = np.isfinite(at_s)
-    notes = [f"{table.file}: {NAIVE}"] if naive else []
+    notes = [f"{table.file}: {note}" for note in (repeated if time_zone else [NAIVE] if naive else [])]
     if not known.all():
         untimed = counted(int((~known).sum()), "row")
         notes.append(f"{table.file}: left out {untimed} without a time: {table.rows_in_words(~known)}")
     if not known.any():
         raise InputError([f"{table.file}: no row is left: none that counts has a time"])
-    zero = float(at_s[known].min()) if start is None else _start(start, unit_s, numeric=numeric, file=table.file)
-    if naive and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
+    zero = (
+        float(at_s[known].min())
+        if start is None
+        else _start(start, unit_s, time_zone, numeric=numeric, file=table.file)
+    )
+    if naive and not time_zone and isinstance(start, str) and not Times.from_text(pd.Series([start])).naive:
         raise InputError([f"{table.file}: its times name no time zone, so start must name none, got {start!r}"])
     with np.errstate(invalid="ignore"):
         at_s = at_s - zero
@@ -95,13 +107,13 @@ def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, Mask, bool, bool]
     return read.seconds, np.isnan(read.seconds) & text.notna().to_numpy(dtype=bool), False, read.naive
 
 
-def _start(start: str | float, unit_s: float, *, numeric: bool, file: str) -> float:
+def _start(start: str | float, unit_s: float, time_zone: str | None, *, numeric: bool, file: str) -> float:
     if numeric:
         try:
             return float(start) * unit_s
         except ValueError:
             raise InputError([f"{file}: its times are numbers, so start must be one, got {start!r}"]) from None
-    moment = moment_of(start) if isinstance(start, str) else None
+    moment = moment_of(start, time_zone) if isinstance(start, str) else None
     if moment is None:
         words = f"its times are dates, so start must be one, as ISO 8601 has them, got {start!r}"
         raise InputError([f"{file}: {words}"])
@@ -120,6 +132,8 @@ class OwnerOptions:
     columns
         Map from our name of a column to the file's: `place`, `lon`, `lat`, `x`, `y`, `count`, `time`, `owner`,
         `period`.
+    ignored
+        Columns of numbers that need not be read.
     format
         Format of the file, and which of its rows are used.
     crs
@@ -139,6 +153,8 @@ class OwnerOptions:
         Seconds per unit of time, if times are numbers.
     dwell_s
         Duration of an owner's stay from its time on; None for the rest of the run.
+    time_zone
+        Time zone of dates that name none, and of such a `start`; None for UTC.
     """
 
     columns: Mapping[str, str | int]
@@ -151,6 +167,8 @@ class OwnerOptions:
     start: str | float | None = None
     time_unit_s: float = 1.0
     dwell_s: float | None = None
+    ignored: Collection[str | int] = ()
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +222,16 @@ class Owners:
             count = table.checked_numbers("count", at_least=0)
             table.check()
         arrive_s, keep, more, epoch_s = _arrivals(
-            table, start=reading.start, unit_s=reading.time_unit_s, dwell_s=reading.dwell_s
+            table,
+            start=reading.start,
+            unit_s=reading.time_unit_s,
+            dwell_s=reading.dwell_s,
+            time_zone=reading.time_zone,
         )
+        if count is None and not table.has("owner"):
+            words = "name the number of owners of a row as count in traffic.columns, or each row would be one owner"
+            table.refuse_unread({*map(str, reading.ignored)}, remedy=f"{words}; and others as ignored = {{0}}")
+            table.check()
         table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
         keep, again = without_duplicates(table, site, arrive_s, count, rule=reading.duplicates)
         notes += more + again

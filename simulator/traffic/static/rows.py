@@ -11,11 +11,9 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import MOST_EXACT, Table, numbers_in
+from simulator.files.tables import MOST_EXACT, NOTHING, Table, TextFormat, numbers_in
 from simulator.traffic.trips import too_many
 
-NOTHING = ("", "na", "nan", "null", "none", "n/a", "\\n", "?")
-"""Texts that mark a missing number, in lower case."""
 _WHOLE = 1e-9
 
 
@@ -26,16 +24,19 @@ class FileFormat:
     Attributes
     ----------
     separator
-        Separator of columns; None for the one that the suffix implies.
+        Separator of columns; None to recognize it.
     header
         Whether the first line names the columns.
     where
         Map from a column to its permitted values: rows with other values are not used.
+    decimal
+        Decimal sign; None to recognize it.
     """
 
     separator: str | None = None
     header: bool = True
     where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    decimal: str | None = None
 
 
 def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, Mask]:
@@ -66,10 +67,10 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
         raise InputError(f"{file}: {words}, not by name, got {name!r}" for name in named)
     filters = {f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where}
     wanted = {**columns, **filters}
-    # The values of text files are text anyway; this decodes the bytes of a Parquet file.
-    text = tuple(wanted) if Path(file).suffix.lower() == ".parquet" else None
+    names = wanted.keys() - {"lon", "lat", "x", "y", "count", "time"}
+    text = TextFormat(format_.separator, format_.decimal)
     table = Table.from_file(
-        file, columns=wanted, text=text, separator=format_.separator, header=format_.header, missing=[""]
+        file, columns=wanted, text=tuple(wanted), identifiers=names, format_=text, header=format_.header
     )
     chosen = np.ones(len(table), dtype=bool)
     for name, values in zip(filters, format_.where.values(), strict=True):

@@ -81,6 +81,11 @@ class Sumo:
         self._edges_off_roads = self._signals = 0
 
     @property
+    def scheduled(self) -> int:
+        """Number of vehicles whose scheduled departure has come; at the end of the run, all there were."""
+        return self._registry.departed
+
+    @property
     def files(self) -> tuple[Path, ...]:
         """Known files that SUMO reads: its input files, and the files they include."""
         inputs = self._inputs
@@ -266,7 +271,7 @@ class Sumo:
         if absent:
             away = counted(absent, "vehicle was", "vehicles were")
             notes.append(f"{away} being teleported at the end, or removed by SUMO")
-        notes += self.totals().gridlock(planned=self.vehicles)
+        notes += self.totals().gridlock(planned=self.scheduled)
         warned = self._server.warned()
         notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:

@@ -247,7 +247,7 @@ def _known(value: float | None, text: str, config: Path, name: str) -> float:
 
 _HOUR_S = 3600.0
 _NEVER_MORE = 1e-12
-"""Probability that a Poisson flow has more vehicles than the maximum assumed for it."""
+"""Probability that a random flow has more vehicles than the maximum assumed for it."""
 _DEEPEST = 16
 _CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
 _INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
@@ -395,8 +395,7 @@ class _Reading:
             if key in attributes
         ]
         if "probability" in attributes:
-            read_number(attributes, "probability", 0.0, where)
-            counts.append(stretch_s / min(self._step_s, 1.0) + 2)
+            counts.append(self._by_probability(read_number(attributes, "probability", 0.0, where), stretch_s))
         if "period" in attributes:
             counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
         fewest = min(counts, default=0.0)
@@ -404,13 +403,23 @@ class _Reading:
             raise InputError([f"{where}: {fault}"])
         return math.ceil(fewest)
 
+    def _by_probability(self, per_second: float, stretch_s: float) -> float:
+        from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
+
+        # SUMO draws once a step. Steps longer than a second have fewer draws of the same mean, and so vary less.
+        each_s = min(self._step_s, 1.0)
+        draws = math.ceil(stretch_s / each_s) + 2
+        if draws > MOST_VEHICLES:
+            return stretch_s * per_second
+        return float(stats.binom.isf(_NEVER_MORE, draws, min(per_second * each_s, 1.0))) + 1
+
     def _by_period(self, text: str, stretch_s: float, where: str) -> float:
         by_chance = text.startswith("exp(") and text.endswith(")")
         value = finite_number(text[4:-1]) if by_chance else seconds(text)
         if value is None or value <= 0:
             raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
         if by_chance:
-            from scipy import stats  # noqa: PLC0415  slow to import, for this kind of flow only
+            from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
 
             mean = stretch_s * value
             # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.

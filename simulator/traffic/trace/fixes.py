@@ -13,7 +13,7 @@ from pyproj.exceptions import CRSError
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import numbers_in
+from simulator.files.tables import RECOGNIZED, TextFormat, numbers_in
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class TraceOptions:
         Of SUMO's floating-car data: the frame of the network in whose metres x and y are.
     net_stated
         Whether they certainly are in it; if not, x and y in the range of degrees are longitudes and latitudes.
+    text
+        Separator and decimal sign of tables.
+    time_zone
+        Time zone of times that name none; None for UTC.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +82,8 @@ class TraceOptions:
     time_format: str | None = None
     net: "NetFrame | None" = None
     net_stated: bool = False
+    text: TextFormat = RECOGNIZED
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,11 @@ class Fixes:
         Whether the format guarantees ascending times.
     notes
         Notes on what was left out while reading.
+    piece
+        (n,) int64: piece of the recording of each fix, such as a segment of a track; between two pieces a vehicle's way
+        is not recorded. None if a vehicle's fixes are one piece.
+    unnamed
+        Whether the source names no vehicles: each of its tracks, or each file, is taken as one.
     """
 
     source: str
@@ -119,6 +130,8 @@ class Fixes:
     place_word: str = "row"
     ascending: bool = False
     notes: tuple[str, ...] = ()
+    piece: IntArray | None = None
+    unnamed: bool = False
 
     @classmethod
     def from_frame(
@@ -168,18 +181,21 @@ class Fixes:
             lon, lat = transformed(lon, lat, options.crs, "EPSG:4326").T
         speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
         stamps = frame[by_role["time"]]
+        times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
+        times, repeated = times.in_zone(options.time_zone, codes)
         fixes = cls(
             source,
             codes,
             names,
-            Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format),
+            times,
             lon,
             lat,
             numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.full(len(frame), np.nan),
             frame.index.to_numpy(dtype=np.int64),
             place_word,
             ascending,
-            (*notes, *unused),
+            (*notes, *unused, *(f"{source}: {note}" for note in repeated)),
+            unnamed=options.one_vehicle_a_file,
         )
         if faults := list(fixes._faults(stamps, axes)):
             raise InputError(faults)

@@ -1,6 +1,5 @@
 """Readers of traces: delimited text, T-Drive, cabspotting, Parquet, GPX, SUMO's floating-car data and timed paths."""
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,13 +16,11 @@ from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
-from simulator.files.tables import Table, check_parquet
+from simulator.files.tables import Table, TextFormat, check_parquet, column_names
 from simulator.files.xml_elements import Element, elements_of, root_of
 from simulator.roads.readers.tntp_files import finite_number
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name, transformed
 from simulator.traffic.trace.times import Times
-
-SEPARATORS = (",", ";", "\t", "|")
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
@@ -99,19 +96,15 @@ def _stem(file: Path) -> str:
 
 
 def read_csv(file: Path, options: TraceOptions) -> Fixes:
-    """Read a table with a header, separated by comma, semicolon, tab or bar.
+    """Read a table with a header.
 
     SUMO's floating-car data and taxi trips (pick-up and drop-off in one row) are recognised by their columns.
     """
-    header = _first_line(file)
-    separator = max(SEPARATORS, key=header.count)
-    names = [name.strip() for name in next(csv.reader([header], delimiter=separator), [])]
-    twice = sorted({name for name in names if name and names.count(name) > 1})
-    if twice:
+    names = column_names(file, format_=options.text)
+    if twice := [name for name in names if f"{name}.1" in names]:
         raise InputError([f"{file}: line 1: columns must differ in name, but {twice[0]!r} occurs twice"])
-    text = [name.strip().strip('"') for name in header.split(separator)]
-    text = [name for name in text if _may_name_a_vehicle(name)]
-    table = Table.from_file(file, separator=separator, text=text, keep_blank=True)
+    text = [name for name in names if _may_name_a_vehicle(name)]
+    table = Table.from_file(file, format_=options.text, text=(), identifiers=text, keep_blank=True)
     # The header is the first line that is not blank; a quoted field that spans several lines counts as one line.
     frame = table.frame.set_axis(table.number + 1).dropna(how="all")
     if not options.columns and _holds_taxi_trips(frame):
@@ -122,7 +115,7 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
 def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
     own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
-    return _fixes_without_header(file, own, ",", T_DRIVE, text=["vehicle"])
+    return _fixes_without_header(file, own, ",", T_DRIVE, identifiers=["vehicle"])
 
 
 def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
@@ -135,9 +128,12 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
 
 
 def _fixes_without_header(
-    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, text: Sequence[str] = ()
+    file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, identifiers: Sequence[str] = ()
 ) -> Fixes:
-    table = Table.from_file(file, separator=separator, header=names, text=text, keep_blank=True)
+    text = TextFormat(separator, ".")
+    table = Table.from_file(
+        file, format_=text, header=names, text=identifiers, identifiers=identifiers, keep_blank=True
+    )
     frame = table.frame.set_axis(table.number).dropna(how="all")
     return Fixes.from_frame(
         frame, options, source=str(file), vehicle=_stem(file).removeprefix("new_"), place_word="line"
@@ -240,7 +236,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     ]
     # Both ends of a trip are adjacent, so that the order of a taxi's times is checked as in the file.
     both = pd.concat(ends).sort_index(kind="stable")
-    own = TraceOptions(time_unit_s=options.time_unit_s, time_format=options.time_format)
+    own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     notes = () if taxi else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
     return Fixes.from_frame(both, own, source=source, place_word="line", notes=notes)
 
@@ -341,9 +337,10 @@ def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
     return InputError([f"{file}: line {element.line}: {rule}"])
 
 
-def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GPX file needs no options
+def read_gpx(file: Path, options: TraceOptions) -> Fixes:
     """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
 
+    Between two segments of a track the receiver was off or had no signal: they are separate pieces of the recording.
     Routes and waypoints do not have a time for every point, and are left out.
 
     Raises
@@ -360,7 +357,8 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         tracks = gpxpy.parse(content).tracks
     except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
         raise InputError([f"{file}: cannot be read as GPX: {error}"]) from None
-    points = [(number, point) for number, track in enumerate(tracks, 1) for s in track.segments for point in s.points]
+    segments = [(number, segment.points) for number, track in enumerate(tracks, 1) for segment in track.segments]
+    points = [(number, point) for number, inside in segments for point in inside]
     if not points:
         raise InputError([f"{file}: it holds no point of a track"])
     several = len({number for number, _ in points}) > 1
@@ -374,7 +372,10 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:  # noqa: ARG001 - a GP
         },
         index=lines if len(lines) == len(points) else range(1, len(points) + 1),
     )
-    return Fixes.from_frame(frame, TraceOptions(), source=str(file), place_word="line", ascending=True)
+    own = TraceOptions(time_zone=options.time_zone)
+    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
+    piece = np.repeat(np.arange(len(segments)), [len(inside) for _, inside in segments])
+    return replace(fixes, piece=piece, unnamed=True)
 
 
 class _BrokenError(Exception):
@@ -386,7 +387,7 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
 
     deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
     "timestamp"}, …]}``. kepler.gl: GeoJSON LineStrings whose points are [lon, lat, altitude, time]; a property
-    ``vehicle`` names the vehicle, and features with the same name belong to the same vehicle.
+    ``vehicle`` names the vehicle, and features with the same name are separate pieces of the same vehicle's recording.
 
     Raises
     ------
@@ -420,7 +421,8 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", *T_DRIVE]).set_index("path")
     own = TraceOptions(time_unit_s=options.time_unit_s)
-    return Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
+    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
+    return replace(fixes, piece=fixes.place, unnamed=not any(map(_vehicle_of, items)) if kepler else True)
 
 
 def _deck(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -442,13 +444,17 @@ def _kepler(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
     geometry = item.get("geometry") if isinstance(item, dict) else None
     if not isinstance(geometry, dict) or geometry.get("type") != "LineString":
         raise _BrokenError("must be a feature with a LineString")
-    properties = item.get("properties")
-    named = properties.get("vehicle") if isinstance(properties, dict) else None
+    named = _vehicle_of(item)
     vehicle = f"trip {number}" if named is None else str(named)
     points = geometry.get("coordinates")
     if not isinstance(points, list) or any(not isinstance(point, list) or len(point) < 4 for point in points):
         raise _BrokenError("points must be [longitude, latitude, altitude, time]")
     yield from ((vehicle, point, point[3]) for point in points)
+
+
+def _vehicle_of(feature: Mapping[str, Any]) -> Any:
+    properties = feature.get("properties")
+    return properties.get("vehicle") if isinstance(properties, dict) else None
 
 
 def _lon_lat(at: Any) -> tuple[float, float]:

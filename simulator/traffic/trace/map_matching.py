@@ -52,13 +52,10 @@ class Tracks:
 
     @classmethod
     def straight(
-        cls, first: IntArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, gap_s: float
+        cls, first: IntArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, known: Mask
     ) -> "Tracks":
-        """Join consecutive fixes by straight lines if they are at most `gap_s` apart in time."""
-        follows = np.ones(len(time_s), dtype=bool)
-        follows[first[1:] - 1] = False
+        """Join fixes to the next ones by straight lines where their vehicle's way is `known`, (fixes,) bool."""
         lasts_s = np.append(np.diff(time_s), np.inf)
-        known = follows & (lasts_s <= gap_s)
         metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
         going = np.zeros(len(time_s))
         going[known] = metres[known] / lasts_s[known]

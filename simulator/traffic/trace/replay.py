@@ -54,6 +54,7 @@ class Recording:
         *,
         gap_s: float,
         start: str | float | None = None,
+        time_zone: str | None = None,
         matching: Matching | None = None,
     ) -> "Recording":
         """Project a trace, convert its times to seconds of the run, and match it to the roads if requested.
@@ -68,6 +69,8 @@ class Recording:
             Maximum time between two fixes: between fixes further apart, a vehicle's place is unknown.
         start
             Recorded time of second 0 of the run: ISO 8601 text, or a number as recorded; None for the first fix.
+        time_zone
+            Time zone of `start` if it names none; None for UTC.
         matching
             Options of map matching; None leaves fixes where they were recorded.
 
@@ -76,9 +79,10 @@ class Recording:
         InputError
             If nothing was recorded from `start` on or in the area of the roads, or there are no roads to match to.
         """
-        start_s = _start(trace, start)
+        start_s = _start(trace, start, time_zone)
         time_s = trace.time_s - start_s
-        kept = (time_s >= 0.0) | _leads_into_run(trace.first, time_s, gap_s)
+        # A fix before second 0 is kept where the vehicle's place at second 0 depends on it.
+        kept = (time_s >= 0.0) | (np.append(time_s[1:], 0.0) > 0.0) & _joined(trace, gap_s)
         if not kept.any():
             raise InputError(
                 [f"start must be before the last fix, got {start!r}; the fixes are from {trace.span_words}"]
@@ -88,7 +92,7 @@ class Recording:
             trace = trace.only(kept)
         crs, xy = _projected(trace, roads)
         time_s = trace.time_s - start_s
-        tracks = Tracks.straight(trace.first, time_s, xy, trace.speed_mps, gap_s=gap_s)
+        tracks = Tracks.straight(trace.first, time_s, xy, trace.speed_mps, known=_joined(trace, gap_s))
         fixes = counted(len(trace), "fix", "fixes")
         held = (
             f"the trace holds {fixes} of {counted(trace.vehicles, 'vehicle')}; second 0 is "
@@ -114,12 +118,12 @@ class Recording:
         return f"<Recording: {self.tracks.vehicles:,} vehicles, {len(self.fix_times_s):,} fixes>"
 
 
-def _start(trace: Trace, start: str | float | None) -> float:
+def _start(trace: Trace, start: str | float | None, time_zone: str | None) -> float:
     if start is None:
         return float(trace.time_s.min())
     if not isinstance(start, str):
         return float(start)
-    moment = moment_of(start)
+    moment = moment_of(start, time_zone)
     if moment is None:
         raise InputError([f"start must be ISO 8601 text or a number as recorded, got {start!r}"])
     if not trace.calendar:
@@ -129,12 +133,12 @@ def _start(trace: Trace, start: str | float | None) -> float:
     return moment
 
 
-def _leads_into_run(first: IntArray, time_s: FloatArray, gap_s: float) -> Mask:
-    """Return which fixes before second 0 determine a vehicle's place at second 0."""
-    leads = np.zeros(len(time_s), dtype=bool)
-    leads[:-1] = (time_s[:-1] < 0.0) & (time_s[1:] > 0.0) & (np.diff(time_s) <= gap_s)
-    leads[first[1:] - 1] = False
-    return leads
+def _joined(trace: Trace, gap_s: float) -> Mask:
+    """Return from which fixes the way to the vehicle's next fix is known: soon enough, in the same piece."""
+    joined = np.zeros(len(trace), dtype=bool)
+    joined[:-1] = (np.diff(trace.time_s) <= gap_s) & (np.diff(trace.piece) == 0)
+    joined[trace.first[1:] - 1] = False
+    return joined
 
 
 def _projected(trace: Trace, roads: RoadNetwork | None) -> tuple[pyproj.CRS, FloatArray]:

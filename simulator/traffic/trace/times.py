@@ -1,12 +1,13 @@
 """Times of a recording: text or numbers, converted to seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.files.messages import counted
 from simulator.files.tables import numbers_in
 
 CALENDAR_FROM_S = 1e8
@@ -20,11 +21,15 @@ LATEST_S = 253_402_300_800.0
 
 MIXED_ZONES = "some times name a time zone (Z, +01, +01:00) and these do not: give all of them one, or none"
 NAIVE = "times without a time zone are taken as UTC"
-TIME_RULE = "a time: ISO 8601 text (2008-02-03 00:00:32), a number, or as time_format states"
+LOCAL = 'local times at the end of summer time need their zone: traffic.time_zone = "Europe/Berlin"; others, "UTC"'
+TIME_RULE = (
+    "a time: ISO 8601 text (2008-02-03 00:00:32) that there is in its time_zone, a number, or as time_format states"
+)
 
 DIGITS = "%Y%m%d%H%M%S"
 """Format of numbers of fourteen digits from 1900 on: as milliseconds they would be in the year 2572 or later."""
 
+_DAY_S = 86_400.0
 _DIGITS_FROM, _DIGITS_TO = 1.9e13, 2.2e13
 _ZONE = r"[T\s]\s*\d.*(?:Z|[+-]\d\d?(?:\d\d|:\d\d?)?)$"
 """Pattern of a time zone after a time of day, so that the last two digits of a date alone are not a zone."""
@@ -56,6 +61,43 @@ class Times:
         """(n,) bool: times without a time zone, if other times name one."""
         none = np.zeros(len(self.seconds), dtype=bool)
         return none if self.zoned is None or not self.zoned.any() else np.isfinite(self.seconds) & ~self.zoned
+
+    def in_zone(self, zone: str | None, vehicle: Int32Array) -> tuple["Times", list[str]]:
+        """Return times that name no time zone as those of the clocks of a zone, with its summer time.
+
+        In the hour that the end of summer time repeats, the times of a vehicle are of the first pass until they go
+        back, in the order of the source. Where they do not go back, they are of the pass that leaves the shorter gap to
+        the vehicle's time before or after.
+
+        Parameters
+        ----------
+        zone
+            Name of the zone; None leaves the times as they are.
+        vehicle
+            (n,) int32: the vehicle of each time.
+
+        Returns
+        -------
+        tuple
+            The times, NaN where the clock is put forward over them, and notes.
+        """
+        if zone is None or not self.naive:
+            return self, [] if zone is None else [
+                "its times are numbers or name their time zone: time_zone is not used"
+            ]
+        wall = pd.Series((self.seconds * 1e6).round()).astype("Int64").astype("datetime64[us]").dt
+        passes = [
+            wall.tz_localize(zone, ambiguous=np.full(len(self.seconds), summer), nonexistent="NaT")
+            for summer in (True, False)
+        ]
+        first_s, second_s = (_seconds(stamps.dt.tz_convert("UTC")) for stamps in passes)
+        frame = pd.DataFrame({"vehicle": vehicle, "wall": self.seconds, "first": first_s, "second": second_s})
+        frame = frame[np.isin(vehicle, vehicle[first_s < second_s])]
+        second, unsure = _second_passes(frame)
+        first_s[second] = second_s[second]
+        rule = "in the hour that the end of summer time repeats, and no step back tells which: the nearer pass is taken"
+        notes = [f"{counted(unsure, 'time is', 'times are')} {rule}"] if unsure else []
+        return replace(self, seconds=first_s, naive=False), notes
 
     @classmethod
     def from_column(
@@ -111,9 +153,10 @@ class Times:
         return cls(_seconds(stamps), calendar=True, naive="%z" not in written.lower())
 
 
-def moment_of(text: str) -> float | None:
-    """Return seconds since 1970 of ISO 8601 text, UTC if it names no zone; None for any other text."""
-    seconds = float(Times.from_text(pd.Series([text])).seconds[0])
+def moment_of(text: str, zone: str | None = None) -> float | None:
+    """Return seconds since 1970 of ISO 8601 text, in `zone`, or UTC, if it names none; None for any other text."""
+    read, _ = Times.from_text(pd.Series([text])).in_zone(zone, np.zeros(1, dtype=np.int32))
+    seconds = float(read.seconds[0])
     return seconds if np.isfinite(seconds) else None
 
 
@@ -122,6 +165,41 @@ def in_words(seconds: float, *, calendar: bool) -> str:
     if not calendar:
         return f"{seconds:.12g} s"
     return f"{str(np.datetime64(int(seconds), 's')).replace('T', ' ')} UTC"
+
+
+def _second_passes(frame: pd.DataFrame) -> tuple[IntArray, int]:
+    """Find the times that are of the second pass of a repeated hour.
+
+    Parameters
+    ----------
+    frame
+        All times of some vehicles, in the order of the source: `vehicle`, the `wall` clock's time, and its `first` and
+        `second` reading, which are equal for all times outside the repeated hour.
+
+    Returns
+    -------
+    tuple
+        Their index in the frame, and the number of times in the hour whose pass the order does not tell.
+    """
+    # A log runs the way in which most of its steps go, forward or newest first.
+    steps = np.sign(frame.groupby("vehicle")["wall"].diff())
+    newest_first = steps.groupby(frame["vehicle"]).transform("sum") < 0
+    frame = frame.iloc[np.lexsort((np.where(newest_first, -1, 1) * np.arange(len(frame)), frame["vehicle"]))]
+    frame = frame.assign(hour=(frame["wall"] // _DAY_S).where(frame["first"] < frame["second"]))
+    frame = frame[frame["first"].notna()]
+    by_hour = [frame["vehicle"], frame["hour"]]
+    before, after = frame.shift(), frame.shift(-1)
+    from_before = (frame["vehicle"] == before["vehicle"]) & (frame["hour"] != before["hour"])
+    to_after = (frame["vehicle"] == after["vehicle"]) & (frame["hour"] != after["hour"])
+    back = (
+        (frame["vehicle"] == before["vehicle"]) & (frame["hour"] == before["hour"]) & (frame["wall"] < before["wall"])
+    )
+    passes, told = back.groupby(by_hour).cumsum(), back.groupby(by_hour).transform("any")
+    gap_before = (frame["first"] - before["second"]).where(from_before).groupby(by_hour).transform("max")
+    gap_after = (after["first"] - frame["second"]).where(to_after).groupby(by_hour).transform("max")
+    inside, told = frame["hour"].notna(), told.eq(True)  # noqa: FBT003
+    second = inside & np.where(told, passes > 0, gap_after.fillna(np.inf) < gap_before.fillna(np.inf))
+    return frame.index[second].to_numpy(), int((inside & ~told).sum())
 
 
 def _middle(numbers: FloatArray) -> float:

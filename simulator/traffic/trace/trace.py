@@ -11,15 +11,17 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import WarningNote, counted
+from simulator.files.tables import RECOGNIZED, TextFormat
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
-from simulator.traffic.trace.times import NAIVE, in_words
+from simulator.traffic.trace.times import LOCAL, NAIVE, in_words
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame
 
 Order = Literal["auto", "ascending", "any"]
 
+_COLUMNS = ("time_s", "lon", "lat", "speed_mps")
 
 _NULL_ISLAND_DEGREES = 1.0
 _MOST_FAULTS = 20
@@ -45,6 +47,8 @@ class Trace:
         (fixes,) float64, NaN where no speed was recorded.
     calendar
         Whether times are dates.
+    piece
+        (fixes,) int64: piece of its vehicle's recording; between two pieces its way is not recorded.
     left_out
         Notes on what was left out and how values were interpreted, one sentence each.
     """
@@ -56,6 +60,7 @@ class Trace:
     lat: FloatArray
     speed_mps: FloatArray
     calendar: bool
+    piece: IntArray
     left_out: tuple[str, ...] = ()
 
     @classmethod
@@ -93,6 +98,7 @@ class Trace:
                     "lon": part.lon,
                     "lat": part.lat,
                     "speed_mps": part.speed_mps,
+                    "piece": 0 if part.piece is None else part.piece,
                 }
             )
             for part in parts
@@ -121,7 +127,20 @@ class Trace:
                 f"{_fixes(elsewhere)} of a vehicle that is elsewhere at the same moment, left out: the first in the "
                 "file is kept"
             )
-        return cls._numbered(names, fixes[~again], clocks.pop(), tuple(notes))
+        fixes = fixes[~again]
+        unnamed = [number[name] for part in parts if part.unnamed for name in part.names]
+        copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed)])
+        if copy_of:
+            first, second = next((names[other], names[copy]) for copy, other in copy_of.items())
+            recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
+            notes.append(f"{recorded} of another, fix by fix, as {second!r} is of {first!r}: left out")
+            fixes = fixes[~fixes["vehicle"].isin(copy_of)]
+        vehicle, piece = fixes["vehicle"].to_numpy(), fixes["piece"].to_numpy()
+        breaks = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1]))
+        if breaks:
+            between = counted(int(breaks), "break", "breaks")
+            notes.append(f"{between} between segments of a recording: the vehicle is absent there")
+        return cls._numbered(names, fixes, clocks.pop(), tuple(notes))
 
     @classmethod
     def _numbered(
@@ -137,8 +156,8 @@ class Trace:
         lengths = lengths[by_first]
         first = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         gather = np.repeat(starts[by_first] - first[:-1], lengths) + np.arange(len(fixes))
-        time, lon, lat, speed = (fixes[name].to_numpy()[gather] for name in ("time_s", "lon", "lat", "speed_mps"))
-        return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, notes)
+        time, lon, lat, speed, piece = (fixes[name].to_numpy()[gather] for name in (*_COLUMNS, "piece"))
+        return cls([names[v] for v in present[by_first]], first, time, lon, lat, speed, calendar, piece, notes)
 
     @classmethod
     def from_frame(
@@ -214,7 +233,7 @@ class Trace:
 
     def only(self, kept: Mask) -> "Trace":
         """Return the trace of selected fixes, (fixes,) bool with at least one; vehicles are renumbered."""
-        fixes = self.frame().assign(vehicle=self.vehicle)
+        fixes = self.frame().assign(vehicle=self.vehicle, piece=self.piece)
         return self._numbered(self.names, fixes[kept], self.calendar, self.left_out)
 
     @property
@@ -233,7 +252,7 @@ class Trace:
 
     def frame(self) -> pd.DataFrame:
         """Return one row per fix: `vehicle` (text), `time_s`, `lon`, `lat`, `speed_mps` (NaN where not recorded)."""
-        columns = {name: getattr(self, name) for name in ("time_s", "lon", "lat", "speed_mps")}
+        columns = {name: getattr(self, name) for name in _COLUMNS}
         return pd.DataFrame({"vehicle": np.array(self.names, dtype=object)[self.vehicle], **columns})
 
     @property
@@ -248,22 +267,26 @@ class Trace:
 
 def _turns(part: Fixes, order: Order) -> Iterator[str]:
     """Yield messages on times that violate the permitted order of a vehicle within one source."""
-    if order == "any":
+    if order == "any" and not part.times.naive:
         return
     by_vehicle = np.argsort(part.vehicle, kind="stable")
     vehicle, time = part.vehicle[by_vehicle], part.times.seconds[by_vehicle]
     turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
     steps = np.flatnonzero(turn)
     forth = np.ones(len(steps))
-    if order == "auto" and not part.ascending:
+    if order != "ascending" and not part.ascending:
         # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
         forth = pd.Series(turn[steps]).groupby(vehicle[1:][steps]).transform("first").to_numpy()
     found = steps[turn[steps] != forth]
+    summer_ends = part.times.naive and _repeat_an_hour(time[found], time[found + 1])
+    if order == "any" and not summer_ends:
+        return
     for step in found[:_MOST_FAULTS].tolist():
         here, before = by_vehicle[step + 1], by_vehicle[step]
         stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
         way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
+        hint = f"; {LOCAL}" if summer_ends else hint
         name = part.names[part.vehicle[here]]
         yield (
             f"{part.where(np.arange(len(part)) == here)}: the clock of vehicle {name!r} must not go {way}, "
@@ -271,6 +294,17 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         )
     if len(found) > _MOST_FAULTS:
         yield f"{part.source}: {len(found):,} such steps of clocks in all"
+
+
+def _repeat_an_hour(before: FloatArray, after: FloatArray) -> bool:
+    """Return whether all steps of clocks against their direction are alike those at the end of summer time.
+
+    They are of a quarter of an hour to an hour, in one night, between 23:00 and 4:00.
+    """
+    later, back_s = np.maximum(before, after), np.abs(after - before)
+    night = (later + 3600.0) // 86_400.0
+    at_night = (later + 3600.0) % 86_400.0 <= 5 * 3600.0
+    return len(later) > 0 and bool((at_night & (back_s >= 900.0) & (back_s <= 3600.0) & (night == night[0])).all())
 
 
 def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
@@ -281,6 +315,14 @@ def _repeated(fixes: pd.DataFrame) -> tuple[Mask, Mask]:
     # Each fix is compared with the first fix of the same moment, which is the one kept.
     kept = np.maximum.accumulate(np.where(again, 0, np.arange(len(again))))
     return again, again & ((lon != lon[kept]) | (lat != lat[kept]))
+
+
+def _copies(fixes: pd.DataFrame) -> dict[int, int]:
+    """Return each vehicle, by number, whose times and places are all those of an earlier one, and that one."""
+    hashed = fixes[["vehicle"]].assign(fix=pd.util.hash_pandas_object(fixes[["time_s", "lon", "lat"]], index=False))
+    alike = hashed.groupby("vehicle")["fix"].agg(["sum", "size"])
+    first = pd.Series(alike.index, index=alike.index).groupby([alike["sum"], alike["size"]]).transform("first")
+    return {copy: other for copy, other in zip(alike.index.tolist(), first.tolist(), strict=True) if copy != other}
 
 
 def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
@@ -324,6 +366,8 @@ def read_trace(
     time_format: str | None = None,
     net: "NetFrame | None" = None,
     net_stated: bool = True,
+    text: TextFormat = RECOGNIZED,
+    time_zone: str | None = None,
 ) -> Trace:
     """Read recorded positions.
 
@@ -348,6 +392,10 @@ def read_trace(
         For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
     net, net_stated
         Of SUMO's floating-car data: as in `TraceOptions`.
+    text
+        For tables: separator and decimal sign.
+    time_zone
+        Time zone of times that name none, such as "Europe/Berlin"; None for UTC.
 
     Returns
     -------
@@ -362,7 +410,15 @@ def read_trace(
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
     options = TraceOptions(
-        dict(columns or {}), system_of(crs), time_unit_s, one_vehicle_a_file, time_format, net, net_stated
+        dict(columns or {}),
+        system_of(crs),
+        time_unit_s,
+        one_vehicle_a_file,
+        time_format,
+        net,
+        net_stated,
+        text,
+        time_zone,
     )
     parts: list[Fixes] = []
     faults: list[str] = []
