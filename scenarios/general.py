@@ -18,7 +18,7 @@ from scenarios.field_types import (
     number,
     rule,
 )
-from scenarios.run_clock import Moment, RunClock, find_zone, written
+from scenarios.run_clock import Moment, RunClock, TimeZone, written
 from scenarios.section import Section, ValidFields
 
 
@@ -40,22 +40,19 @@ class Heading(Section):
     ``"2026-03-29T07:00+02:00"``. Pages, tables and messages then state times, and keys of moments may be written as
     such. A recording and a file of trips begin at it too, unless `[traffic]` states another time. Default: that of
     recorded data whose times are dates; else times are seconds from the start of the run."""
-    time_zone: str | None = None
+    time_zone: TimeZone | None = None
     """Time zone of `start`, and in which times are stated, as ``"Europe/Berlin"``, with its summer time. Default: the
-    offset in `start`; for recorded data UTC."""
+    offset in `start`; for recorded data `traffic.time_zone`, else UTC."""
 
     @classmethod
     def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a start that is no time, and for a warm-up as long as the run."""
-        key = "time_zone"
         try:
-            find_zone(known.get("time_zone"))
-            key = "start"
             clock = RunClock.starting(known.get("start"), known.get("time_zone"))
             if clock.start and not clock.dated and known.has("time_zone"):
                 yield known.violation("start", "must have a date for time_zone to apply")
         except ValueError as fault:
-            yield known.violation(key, str(fault))
+            yield known.violation("start", str(fault))
         if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
             words = f"must be below duration_s = {number(known['duration_s'])} s"
             yield known.violation("warmup_s", words)

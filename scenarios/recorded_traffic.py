@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -12,6 +11,7 @@ from scenarios.errors import RuleViolation
 from scenarios.field_types import NotNegative, Positive, rule, text_or_number
 from scenarios.references import FileOrFolderReference, FileReference
 from scenarios.roads import AnyCrs, ColumnNames, MetricCrs, TextTables, broken_crs, coordinates_of
+from scenarios.run_clock import TimeZone
 from scenarios.section import ValidFields
 from scenarios.simulated_traffic import TrafficSection
 from scenarios.units import TimeUnit
@@ -34,16 +34,6 @@ def _time_format(text: str) -> str:
 TimeFormat = Annotated[str, AfterValidator(_time_format)]
 """Format of dates with times of day, as for ``strptime``."""
 
-
-def _time_zone(text: str) -> str:
-    try:
-        return ZoneInfo(text).key
-    except (KeyError, ValueError, OSError):
-        raise rule('must be the name of a time zone, as "Europe/Berlin"') from None
-
-
-TimeZone = Annotated[str, AfterValidator(_time_zone)]
-"""Name of a time zone in the tz database."""
 
 Word = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -118,7 +108,8 @@ class StaticTraffic(PlaceTable, TrafficSection):
     time_unit: TimeUnit = "s"
     """Unit of times that are numbers."""
     time_zone: TimeZone | None = None
-    """Time zone, with its summer time, of dates that name none, as ``"Europe/Berlin"``. Default: UTC."""
+    """Time zone, with its summer time, of dates that name none, as ``"Europe/Berlin"``. Default: `scenario.time_zone`,
+    else UTC."""
     dwell_s: Positive | None = None
     """How long an owner stays after its time, seconds. Default: to the end of the run."""
     called: Called = VEHICLES
@@ -216,7 +207,8 @@ class TraceTraffic(TextTables, TrafficSection):
     time_format: TimeFormat | None = None
     """For tables: format of times, as ``%d/%m/%Y %H:%M:%S``. Default: ISO 8601 or a number."""
     time_zone: TimeZone | None = None
-    """Time zone, with its summer time, of times that name none, as ``"Europe/Berlin"``. Default: UTC."""
+    """Time zone, with its summer time, of times that name none, as ``"Europe/Berlin"``. Default: `scenario.time_zone`,
+    else UTC."""
     order: Literal["auto", "ascending", "any"] = "auto"
     """Order of a vehicle's times within a file: ``auto`` requires ascending times in formats that promise them (SUMO,
     GPX, timed paths), and times that wholly ascend or wholly descend in others; ``any`` accepts every order and sorts

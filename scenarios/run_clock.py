@@ -11,7 +11,7 @@ from functools import partial
 from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
-from pydantic import BeforeValidator, Field, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from scenarios.field_types import rule
 
@@ -228,3 +228,15 @@ Moment = Annotated[_Seconds, BeforeValidator(_moment, json_schema_input_type=_Se
 """A moment of the run: seconds from its start, or text that `RunClock.seconds` converts to them."""
 MomentOfDay = Annotated[_Seconds, BeforeValidator(_of_day, json_schema_input_type=_Seconds | str)]
 """A moment on the clock of a file: its seconds, or a time of day, which is seconds from midnight."""
+
+
+def _time_zone(text: str) -> str:
+    try:
+        find_zone(text)
+    except ValueError as fault:
+        raise rule(str(fault)) from None
+    return text
+
+
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+"""Name of a time zone, as "Europe/Berlin"."""

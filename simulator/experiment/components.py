@@ -1,14 +1,14 @@
 """Components of a run, built and checked before the simulation starts."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.run_clock import RunClock
+from scenarios.run_clock import RunClock, find_zone
 from simulator.aggregation.deployment import Deployment
 from simulator.attacks.own import CellAttack
 from simulator.experiment.attack_evaluation import check_attacks
@@ -180,7 +180,8 @@ def _clock(scenario: Scenario, city: City) -> RunClock:
         If both state a start, and not the same, or neither does and there is a time zone.
     """
     stated, epoch_s = scenario.clock, getattr(city.ground.recorded, "epoch_s", None)
-    clock = stated if epoch_s is None else stated.recorded(epoch_s)
+    zone = stated.zone or find_zone(getattr(scenario.traffic, "time_zone", None))
+    clock = stated if epoch_s is None else replace(stated, zone=zone).recorded(epoch_s)
     if stated.start and (stated.dated, stated.epoch_s) != (clock.dated, clock.epoch_s):
         rule = f"must be left out, or that of the recorded data, of which second 0 is {clock.text(0.0)}"
         raise ScenarioError(scenario.name, [Fault("scenario.start", rule, scenario.scenario.start)])

@@ -187,7 +187,7 @@ def test_a_time_zone_is_not_used_for_times_that_name_theirs(tmp_path):
     (tmp_path / "f.csv").write_text("vehicle,time,lon,lat\na,2024-03-31T01:59Z,10,50\n")
     trace = read_trace(tmp_path / "f.csv", time_zone="Europe/Berlin")
     assert trace.left_out == (
-        f"{tmp_path / 'f.csv'}: its times are numbers or name their time zone: time_zone is not used",
+        f"{tmp_path / 'f.csv'}: its times are numbers or name their time zone: Europe/Berlin is not used",
     )
 
 

@@ -212,7 +212,8 @@ def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
         ignored=section.columns.ignored or (),
         format=file_format(section),
         time_unit_s=in_seconds(section.time_unit),
-        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s", "time_zone"),
+        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
+        time_zone=_zone_of_times(scenario),
     )
     return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
 
@@ -245,6 +246,13 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     return Static(owners, clock=Clock(scenario.traffic.step_s))
 
 
+def _zone_of_times(scenario: Scenario) -> str | None:
+    """Return the time zone of recorded times that name none: the section's, else that in which times are stated."""
+    section: Any = scenario.traffic
+    zone: str | None = section.time_zone or scenario.scenario.time_zone
+    return zone
+
+
 def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording":
     """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
 
@@ -264,13 +272,14 @@ def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording"
         net=None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
         net_stated=section.net is not None,
         text=text_format(section),
-        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format", "time_zone"),
+        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
+        time_zone=_zone_of_times(scenario),
     )
     matching = None
     if section.match != "none":
         matching = Matching(section.match, section.match_m or MATCH_M, section.match_noise_m or NOISE_M)
     return Recording.build(
-        trace, roads, gap_s=section.gap_s, start=section.start, time_zone=section.time_zone, matching=matching
+        trace, roads, gap_s=section.gap_s, start=section.start, time_zone=_zone_of_times(scenario), matching=matching
     )
 
 

@@ -82,9 +82,7 @@ class Times:
             The times, NaN where the clock is put forward over them, and notes.
         """
         if zone is None or not self.naive:
-            return self, [] if zone is None else [
-                "its times are numbers or name their time zone: time_zone is not used"
-            ]
+            return self, [] if zone is None else [f"its times are numbers or name their time zone: {zone} is not used"]
         wall = pd.Series((self.seconds * 1e6).round()).astype("Int64").astype("datetime64[us]").dt
         passes = [
             wall.tz_localize(zone, ambiguous=np.full(len(self.seconds), summer), nonexistent="NaT")
