@@ -316,12 +316,13 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
             raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
 
-def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+def _transform(source: object, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
     """Transform coordinates, east before north in both systems; the result is infinite where PROJ cannot transform."""
     try:
         transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
     except ProjError as error:
-        raise InputError([f"crs: there is no transformation from {source.name} to another system ({error})"]) from error
+        name = pyproj.CRS.from_user_input(source).name
+        raise InputError([f"crs: there is no transformation from {name} to another system ({error})"]) from error
     # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
