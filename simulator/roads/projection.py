@@ -182,7 +182,8 @@ class Projection:
 
 LARGEST_SCALE_ERROR = 0.01
 """Greatest accepted difference of a plane's scale from 1: UTM's, within its zone, is at most a thousandth."""
-_STEP_M = 50.0
+_STEPS_M = ((50.0, 0.0), (0.0, 50.0), (50.0, 50.0), (50.0, -50.0))
+"""Steps of which the scale is measured: a sheared plane may be true east and north, and not between."""
 
 
 def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
@@ -198,8 +199,8 @@ def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
     Returns
     -------
     float
-        What is to be subtracted from a plane distance of 1 at a point, east or north, for that on the ground: the
-        greater one of both in absolute value, in the median over the points; 0 if no point is in the plane.
+        What is to be subtracted from a plane distance of 1 at a point for that on the ground: that of the direction in
+        which it is greatest in absolute value, in the median over the points; 0 if no point is in the plane.
     """
     xy = transform(WGS84, crs, lonlat)
     xy = xy[np.isfinite(xy).all(axis=1)]
@@ -207,12 +208,12 @@ def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
         return 0.0
     lon, lat = transform(crs, WGS84, xy).T
     errors = []
-    for step in ((_STEP_M, 0.0), (0.0, _STEP_M)):
+    for step in _STEPS_M:
         there = transform(crs, WGS84, xy + step)
         _, _, ground_m = pyproj.Geod(ellps="WGS84").inv(lon, lat, *there.T)
-        errors.append(1.0 - np.asarray(ground_m) / _STEP_M)
-    east, north = errors
-    return float(np.nanmedian(np.where(np.abs(east) >= np.abs(north), east, north)))
+        errors.append(1.0 - np.asarray(ground_m) / np.hypot(*step))
+    each = np.array(errors)
+    return float(np.nanmedian(each[np.abs(each).argmax(axis=0), np.arange(len(xy))]))
 
 
 def true_plane(crs: pyproj.CRS, lonlat: NDArray[np.float64], *, what: str) -> tuple[pyproj.CRS, list[str]]:
