@@ -64,6 +64,7 @@ def check_scenario(
     yes: Yes = False,
 ) -> None:
     """Check a scenario, its data and its city without running it; report every fault."""
+    from simulator.experiment.build.constructors import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.build.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
@@ -76,7 +77,7 @@ def check_scenario(
         what = f"mechanisms.{name} was not checked, nor was anything that depends on it"
         typer.echo(f"note: {what}: {PLUGIN_REFUSAL}", err=True)
     streams = Streams(checked.seed)
-    with permitting(yes):
+    with permitting(yes), faults_of_own_kinds(checked):
         parts = RunComponents.build(checked)
         city = parts.city
         planned = check_demand(checked, city, streams=streams)

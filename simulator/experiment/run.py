@@ -71,6 +71,8 @@ class Silent:
 
 
 _BEATS = 100
+_BEATS_A_LOCATION = 5
+"""Vehicles are located in cells at every fifth of these moments: their share in no cell needs no more."""
 
 
 def run_scenario(
@@ -278,9 +280,8 @@ def _simulate(
             at_s = end_s * beat / _BEATS
             yield after_traffic(env, clock.ticks(at_s))
             engine.advance()
-            # At a fifth of the moments: with millions of vehicles, finding their cells takes longer than moving them.
-            cells_of = parts.city.cells_of if beat % 5 == 0 else None
-            log.take(at_s, engine, cells_of=cells_of, parked=population.parked_answer)
+            located = beat % _BEATS_A_LOCATION == 0
+            log.take(at_s, engine, cells_of=parts.city.cells_of if located else None, parked=population.parked_answer)
             with stopwatch.phase("progress"):
                 progress.advance_to(clock.seconds(env.now))
 

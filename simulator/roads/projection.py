@@ -125,7 +125,7 @@ class Projection:
         if faults:
             raise InputError(faults)
         notes: list[str] = []
-        lonlat = _transform(source, WGS84, xy)
+        lonlat = transform(source, WGS84, xy)
         if project_to is None:
             target = utm_about(*lonlat.T, what=nodes.file)
         else:
@@ -149,7 +149,7 @@ class Projection:
         ndarray
             Metres in `target`, shape (n, 2); not finite where a point cannot be projected.
         """
-        return _transform(self.source, self.target, xy)
+        return transform(self.source, self.target, xy)
 
     def warnings(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
         """Check whether the middle of a network lies clearly outside the area for which its system is made.
@@ -170,7 +170,7 @@ class Projection:
             Empty, or one sentence.
         """
         area = self.source.area_of_use
-        middle = np.median(_transform(self.source, WGS84, xy), axis=0)
+        middle = np.median(transform(self.source, WGS84, xy), axis=0)
         if area is None:
             return []
         if not _beyond(area.bounds, middle, _BESIDE_LON_SHARE * (area.east - area.west), _BESIDE_LAT_DEG):
@@ -182,7 +182,8 @@ class Projection:
 
 LARGEST_SCALE_ERROR = 0.01
 """Greatest accepted difference of a plane's scale from 1: UTM's, within its zone, is at most a thousandth."""
-_STEP_M = 50.0
+_STEPS_M = ((50.0, 0.0), (0.0, 50.0), (50.0, 50.0), (50.0, -50.0))
+"""Steps of which the scale is measured: a sheared plane may be true east and north, and not between."""
 
 
 def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
@@ -198,21 +199,21 @@ def scale_error(crs: pyproj.CRS, lonlat: NDArray[np.float64]) -> float:
     Returns
     -------
     float
-        What is to be subtracted from a plane distance of 1 at a point, east or north, for that on the ground: the
-        greater one of both in absolute value, in the median over the points; 0 if no point is in the plane.
+        What is to be subtracted from a plane distance of 1 at a point for that on the ground: that of the direction in
+        which it is greatest in absolute value, in the median over the points; 0 if no point is in the plane.
     """
-    xy = _transform(WGS84, crs, lonlat)
+    xy = transform(WGS84, crs, lonlat)
     xy = xy[np.isfinite(xy).all(axis=1)]
     if not len(xy):
         return 0.0
-    lon, lat = _transform(crs, WGS84, xy).T
+    lon, lat = transform(crs, WGS84, xy).T
     errors = []
-    for step in ((_STEP_M, 0.0), (0.0, _STEP_M)):
-        there = _transform(crs, WGS84, xy + step)
+    for step in _STEPS_M:
+        there = transform(crs, WGS84, xy + step)
         _, _, ground_m = pyproj.Geod(ellps="WGS84").inv(lon, lat, *there.T)
-        errors.append(1.0 - np.asarray(ground_m) / _STEP_M)
-    east, north = errors
-    return float(np.nanmedian(np.where(np.abs(east) >= np.abs(north), east, north)))
+        errors.append(1.0 - np.asarray(ground_m) / np.hypot(*step))
+    each = np.array(errors)
+    return float(np.nanmedian(each[np.abs(each).argmax(axis=0), np.arange(len(xy))]))
 
 
 def true_plane(crs: pyproj.CRS, lonlat: NDArray[np.float64], *, what: str) -> tuple[pyproj.CRS, list[str]]:
@@ -274,7 +275,7 @@ def project(graph: nx.MultiDiGraph[Any], crs: object, *, what: str) -> list[str]
     graph.graph["crs"] = own
     wanted = own if crs is None and not crs_faults(own) else crs
     xy = np.array([(data["x"], data["y"]) for _, data in graph.nodes(data=True)], dtype=np.float64)
-    lonlat = _transform(own, WGS84, xy)
+    lonlat = transform(own, WGS84, xy)
     notes: list[str] = []
     if wanted is None:
         target = utm_about(*lonlat.T, what=what)
@@ -316,12 +317,13 @@ def known_crs(crs: object, name: str) -> pyproj.CRS:
             raise InputError([f"{name}: not a coordinate system pyproj knows: {crs!r} ({error})"]) from error
 
 
-def _transform(source: pyproj.CRS, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
+def transform(source: object, target: object, xy: NDArray[np.float64]) -> NDArray[np.float64]:
     """Transform coordinates, east before north in both systems; the result is infinite where PROJ cannot transform."""
     try:
         transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
     except ProjError as error:
-        raise InputError([f"crs: there is no transformation from {source.name} to another system ({error})"]) from error
+        name = pyproj.CRS.from_user_input(source).name
+        raise InputError([f"crs: there is no transformation from {name} to another system ({error})"]) from error
     # pyproj treats an array of one number as a scalar, which numpy has deprecated: a single point is passed twice.
     sent = xy if len(xy) != 1 else xy.repeat(2, axis=0)
     east, north = (values[: len(xy)] for values in transformer.transform(sent[:, 0], sent[:, 1]))
@@ -341,7 +343,7 @@ def _faults(xy: NDArray[np.float64], crs: pyproj.CRS, nodes: Table) -> list[str]
             if wrong.any():
                 return [_fault(nodes, wrong, rule, xy)]
     try:
-        lonlat = _transform(crs, WGS84, xy)
+        lonlat = transform(crs, WGS84, xy)
     except InputError:
         return [f"crs: places in {crs.name!r} cannot be converted to longitude and latitude"]
     wrong = ~np.isfinite(lonlat).all(axis=1)

@@ -110,8 +110,8 @@ def test_the_share_of_the_time_in_no_cell_is_stated(tmp_path):
     outside, present = [], []
 
     def watch(run):
-        for beat in range(1, 101):
-            yield run.until(run.end_s * beat / 100)
+        for part in range(1, 21):
+            yield run.until(run.end_s * part / 20)
             vehicles = run.vehicles()
             here = vehicles["state"].isin(["on_road", "waiting"])
             present.append(int(here.sum()))

@@ -121,7 +121,7 @@ def test_more_corrupted_vehicles_than_trips_are_refused(scenario):
         (
             'demand = "trips"\ntrips = "od.tntp"',
             {"od_tntp": "<END OF METADATA>\nOrigin 0\n1 : -5;\n"},
-            "line 3: trips to zone 1 must be a finite number, 0 or more",
+            "line 3: trips to a zone must be a finite number, 0 or more",
         ),
         (
             'demand = "trips"\ntrips = "od.xml"',

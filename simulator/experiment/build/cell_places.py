@@ -8,10 +8,9 @@ from simulator.arrays import Cells, FloatArray
 from simulator.cells import LinkCells
 from simulator.experiment.study_area import City, Ground
 from simulator.files.errors import InputError
-from simulator.roads.projection import WGS84
+from simulator.roads.projection import WGS84, transform
 from simulator.traffic.engine import State, VehicleStates
 from simulator.traffic.static.owners import Owners
-from simulator.traffic.trace.fixes import transformed
 from simulator.traffic.trace.replay import Recording
 
 
@@ -35,7 +34,7 @@ def refuse_elsewhere(city: City, *, given: object = None) -> None:
         return
     bounds = city.cells.polygons().total_bounds
     corners = np.array([bounds[:2], bounds[2:], (bounds[:2] + bounds[2:]) / 2])
-    lonlat = transformed(*corners.T, city.cells.crs, WGS84)
+    lonlat = transform(city.cells.crs, WGS84, corners)
     raise InputError([f"no {_traffic(ground)} is in any cell: {away(lonlat, ground, given=given)}"])
 
 
@@ -52,7 +51,7 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
         As in `refuse_elsewhere`.
     """
     x_min, y_min, x_max, y_max = ground.bounds
-    middle = transformed(*np.array([[(x_min + x_max) / 2], [(y_min + y_max) / 2]]), ground.crs, WGS84)[0]
+    middle = transform(ground.crs, WGS84, np.array([[(x_min + x_max) / 2, (y_min + y_max) / 2]]))[0]
     _, _, away_m = pyproj.Geod(ellps="WGS84").inv(*lonlat[-1], *middle)
     (lon, lat), (city_lon, city_lat) = lonlat[-1].tolist(), middle.tolist()
     words = (
@@ -62,7 +61,7 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
     for system in (WGS84, given):
         if system is None:
             continue
-        there = transformed(*transformed(*lonlat.T, WGS84, system)[:, ::-1].T, system, ground.crs)
+        there = transform(system, ground.crs, transform(WGS84, system, lonlat)[:, ::-1])
         inside = (there >= (x_min, y_min)) & (there <= (x_max, y_max))
         if inside.all(axis=1).any():
             return f"{words}; with their two coordinates swapped they are in the city: swap them"

@@ -106,11 +106,17 @@ def _of_file(
 ) -> "tuple[Sites, list[str]]":
     from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
-    options = {"columns": columns.mapping(), "format_": file_format(section), "given": section.crs}
-    sites, notes = read_places(scenarios.locate(file), crs=ground.crs, **options)
-    lost = ~np.isfinite(sites.xy).all(axis=1)
+    read = partial(
+        read_places,
+        scenarios.locate(file),
+        columns=columns.mapping(),
+        format_=file_format(section),
+        given=section.crs,
+    )
+    sites, notes = read(crs=ground.crs)
+    lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))
     if lost[_chosen(section, sites.names or [])].any():
-        lonlat = read_places(scenarios.locate(file), crs=pyproj.CRS(WGS84), **options)[0].xy[lost]
+        lonlat = read(crs=pyproj.CRS(WGS84))[0].xy[lost]
         where = away(np.vstack((lonlat, np.median(lonlat, axis=0))), ground, given=section.crs)
         raise InputError([f"{file}: {counted(len(lonlat), 'place')} outside the area of {ground.crs.name}: {where}"])
     return sites, notes

@@ -345,7 +345,7 @@ def _in_a_square(links: TntpLinks) -> _PlacedNodes:
     """Place the nodes of all links in a square; links without a length then have no distance to take it from."""
     node = _used(links)
     at, side = np.arange(len(node)), math.isqrt(len(node) - 1) + 1
-    xy = np.column_stack((at % side, at // side)) * _SPACING_M
+    xy = np.column_stack((at % side, at // side)).astype(np.float64) * _SPACING_M
     file = links.table.file
     words = f"{file}: no file of nodes: they are in a square in the order of their numbers; maps show no real places"
     return _PlacedNodes(node, xy, crs_about((0.0, 0.0)), np.zeros(len(links.table)), [], [words])

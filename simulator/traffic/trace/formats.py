@@ -271,7 +271,8 @@ def _fixes_of_sumo(
     if metres and options.net is None:
         raise InputError([f"{source}: x and y look like metres: {IN_NET_METRES}"])
     if options.net is not None and (metres or options.net_stated):
-        place = transformed(*options.net.to_city(np.column_stack((x, y))).T, options.net.crs, "EPSG:4326")
+        east, north = options.net.to_city(np.column_stack((x, y))).T
+        place = transformed(east, north, options.net.crs, "EPSG:4326")
         frame = frame.assign(**{columns["x"]: place[:, 0], columns["y"]: place[:, 1]})
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
