@@ -20,7 +20,7 @@ from simulator import run
 from simulator.experiment.run_directory import DirectoryError, fill_directory, link_latest
 
 COLUMNS = {
-    "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper",
+    "estimates": "campaign query time_s time mechanism cell truth estimate std_error lower upper",
     "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
     "servers": "campaign query mechanism round server sent arrived late lost used",
     "claims": "campaign mechanism view release adjacency queries crowd k colluding servers epsilon delta kind basis",
