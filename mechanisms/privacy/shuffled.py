@@ -211,7 +211,8 @@ def shuffled_value_claim(
     PrivacyClaim
         A bound. Exact where some value is never a blank: no finite ε holds, and δ = π_s.
     """
-    least, second, *others = (float(p) for p in np.sort(blanks))
+    rarest = np.partition(blanks, 1)
+    least, second, others = float(rarest[0]), float(rarest[1]), rarest[2:]
     if least == 0.0:
         delta = -math.expm1(view.queries * math.log1p(-sampling)) if sampling < 1.0 else 1.0
         basis = (
@@ -220,7 +221,8 @@ def shuffled_value_claim(
         )
         return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
     unsampled = float(blanks.sum())
-    rest = math.fsum(others) / unsampled
+    even = least == blanks.max()  # of k-ary randomized response; there may be a million
+    rest = (len(others) * least if even else math.fsum(others.tolist())) / unsampled
     blanket = BlanketDelta(view.devices, sampling, unsampled, least / unsampled, second / unsampled, rest)
     curve = composed(blanket, view.queries, limit=local.epsilon / view.queries)
     basis = (

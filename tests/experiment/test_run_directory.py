@@ -20,7 +20,7 @@ from simulator import run
 from simulator.experiment.run_directory import DirectoryError, fill_directory, link_latest
 
 COLUMNS = {
-    "estimates": "campaign query time_s mechanism cell truth estimate std_error lower upper vehicles "
+    "estimates": "campaign query time_s time mechanism cell truth estimate std_error lower upper vehicles "
     "scaled_estimate scaled_std_error scaled_lower scaled_upper",
     "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
     "servers": "campaign query mechanism round server sent arrived late lost used",
