@@ -104,3 +104,12 @@ def test_a_page_that_fails_names_the_saved_run(tmp_path, monkeypatch, capsys):
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert f"{directory}: all results are saved in it, but not report.html, which failed: OverflowError" in message
+
+
+@pytest.mark.slow
+def test_a_report_opens_on_a_query_with_vehicles(tmp_path, browse):
+    directory = SyntheticRun(columns=2, rows=2, queries=3).write(tmp_path / "run")
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    estimates.loc[estimates["query"] < 3, "truth"] = 0
+    estimates.to_parquet(directory / "estimates.parquet")
+    assert 'data-query="3"' in browse(write_report(directory), "")
