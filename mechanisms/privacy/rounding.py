@@ -6,6 +6,8 @@ from decimal import ROUND_CEILING, Decimal
 COMPUTED = Decimal("1e-12")
 """Relative rounding error of a computed number that is not displayed: ε = 2.0000000000000004 is written as 2."""
 
+NEGLIGIBLE = 1e-25
+"""Probabilities below it are not distinguished: sums of many leave out 1e-30 each."""
 _WHOLE_FROM = 2.0**53
 """Every floating-point number of this size is whole, and one of 29 digits is too long to be rounded as a decimal."""
 

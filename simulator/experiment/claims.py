@@ -21,7 +21,7 @@ from mechanisms.privacy import (
     Shuffled,
     View,
 )
-from mechanisms.privacy.rounding import rounded_up
+from mechanisms.privacy.rounding import NEGLIGIBLE, rounded_up
 from mechanisms.privacy.view import ADJACENCIES, Adjacency, possible_adjacency
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
@@ -263,7 +263,7 @@ def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[floa
         parts.append(f"ε = {rounded_up(made.epsilon)} instead of {rounded_up(planned.epsilon)}")
     for epsilon in sorted(epsilons, key=lambda value: abs(value - 1.0)):
         now, then = made.delta(epsilon), planned.delta(epsilon)
-        if now > then:
+        if now > max(then, NEGLIGIBLE):
             parts.append(f"δ({epsilon:g}) = {rounded_up(now)} instead of {rounded_up(then)}")
             break
     return ", ".join(parts)

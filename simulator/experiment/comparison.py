@@ -90,7 +90,7 @@ def _check_truth(a: pd.DataFrame, b: pd.DataFrame) -> None:
         raise DifferentTruthError(f"the runs did not ask the same campaigns' queries at the same times{where}")
     truths = [one.drop_duplicates(_PLACE)[[*_PLACE, "truth"]] for one in (a, b)]
     both = truths[0].merge(truths[1], on=_PLACE, suffixes=("_a", "_b"))
-    unlike = both[both["truth_a"] != both["truth_b"]]
+    unlike = both[(both["truth_a"] != both["truth_b"]) & both[["truth_a", "truth_b"]].notna().any(axis=1)]
     if len(unlike):
         first = unlike.iloc[0]
         raise DifferentTruthError(

@@ -328,8 +328,8 @@ def _view_words(claim: ViewClaim, *, with_crowd: bool) -> str:
     return ", ".join([claim.view.replace("_", " "), *(words for words, stated in parts.items() if stated)])
 
 
-_SMALLEST = 1e-12
-"""Values below it are shown as 0."""
+_SMALLEST, _LARGEST = 1e-12, 1e100
+"""Values below the first are shown as 0, and above the second as infinite ones are."""
 
 
 def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict[float, str]]:
@@ -337,7 +337,7 @@ def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict
 
     0, ∞ and what is not known, NaN, have places beside the others, and ticks where they occur.
     """
-    finite = [value for value in values if _SMALLEST <= value < math.inf] or [1.0]
+    finite = [value for value in values if _SMALLEST <= value <= _LARGEST] or [1.0]
     low = math.floor(math.log10(min(finite)))
     high = max(math.ceil(math.log10(max(finite))), low + 1)
     gap = 0.15 * (high - low)
@@ -346,11 +346,14 @@ def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict
     def place(value: float) -> float:
         if math.isnan(value):
             return unknown
-        return infinite if math.isinf(value) else value if value >= _SMALLEST else zero
+        return infinite if value > _LARGEST else value if value >= _SMALLEST else zero
 
     digits = (1, 2, 5) if high - low < 3 else (1,)
     scale = [*(digit * 10.0**power for power in range(low, high) for digit in digits), 10.0**high]
-    names = {zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0", infinite: "∞"}
+    names = {
+        zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0",
+        infinite: ">1e100" if any(_LARGEST < value < math.inf for value in values) else "∞",
+    }
     used = {place(value) for value in values}
     special = {at: words for at, words in {**names, unknown: "unknown"}.items() if at in used}
     return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 5)]}

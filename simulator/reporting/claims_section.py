@@ -181,6 +181,7 @@ def _gather(rows: list[dict[str, Any]]) -> ViewClaim:
         basis=always["basis"] or "",
         campaign=always["campaign"],
         release=always["release"],
+        party=None,
     )
 
 

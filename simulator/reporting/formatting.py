@@ -6,7 +6,7 @@ from typing import SupportsFloat
 
 import numpy as np
 
-from mechanisms.privacy.rounding import round_up, rounded_up
+from mechanisms.privacy.rounding import NEGLIGIBLE, round_up, rounded_up
 
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
@@ -103,7 +103,7 @@ def claimed(value: float | None) -> str:
         For example ``4``, ``4.00`` for 3.9923, ``1.4 × 10⁻⁵``; ``< 10⁻²⁵`` near what sums of
         probabilities leave out, 10⁻³⁰ each.
     """
-    if value is not None and 0 < value < 1e-25:
+    if value is not None and 0 < value < NEGLIGIBLE:
         return "< 10⁻²⁵"
     if value is None or not math.isfinite(value) or value == 0 or not 1e-3 <= value <= 999:
         return number(value, up=True)

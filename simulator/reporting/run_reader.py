@@ -250,7 +250,7 @@ class FinishedRun:
     @property
     def has_districts(self) -> bool:
         """Whether its cells are zones of a file, with names of their own."""
-        return tomllib.loads(self.scenario_toml).get("cells", {}).get("kind") == "zones"
+        return bool(tomllib.loads(self.scenario_toml).get("cells", {}).get("kind") == "zones")
 
     @cached_property
     def statistics(self) -> dict[str, Statistic]:

@@ -1,9 +1,11 @@
 """Numbers of any size, infinite and unknown ones: no page, table or plot breaks, and no fault of a page loses a run."""
 
+import copy
 import io
 import json
 import math
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,8 @@ from synthetic_run import SyntheticRun
 
 import crowdveil as cv
 from simulator.cli import main
+from simulator.plots.looks import figure_of
+from simulator.plots.run_plots import RunPlots
 from simulator.reporting import PageError, build_report, print_summary, write_report
 from simulator.reporting.formatting import chance, claimed, clock, duration, number, parameter, percent, size, whole
 from simulator.reporting.map_section import query_numbers
@@ -21,6 +25,11 @@ from simulator.reporting.run_reader import FinishedRun
 EXTREMES = (5e-324, 1e-300, 1e300, -1e300, 1.7e308, math.inf, -math.inf, math.nan)
 COUNTED = {"query", "cell", "round", "queries", "crowd", "k", "colluding", "servers"}
 """Columns of whole numbers, which are never of such a size."""
+
+
+@pytest.fixture(scope="module")
+def tiny_run():
+    return cv.run("tiny")
 
 
 @pytest.mark.parametrize("words", [number, parameter, claimed, percent, whole, chance, clock, duration, size])
@@ -82,15 +91,14 @@ def test_many_queries_with_a_large_budget_are_reported(tmp_path):
     assert "a server that receives your answer can learn where you are: ε = 800 is no protection" in page
 
 
-def test_a_run_whose_page_fails_is_saved(tmp_path):
+def test_a_run_whose_page_fails_is_saved(tmp_path, tiny_run):
     def fail(directory):
         assert (directory / "run.json").is_file(), "the run is complete before anything is rendered"
         raise PageError("no page")
 
-    result = cv.run("tiny")
     with pytest.raises(PageError, match="no page"):
-        result.save(tmp_path / "run", render=fail)
-    assert cv.load(tmp_path / "run").scores.equals(result.scores)
+        tiny_run.save(tmp_path / "run", render=fail)
+    assert cv.load(tmp_path / "run").scores.equals(tiny_run.scores)
 
 
 def test_a_page_that_fails_names_the_saved_run(tmp_path, monkeypatch, capsys):
@@ -104,3 +112,33 @@ def test_a_page_that_fails_names_the_saved_run(tmp_path, monkeypatch, capsys):
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert f"{directory}: all results are saved in it, but not report.html, which failed: OverflowError" in message
+
+
+@pytest.mark.slow
+def test_a_report_opens_on_a_query_with_vehicles(tmp_path, browse):
+    directory = SyntheticRun(columns=2, rows=2, queries=3).write(tmp_path / "run")
+    estimates = pd.read_parquet(directory / "estimates.parquet")
+    estimates.loc[estimates["query"] < 3, "truth"] = 0
+    estimates.to_parquet(directory / "estimates.parquet")
+    assert 'data-query="3"' in browse(write_report(directory), "")
+
+
+@pytest.mark.parametrize(
+    "value", [1e300, *(pytest.param(one, marks=pytest.mark.slow) for one in (1e-300, math.inf, math.nan))]
+)
+def test_no_number_breaks_a_plot_or_a_comparison(tiny_run, value):
+    given = {"estimates": ("truth", "estimate"), "scores": ("rmse", "theory_rmse"), "claims": ("epsilon", "delta")}
+    tables = {name: getattr(tiny_run, name).astype(dict.fromkeys(columns, float)) for name, columns in given.items()}
+    for name, columns in given.items():
+        tables[name].loc[tables[name].index[::2], list(columns)] = value
+    changed = copy.copy(tiny_run)
+    vars(changed).update(tables)
+    with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # overflows inside matplotlib
+        plots = RunPlots(changed, shown=False)
+        for ax in (
+            *(plots.map(quantity=quantity) for quantity in ("truth", "estimate", "error")),
+            *(plots.errors(), plots.privacy("epsilon"), plots.privacy("delta")),
+        ):
+            figure_of(ax).savefig(io.BytesIO(), format="svg")
+        assert len(cv.compare(changed, changed))
