@@ -403,7 +403,9 @@ def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> di
     names
         Names of the columns of a file.
     known
-        Map from our name of each column to its names in files, as `plain_name` writes them, the most likely first.
+        Map from our name of each column to its names in files, the most likely first.
+
+    Both are compared as `plain_name` writes them.
 
     Returns
     -------
@@ -413,7 +415,7 @@ def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> di
     header = {plain_name(name): name for name in reversed(names)}
     found: dict[str, str] = {}
     for ours, common in known.items():
-        name = next((header[other] for other in common if other in header), None)
+        name = next((header[other] for other in map(plain_name, common) if other in header), None)
         if name is not None and name not in found.values():
             found[ours] = name
     return found

@@ -144,7 +144,7 @@ def test_counts_by_period_are_in_the_order_of_the_day(read):
         (PEMS + pems_row(lat="91"), "latitude must be a finite number, -90 to 90, got '91'"),
         (PEMS.replace(",hour,", ",minute,") + pems_row(), "'hour' or 'time_period'"),
         (PEMS.replace("median_flow", "flow") + pems_row(), "no column 'median_flow'"),
-        ((PEMS + pems_row()).replace(",", ";"), "no column 'station'"),
+        ((PEMS + pems_row()).replace(",", " "), "no column 'station'"),
         (PEMS, "it holds no rows"),
         ("", "it is empty"),
     ],

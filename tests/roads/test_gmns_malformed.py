@@ -29,7 +29,7 @@ SWAPPED = "node_id,x_coord,y_coord\n1,42.36,-171.10\n2,42.36,-171.09\n3,42.37,-1
         pytest.param({"links": None}, "must hold a table of links", id="no links"),
         pytest.param({"nodes": ""}, "node.csv: it is empty", id="empty"),
         pytest.param({"nodes": "node_id,x_coord,y_coord\n"}, "node.csv: it holds no rows", id="no rows"),
-        pytest.param({"nodes": GMNS_NODES.replace(",", ";")}, "is it separated by commas?", id="semicolons"),
+        pytest.param({"nodes": GMNS_NODES.replace(",", " ")}, "is it separated by commas?", id="blanks"),
         pytest.param(
             {"nodes": GMNS_NODES + "1,-71.1,42.4,\n"},
             "rows 1, 4: node_id (column 'node_id') must be an identifier no other",

@@ -327,7 +327,7 @@ GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
         ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read: its name ends in .gz, but it is not gzip"),
         ("edges.csv", b"", "it is empty"),
         ("edges.csv", b"src,dst,len\n", "it holds no rows"),
-        ("edges.csv", b"src;dst;len\n1;2;3\n", "'src;dst;len'; is it separated by commas"),
+        ("edges.csv", b"src dst len\n1 2 3\n", "'src dst len'; is it separated by commas"),
         (
             "edges.csv",
             b"src,dst,len\n1,2,3\n2,3,4,5\n",

@@ -55,6 +55,11 @@ def drawn(file, roads, **taking):
         (HEAD + "Origin 1\n2, 5\n", "line 4: must be pairs of destination : trips, each ended by a semicolon"),
         (HEAD + "Origin 1\n2 : 10; 1 : 4", "line 4: the last pair of the file must be ended by a semicolon"),
         (HEAD + "Origin 1\n2 :;\n", "line 4: trips to a zone must be a finite number, 0 or more, got '' to zone 2"),
+        (
+            "<TOTAL OD FLOW> 2.52257e+007\n<END OF METADATA>\nOrigin 1\n2 : 25225800.7;\n",
+            "must be the sum of the trips, 25,225,800.7, within rounding; got 25,225,700",
+        ),
+        ("<TOTAL OD FLOW> 3e+007\n<END OF METADATA>\nOrigin 1\n2 : 25225700;\n", "must be the sum of the trips"),
         ("<TOTAL OD FLOW> 12\n<END OF METADATA>\nOrigin 1\n2 : 10.0;\n", "must be the sum of the trips, 10,"),
     ],
 )  # fmt: skip

@@ -103,6 +103,16 @@ def test_lima_demand_equals_pandas():
     assert pairs(table) == {(str(a), str(b)): float(n) for (a, b), n in frame[frame > 0].items()}
 
 
+@pytest.mark.parametrize(
+    ("total", "trips"),
+    [("2.52257e+007", "25225746.76"), ("2.5e+07", "25000049"), ("361", "360.6"), ("1e+06", "1e+06"), ("12.3", "12.34")],
+)
+def test_a_total_may_be_rounded_to_its_written_digits(tmp_path, total, trips):
+    file = tmp_path / "t.tntp"
+    file.write_text(f"<TOTAL OD FLOW> {total}\n<END OF METADATA>\nOrigin 1\n2 : {trips};\n")
+    assert read_tntp_trips(file).total == float(trips)
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
 def test_origin_destination_tables(tmp_path, suffix):
     frame = pd.DataFrame({"O_ZONE_ID": [1, 1, 2, 1], "d_zone_id": ["2", "3", "1", "2"], "volume": [1.5, 0, 4, 2]})

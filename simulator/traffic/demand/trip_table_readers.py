@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +276,7 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     metadata = read_metadata(lines, file=str(file))
     zones = metadata.whole(_ZONES, at_least=1) if metadata.has(_ZONES) else None
     declared = metadata.number(_TOTAL) if metadata.has(_TOTAL) else None
+    half_digit = 0.0 if declared is None else _digit(metadata.values[_TOTAL].text) / 2.0
     broken: dict[str, tuple[list[int], str]] = {}
     pairs: list[tuple[int, int, float, float, int]] = []
     blocks, origin, end = 0, 0, ""
@@ -304,7 +306,7 @@ def read_tntp_trips(file: str | Path) -> TripTable:
     frame = pd.DataFrame(pairs, columns=["origin", "destination", "trips", "variance", "line"])
     total = math.fsum(frame["trips"])
     if declared is not None:
-        error = _SIGMAS * math.sqrt(frame["variance"].sum()) + 1e-9 * max(total, declared)
+        error = _SIGMAS * math.sqrt(frame["variance"].sum()) + half_digit + 1e-9 * max(total, declared)
         if abs(total - declared) > error:
             rule = f"<{_TOTAL}> must be the sum of the trips, {total:,.10g}, within rounding"
             raise InputError([f"{file}: {rule}; got {declared:,.10g}"])
@@ -344,15 +346,21 @@ def _pairs(text: str, zones: int | None) -> tuple[list[tuple[int, float, float]]
         if trips is None or trips < 0:
             wrong.append(("trips to a zone must be a finite number, 0 or more", f"{shown(amount)} to zone {name}"))
         else:
-            pairs.append((destination, trips, 100.0 ** -_decimals(amount) / 12.0))
+            pairs.append((destination, trips, _digit(amount) ** 2 / 12.0))
         broken += wrong
     return pairs, broken
 
 
-def _decimals(written: str) -> int:
-    """Count the decimal digits; 0 for a number with an exponent, whose rounding is taken as coarser than it is."""
-    _, _, digits = written.partition(".")
-    return min(len(digits), 18) if digits.isdecimal() else 0
+def _digit(written: str) -> float:
+    """Return the value of 1 in the last digit of a number: 0.01 for 2.16, 100 for 2.52257e+007.
+
+    A number with an exponent has at least six digits, as C's ``%g`` writes it, which leaves out zeros at the end.
+    """
+    number = Decimal(written)
+    exponent = int(number.as_tuple().exponent)
+    if "e" in written.lower():
+        exponent = min(exponent, number.adjusted() - 5)
+    return 10.0 ** min(max(exponent, -18), 150)
 
 
 _TABLES = (".csv", ".csv.gz", ".parquet")
