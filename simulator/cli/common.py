@@ -27,6 +27,9 @@ Overrides = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Continue even if memory may not suffice.")]
 Seed = Annotated[int | None, typer.Option(help="Seed that replaces the scenario's.", min=0)]
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="Longest time of a point, after which it counts as failed.")
+]
 AllowPlugins = Annotated[
     bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
 ]

@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from simulator.cli import completions
-from simulator.cli.common import AllowPlugins, Seed, Untrusted, Yes, find_own_modules
+from simulator.cli.common import AllowPlugins, Seed, Timeout, Untrusted, Yes, find_own_modules
 from simulator.cli.sweep import run_with_progress
 from simulator.reporting.formatting import claimed, listed, number
 from simulator.reporting.terminal_summary import wide_console
@@ -54,6 +54,7 @@ def evaluate(
     workers: Annotated[
         int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
     ] = None,
+    timeout: Timeout = None,
     out: Annotated[Path, typer.Option(help="Directory of the evaluation; one begun there goes on.")] = Path(
         "studies/evaluation"
     ),
@@ -78,6 +79,7 @@ def evaluate(
         start=start_of(scheduler, workers),
         options={"seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted},
         assume_yes=yes,
+        timeout_s=timeout,
     )
     for stage in work.stages():
         run_with_progress(stage, quiet=quiet)

@@ -1,13 +1,14 @@
 """`crowdveil sweep`: run a scenario with varied values, repeatedly, and resume where it stopped."""
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from simulator.cli import completions
-from simulator.cli.common import AllowPlugins, Overrides, Seed, Untrusted, Yes, find_own_modules
+from simulator.cli.common import AllowPlugins, Overrides, Seed, Timeout, Untrusted, Yes, find_own_modules
 from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
     ] = None,
+    timeout: Timeout = None,
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Only the I-th of N parts of the points, for jobs that share no disk."),
@@ -97,6 +99,7 @@ def sweep(
         start=start_of(scheduler, workers),
         shard=part,
         assume_yes=yes,
+        timeout_s=timeout,
     )
     run_with_progress(work, quiet=quiet)
     finish(work.directory, quiet=quiet)
@@ -139,6 +142,7 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
         TimeRemainingColumn,
     )
 
+    from simulator.reporting.formatting import duration  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
 
     console = Console(stderr=True, quiet=quiet)
@@ -155,16 +159,22 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         for note in work.notes:
             console.print(f"note: {note}", markup=False, highlight=False)
-        total, said = len(work.todo), 0
+        total, said, began = len(work.todo), 0, time.monotonic()
         console.print(f"{len(work.points):,} points, of which {total:,} are to be run", highlight=False)
         task = bar.add_task(work.design.name, total=total)
-        for done, outcome in enumerate(work.outcomes(), start=1):
-            bar.advance(task)
-            if isinstance(outcome, Failure):
-                console.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
-            if not console.is_terminal and done * 10 // total > said:
-                said = done * 10 // total
-                console.print(f"{done:,} of {total:,} points", highlight=False)
+        try:
+            for done, outcome in enumerate(work.outcomes(), start=1):
+                bar.advance(task)
+                if isinstance(outcome, Failure):
+                    console.print(f"point {outcome.point.number} failed twice: {outcome.error}", markup=False)
+                if not console.is_terminal and done * 10 // total > said:
+                    said = done * 10 // total
+                    left = (time.monotonic() - began) / done * (total - done)
+                    words = f", about {duration(left)} left" if done < total else ""
+                    console.print(f"{done:,} of {total:,} points{words}", highlight=False)
+        except (KeyboardInterrupt, SystemExit):
+            console.print(work.progress(), highlight=False)
+            raise
 
 
 def finish(directory: "StudyDirectory", *, quiet: bool) -> None:

@@ -121,9 +121,7 @@ def _differences(rows: pd.DataFrame) -> list[dict[str, object]]:
     return [
         {
             "score": score,
-            **paired_difference(
-                query, of_a[score], of_b[score], root=score == "rmse", shares=score == "coverage"
-            ),
+            **paired_difference(query, of_a[score], of_b[score], root=score == "rmse", shares=score == "coverage"),
         }
         for score in of_a
     ]
@@ -142,7 +140,9 @@ def _scored(rows: pd.DataFrame, run: str) -> dict[str, FloatArray]:
     }
 
 
-def paired_difference(query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, *, root: bool, shares: bool = False) -> dict[str, float]:
+def paired_difference(
+    query: npt.NDArray[np.intp], a: FloatArray, b: FloatArray, *, root: bool, shares: bool = False
+) -> dict[str, float]:
     """Return the difference of two means, or of their roots, and its interval from the queries' own differences.
 
     A query's number of rows may vary (speeds), so a mean is a ratio of sums over queries; its deviation by query is

@@ -31,6 +31,7 @@ def sweep(
     scheduler: str = "processes",
     workers: int | None = None,
     assume_yes: bool = False,
+    timeout_s: float | None = None,
     **options: Any,
 ) -> Study:
     """Run a scenario with varied values, and return all results.
@@ -56,6 +57,8 @@ def sweep(
         in Python need. A script that starts processes must do so under ``if __name__ == "__main__":``.
     assume_yes
         Continue if the estimated memory exceeds the available memory.
+    timeout_s
+        Longest time of a point, seconds, after which it counts as failed.
     options
         `seed`, `overrides`, `allow_plugins` and `untrusted`, as in `run`.
 
@@ -72,7 +75,8 @@ def sweep(
     InputError
         If another argument, the directory or the workers cannot be used.
     """
-    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, assume_yes=assume_yes, **options)
+    limits = {"assume_yes": assume_yes, "timeout_s": timeout_s}
+    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, limits, **options)
     with work.opened():
         for _ in work.outcomes():
             pass
@@ -92,6 +96,7 @@ def sweep_points(
     scheduler: str = "processes",
     workers: int | None = None,
     assume_yes: bool = False,
+    timeout_s: float | None = None,
     **options: Any,
 ) -> Iterator[tuple[dict[str, Any], PointResult]]:
     """Run a scenario with varied values, and yield each point when it is finished; parameters as in `sweep`.
@@ -104,7 +109,8 @@ def sweep_points(
         With `tables`, a data frame for each table kept. Points that fail are left out: `sweep`, called afterwards
         with the same `out`, runs them again and lists their errors.
     """
-    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, assume_yes=assume_yes, **options)
+    limits = {"assume_yes": assume_yes, "timeout_s": timeout_s}
+    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, limits, **options)
     points = {point.key: point for point in work.points}
     with work.opened():
         for outcome in work.outcomes():
@@ -131,6 +137,7 @@ def evaluate(
     scheduler: str = "processes",
     workers: int | None = None,
     assume_yes: bool = False,
+    timeout_s: float | None = None,
     **options: Any,
 ) -> dict[str, pd.DataFrame]:
     """Evaluate mechanisms over data sets, each set by the planner for one target.
@@ -146,7 +153,7 @@ def evaluate(
         The target, as in `mechanisms.planning.Target`.
     replicates
         Runs of each data set, with seeds one apart.
-    out, scheduler, workers, assume_yes
+    out, scheduler, workers, assume_yes, timeout_s
         As in `sweep`.
     options
         `seed`, `allow_plugins` and `untrusted`, as in `run`.
@@ -173,6 +180,7 @@ def evaluate(
         start=start_of(scheduler, workers),
         options=options,
         assume_yes=assume_yes,
+        timeout_s=timeout_s,
     )
     for stage in work.stages():
         with stage.opened():
@@ -189,11 +197,10 @@ def _work(
     keep: str,
     scheduler: str,
     workers: int | None,
-    *,
-    assume_yes: bool,
+    limits: Mapping[str, Any],
     **options: Any,
 ) -> Sweep:
-    """Return the work of a sweep; parameters as in `sweep`."""
+    """Return the work of a sweep; parameters as in `sweep`, of which `limits` has `assume_yes` and `timeout_s`."""
     if not isinstance(scenario, Scenario) and is_design(scenario):
         if vary:
             raise InputError(["vary: the file of a design names what is varied itself"])
@@ -205,9 +212,7 @@ def _work(
         rule = "is given in Python, and worker processes do not find it"
         instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'
         raise InputError([f"{at}: {rule}: {instead}" for at in sorted(given)])
-    return Sweep(
-        design, StudyDirectory(_folder(out)), keep=keep, start=start_of(scheduler, workers), assume_yes=assume_yes
-    )
+    return Sweep(design, StudyDirectory(_folder(out)), keep=keep, start=start_of(scheduler, workers), **limits)
 
 
 def _folder(out: str | Path | None) -> Path:

@@ -2,7 +2,7 @@
 
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.suggestions import suggestion
+from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.files.errors import InputError
 from simulator.studies.design import Design, Setting
@@ -83,8 +84,8 @@ class Evaluation:
         Starts the workers.
     options
         Permissions, as in `scenarios.load`, and `seed`.
-    assume_yes
-        Continue if the estimated memory exceeds the available memory.
+    assume_yes, timeout_s
+        As in `Sweep`.
     missing
         Why a data set could not be used, by name.
     plans
@@ -99,6 +100,7 @@ class Evaluation:
     start: Start
     options: Mapping[str, Any] = field(default_factory=dict)
     assume_yes: bool = False
+    timeout_s: float | None = None
     missing: dict[str, str] = field(default_factory=dict, init=False)
     plans: dict[tuple[str, str], Plan] = field(default_factory=dict, init=False)
 
@@ -115,6 +117,8 @@ class Evaluation:
         ------
         InputError
             If no data set can be used.
+        ScenarioError
+            If a class among the mechanisms may not be imported, or cannot be.
         """
         bases: dict[str, dict[str, Any]] = {}
         loaded: dict[str, Scenario] = {}
@@ -134,6 +138,7 @@ class Evaluation:
             )
             return Setting({"data": name, "group": group}, made)
 
+        self._check_own(setting, bases)
         probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
         probe = self._sweep(
             "probe", Design("data sets without privacy", probes, self.replicates), self.directory / _PROBE
@@ -153,6 +158,16 @@ class Evaluation:
         if not settings:
             raise InputError(self._reasons())
         yield self._sweep("evaluation", Design("evaluation", settings, self.replicates), self.directory / _RUNS)
+
+    def _check_own(self, setting: Callable[[str, str, dict[str, Any]], Setting], names: Iterable[str]) -> None:
+        """Check that the users' mechanisms may be imported and can be, before anything is computed."""
+        for name in names if self._fixed else ():
+            try:
+                made = setting(name, "fixed", {"mechanisms": self._fixed})
+            except ScenarioError:  # stated with the data set later
+                continue
+            check_own_kinds(made.scenario)
+            return
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """Return the tables of the finished evaluation.
@@ -198,7 +213,8 @@ class Evaluation:
         return tables
 
     def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:
-        return Sweep(design, StudyDirectory(directory), keep=keep, start=self.start, assume_yes=self.assume_yes)
+        limits: dict[str, Any] = {"assume_yes": self.assume_yes, "timeout_s": self.timeout_s}
+        return Sweep(design, StudyDirectory(directory), keep=keep, start=self.start, **limits)
 
     def _sizes(self, probe: Sweep, study: StudyDirectory) -> dict[str, Size]:
         """Return the size of each data set, from its run without privacy, and note those that failed."""

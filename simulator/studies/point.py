@@ -4,8 +4,12 @@ import hashlib
 import json
 import math
 import pickle
+import signal
+import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -36,6 +40,9 @@ KEPT: Mapping[str, tuple[str, ...]] = {
     "evaluation": ("scores", "claims", "rounds", "deciles"),
 }
 """The tables of every run that a study keeps: the first three by the value of `--keep`, the others for evaluations."""
+
+_AGAIN_S = 0.1
+"""Seconds after which the end of a point that takes too long is tried again, where something discarded the error."""
 
 _cache = BuildCache(default_folder())
 """Cities and trips of this worker."""
@@ -126,7 +133,43 @@ class PointResult:
     peak_nbytes: int | None
 
 
-def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) -> PointResult:
+class PointTimeoutError(Exception):
+    """A point that took longer than the study permits; no `InputError`, which a run would attribute to a key."""
+
+
+@contextmanager
+def _within(timeout_s: float | None) -> Iterator[None]:
+    """End the block by an error once it has taken longer.
+
+    Raises
+    ------
+    PointTimeoutError
+        If it has.
+    InputError
+        If the system, or a worker that runs points in threads, as those of Dask, has no alarm for it.
+    """
+    if timeout_s is None:
+        yield
+        return
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        raise InputError(["timeout (--timeout): needs worker processes on Linux or macOS; leave it out"])
+
+    def stop(*_: object) -> None:
+        if sys.exc_info()[1] is None:  # else something cleans up
+            raise PointTimeoutError(f"it took longer than {timeout_s:g} s (--timeout)")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s, _AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def run_point(
+    point: Point, kept: Sequence[str], *, assume_yes: bool = False, timeout_s: float | None = None
+) -> PointResult:
     """Simulate a point, in whichever process this is.
 
     Parameters
@@ -137,9 +180,13 @@ def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) ->
         Names of the tables to keep.
     assume_yes
         Continue if the estimated memory exceeds the available memory.
+    timeout_s
+        Longest time of the run, seconds; None for any.
 
     Raises
     ------
+    PointTimeoutError
+        If the run takes longer than `timeout_s`.
     DifferentVersionError
         If the source, the data or the users' classes that this process finds are not those of the key.
     ScenarioError
@@ -151,7 +198,7 @@ def run_point(point: Point, kept: Sequence[str], *, assume_yes: bool = False) ->
         )
     began = time.perf_counter()
     scenario = scenarios.load(point.scenario, seed=point.seed)
-    with using(_cache), permitting(assume_yes):
+    with using(_cache), permitting(assume_yes), _within(timeout_s):
         result = run_scenario(scenario, motion=False)
     return PointResult(
         point.key,

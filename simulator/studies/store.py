@@ -138,7 +138,9 @@ class StudyDirectory:
             if not isinstance(facts.get(name), kind):
                 raise InputError([f"{path}: {name} must be of type {kind.__name__}: {remedy}; got {facts.get(name)!r}"])
         if facts["format"] > STUDY_FORMAT:
-            raise InputError([f"{path}: format {facts['format']} is of a newer crowdveil; this one reads {STUDY_FORMAT}"])
+            raise InputError(
+                [f"{path}: format {facts['format']} is of a newer crowdveil; this one reads {STUDY_FORMAT}"]
+            )
         return facts
 
     def write_scenario(self, scenario: Scenario) -> None:

@@ -18,7 +18,7 @@ from simulator.experiment.provenance import package_versions, source_sha256
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
 from simulator.studies.design import Design
-from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, run_point
+from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, PointTimeoutError, run_point
 from simulator.studies.store import DESIGN, FACTS, FAILURES, SCENARIO, STUDY_FORMAT, StudyDirectory
 from simulator.studies.workers import CLUSTER_LOST, Start, Workers, processes
 
@@ -64,6 +64,8 @@ class Sweep:
         (i, N): only the i-th of N equal parts of the points, i from 1.
     assume_yes
         Continue if the estimated memory exceeds the available memory.
+    timeout_s
+        Longest time of a point, seconds, after which it counts as failed; None for any.
     points
         Every point of the design.
     todo
@@ -80,6 +82,7 @@ class Sweep:
     start: Start = field(default_factory=processes)
     shard: tuple[int, int] = (1, 1)
     assume_yes: bool = False
+    timeout_s: float | None = None
     points: list[Point] = field(init=False)
     todo: list[Point] = field(init=False, default_factory=list)
     failures: list[Failure] = field(init=False, default_factory=list)
@@ -92,6 +95,8 @@ class Sweep:
         index, of = self.shard
         if not 1 <= index <= of:
             raise InputError([f"shard (--shard): must be i/N with i from 1 to N; got {index}/{of}"])
+        if self.timeout_s is not None and not self.timeout_s > 0:
+            raise InputError([f"timeout (--timeout): must be above 0 seconds; got {self.timeout_s:g}"])
         self.points = self.design.points()
         first, last = (len(self.points) * part // of for part in (index - 1, index))
         self.todo = self.points[first:last]
@@ -108,6 +113,11 @@ class Sweep:
         with self.directory.locked():
             self._take_up()
             yield
+
+    def progress(self) -> str:
+        """How many points are finished and kept, in words, for a study that is stopped."""
+        kept = len(self.directory.finished() & {point.key for point in self.points})
+        return f"{kept:,} of {len(self.points):,} points are finished and kept: the same command goes on"
 
     def outcomes(self) -> Iterator[PointResult | Failure]:
         """Run the points to do, in the opened directory, and yield each as it finishes or has failed twice.
@@ -187,11 +197,8 @@ class Sweep:
         try:
             self.directory.add(buffer)
         except OSError as error:
-            kept = len(self.directory.finished() & {point.key for point in self.points})
             words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
-            raise StudyError(
-                [f"{words}; {kept:,} of {len(self.points):,} points are finished and kept: the same command goes on"]
-            ) from error
+            raise StudyError([f"{words}; {self.progress()}"]) from error
         finally:
             buffer.clear()
 
@@ -222,7 +229,7 @@ class Sweep:
 
     def _attempts(self, waiting: deque[Point], *, alone: bool) -> Iterator[tuple[PointResult | str, Point]]:
         """Yield the outcome of one attempt at each point: its result, or what went wrong."""
-        work = partial(run_point, kept=KEPT[self.keep], assume_yes=self.assume_yes)
+        work = partial(run_point, kept=KEPT[self.keep], assume_yes=self.assume_yes, timeout_s=self.timeout_s)
         while waiting:
             with ExitStack() as stack:
                 workers: Workers = stack.enter_context(self.start())
@@ -258,6 +265,8 @@ def _outcome(future: Future[PointResult]) -> PointResult | str:
         raise StudyError([CLUSTER_LOST]) from error
     except ScenarioError as error:
         return "; ".join(map(str, error.faults))
+    except (InputError, PointTimeoutError) as error:
+        return str(error)
     except Exception as error:  # noqa: BLE001 - whatever one point raises must not end the others
         return f"{type(error).__name__}: {error}"
 

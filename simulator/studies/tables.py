@@ -57,6 +57,8 @@ class TableView(NamedTuple):
         Text or markup of each cell.
     csv
         The whole table as the address of a download.
+    left_out
+        The rows that are not shown, in words; empty if all are.
     """
 
     caption: str
@@ -64,6 +66,7 @@ class TableView(NamedTuple):
     heads: list[tuple[str, bool]]
     rows: list[list[str]]
     csv: str
+    left_out: str
 
 
 def view_table(
@@ -90,7 +93,9 @@ def view_table(
         Titles of columns that are not shown by their names.
     """
     content = base64.b64encode(table.to_csv(index=False, lineterminator="\n").encode()).decode("ascii")
+    left_out = ""
     if len(table) > MOST_ROWS:
+        left_out = f"{whole(len(table) - MOST_ROWS)} more rows are in {name}.csv"
         caption += f" (the first {whole(MOST_ROWS)} of {whole(len(table))} rows)"
         table = table.head(MOST_ROWS)
     shown = [column for column in table if not str(column).endswith(HALF)]
@@ -102,7 +107,7 @@ def view_table(
         columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
     heads = [((titles or {}).get(str(column), str(column)), is_numeric(table[column])) for column in shown]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}")
+    return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}", left_out)
 
 
 def _cell(value: Any, half: float, format_name: str) -> str:

@@ -243,3 +243,9 @@ def test_the_papers_comparison_on_gowalla_is_a_row_with_an_interval(tmp_path, mo
     tables = cv.evaluate(["paper.toml"], ["gowalla-nyc"], epsilon=2.0, replicates=3, out="study")
     row = tables["differences"].query("mechanism == 'randomized_response' and against == 'sampling'").iloc[0]
     assert 1.3 < row["ratio_lower"] < row["ratio"] < row["ratio_upper"] < 2.6
+
+
+def test_a_class_that_may_not_be_imported_is_refused_before_anything_is_computed(tmp_path):
+    with pytest.raises(cv.ScenarioError, match="imported only with permission"):
+        evaluated(tmp_path, ["own_module:Own"], epsilon=1.0)
+    assert not (tmp_path / "evaluation").exists()

@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 
 import pandas as pd
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
@@ -128,6 +129,53 @@ def test_results_of_other_values_are_kept_apart_and_used_again(tmp_path, whole):
     assert_same(Study.load(tmp_path / "study"), whole)
 
 
+def test_a_sweep_that_is_killed_while_its_values_change_loses_nothing(tmp_path, monkeypatch, whole):
+    """Some tables are those of the new values, and the others of the old ones."""
+    do(sweep(tmp_path / "study"))
+    write = store.write_file
+
+    def killed(path, fill, **options):
+        write(path, fill, **options)
+        if path.name == "scores.parquet":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "write_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            do(sweep(tmp_path / "study", {SAMPLING: [0.3, 0.4]}))
+    assert len(StudyDirectory(tmp_path / "study").finished()) == 10
+    assert do(sweep(tmp_path / "study")) == []
+    assert_same(Study.load(tmp_path / "study"), whole)
+
+
+def test_a_point_is_finished_only_where_all_tables_hold_it(tmp_path, whole):
+    """A study that an earlier version damaged: its points are named, but not all are in the scores."""
+    do(sweep(tmp_path / "study"))
+    path = tmp_path / "study" / "scores.parquet"
+    lost = pq.read_table(path)["key"][0].as_py()
+    for name in ("points", "scores", "claims", "attacks", "warnings"):
+        table = pq.read_table(path.with_stem(name))
+        table = table.replace_schema_metadata({b"factors": table.schema.metadata[b"factors"]})  # as earlier versions
+        pq.write_table(table.filter(pc.field("key") != lost) if name == "scores" else table, path.with_stem(name))
+    assert [one.key for one in do(sweep(tmp_path / "study"))] == [lost]
+    assert_same(Study.load(tmp_path / "study"), whole)
+
+
+def test_a_kill_while_the_facts_are_written_first_does_not_block_the_directory(tmp_path):
+    staging = tmp_path / "study" / f".study.json.partial-{'0' * 12}-{'0' * 16}"  # of another host, so not removed
+    staging.mkdir(parents=True)
+    (staging / "study.json").write_text("{")
+    assert len(do(sweep(tmp_path / "study", {SAMPLING: [0.3]}, replicates=1))) == 1
+
+
+def test_a_point_that_takes_too_long_fails(tmp_path):
+    work = sweep(tmp_path / "study", {"traffic.vehicles": [5]}, replicates=1, timeout_s=1e-3)
+    (failure,) = do(work)
+    assert failure.error == "it took longer than 0.001 s (--timeout)"
+    with pytest.raises(InputError, match=r"timeout \(--timeout\): must be above 0 seconds; got 0"):
+        sweep(tmp_path / "study", timeout_s=0.0)
+
+
 def test_results_of_another_version_are_not_mixed_in(tmp_path, monkeypatch, whole):
     do(sweep(tmp_path / "study"), until=4)
     old = StudyDirectory(tmp_path / "study").finished()
@@ -158,6 +206,44 @@ def test_merged_shards_equal_the_whole(tmp_path, whole, shards):
     joined = merge([tmp_path / str(index) for index in range(1, shards + 1)], tmp_path / "joined")
     assert joined.facts()["complete"] is True
     assert_same(Study.load(tmp_path / "joined"), whole)
+
+
+def test_a_merged_directory_has_its_scenario_and_keeps_the_tables_that_it_kept(tmp_path):
+    vary = {SAMPLING: [0.3]}
+    do(sweep(tmp_path / "1", vary, replicates=1))
+    joined = merge([tmp_path / "1"], tmp_path / "joined").path
+    assert cv.scenarios.load(joined / "scenario.toml") == cv.scenarios.load(tmp_path / "1" / "scenario.toml")
+    do(sweep(tmp_path / "other", vary, replicates=1, keep="all"))
+    with pytest.raises(InputError, match=r"keep \(--keep\): must be scores, as the study in .*joined was begun"):
+        merge([tmp_path / "other"], joined)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"format": 1}', "name must be of type str"),
+        ("[1]", "must be a table of facts"),
+        ("[" * 100_000, "not JSON"),
+        ('{"format": 99, "name": "a", "source_sha256": "", "factors": [], "keep": "scores"}', "of a newer crowdveil"),
+    ],
+)
+def test_a_damaged_record_of_a_study_is_named(tmp_path, text, message):
+    (tmp_path / "study.json").write_text(text)
+    for use in (lambda: merge([tmp_path], tmp_path / "joined"), lambda: Study.load(tmp_path)):
+        with pytest.raises(InputError, match=rf"study\.json: .*{message}"):
+            use()
+    assert not (tmp_path / "joined").exists()
+
+
+def test_a_damaged_table_of_a_study_is_named(tmp_path):
+    do(sweep(tmp_path, {SAMPLING: [0.3]}, replicates=1))
+    (tmp_path / "scores.parquet").write_bytes(b"PAR1 damaged PAR1")
+    with pytest.raises(
+        InputError, match=r"scores\.parquet: cannot be read: .*; remove it, and the points that only it"
+    ):
+        Study.load(tmp_path)
+    (tmp_path / "scores.parquet").unlink()
+    assert len(do(sweep(tmp_path, {SAMPLING: [0.3]}, replicates=1))) == 1
 
 
 def test_a_merge_says_what_is_missing_and_refuses_another_study(tmp_path, whole):
