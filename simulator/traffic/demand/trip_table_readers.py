@@ -30,8 +30,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "dest_node", "to_id",
     ),
     "trips": (
-        "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "n_trips",
-        "number_of_trips", "number", "volumes", "flows", "trip_count", "vehicle_count", "veh",
+        "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "total_trips",
+        "n_trips", "number_of_trips", "number", "volumes", "flows", "trip_count", "vehicle_count", "veh",
     ),
     "rate_vph": (
         "rate_vph", "vph", "flow_vph", "q_vph", "demand_vph", "volume_vph", "trips_vph", "veh_h", "flow_veh_h",
