@@ -38,7 +38,9 @@ MOST_EXACT = 2**53
 """Doubles hold every whole number up to this one."""
 NAMELESS = "Unnamed: "
 """How pandas names a column without a name, such as one created by a comma at the end of each line."""
-_DESCRIPTIVE = re.compile(r"id$|(^|_)(idx|index|fid|key|lon|lng|lat|longitude|latitude|x|y|xcoord|ycoord)(_|$)")
+_DESCRIPTIVE = re.compile(
+    r"id$|(^|[\W_])(idx|index|fid|key|lon|lng|lat|longitude|latitude|x|y)([\W_]|$)", re.IGNORECASE
+)
 """Names of columns that identify or locate a row and count nothing."""
 _VALUE, _OBJECT = 32, 120
 """Bytes of memory per value of a Parquet file, including intermediate copies: of a number, and of text or a list."""
@@ -47,9 +49,8 @@ _SAMPLE_LINES, _SAMPLE_ROWS = 5, 1000
 NOTHING = ("", "na", "nan", "null", "none", "n/a", "#n/a", "#na", "<na>", "-nan", "\\n", "?")
 """Texts that mark a missing number, in lower case; in a column of identifiers they are names like any other."""
 _NOTHING_WRITTEN = {written for text in NOTHING for written in (text, text.upper(), text.title(), "NaN", "-NaN")}
-_COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+(?:[eE][+-]?\d+)?"
-_WHOLE_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:[eE][+-]?\d+)?"
-"""Patterns of numbers in a table with decimal commas, whose points group digits."""
+_COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
+"""Pattern of numbers in a table with decimal commas, whose points group digits."""
 _COMMA_OR_GROUP = r"[+-]?[1-9]\d{0,2},\d{3}"
 """Pattern of numbers whose comma may be decimal, or group thousands."""
 _UNREADABLE = (OSError, ValueError, LookupError, TypeError, OverflowError, pa.ArrowException)
@@ -252,6 +253,16 @@ class Table:
             column = pd.Series(self.values(name), dtype="object")
         return numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan)
 
+    def optional_numbers(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return a mapped column as numbers, NaN where there is none, and which values are no finite numbers."""
+        numbers = self.numbers(name)
+        wrong = ~np.isfinite(numbers)
+        numbers = np.where(wrong, np.nan, numbers)
+        given = self.column(name)[wrong]
+        missing = given.isna() | given.astype("str").str.strip().str.lower().isin(NOTHING)
+        wrong[wrong] = ~missing.to_numpy(dtype=np.bool_)
+        return numbers, wrong
+
     def checked_numbers(
         self,
         name: str,
@@ -279,14 +290,10 @@ class Table:
         ndarray
             float64, shape (rows,); NaN where a value is missing or breaks the rule.
         """
-        numbers = self.numbers(name)
-        wrong = ~np.isfinite(numbers)
-        numbers = np.where(wrong, np.nan, numbers)
         if optional and not self.has(name):
-            return numbers
-        if optional:
-            given = self.column(name)[wrong]
-            wrong[wrong] = (given.notna() & (given.astype("str").str.strip() != "")).to_numpy(dtype=np.bool_)
+            return self.numbers(name)
+        numbers, wrong = self.optional_numbers(name)
+        wrong |= np.isnan(numbers) & (not optional)
         kind = "a whole number" if whole else "a finite number"
         bounds = f", {at_least:g} to {at_most:g}" if at_most < MOST_EXACT else f", {at_least:g} or more"
         bounds = bounds if at_least > -np.inf else ""
@@ -354,7 +361,7 @@ class Table:
         remedy
             What to do about them, with ``{0}`` for the list of their names.
         """
-        wrong = [name for name in self.unread if name not in ignored and not _DESCRIPTIVE.search(plain_name(name))]
+        wrong = [name for name in self.unread if name not in ignored and not _DESCRIPTIVE.search(name)]
         wrong = [name for name in wrong if not name.startswith(NAMELESS)]
         if wrong:
             named = f"column {wrong[0]!r} holds" if len(wrong) == 1 else f"columns {', '.join(map(repr, wrong))} hold"
@@ -405,25 +412,25 @@ def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> di
     known
         Map from our name of each column to its names in files, the most likely first.
 
-    Both are compared as `plain_name` writes them.
+    Both are compared as `comparable_name` writes them.
 
     Returns
     -------
     dict
         Map from our name to the file's, for the columns found; a column of the file is used once.
     """
-    header = {plain_name(name): name for name in reversed(names)}
+    header = {comparable_name(name): name for name in reversed(names)}
     found: dict[str, str] = {}
     for ours, common in known.items():
-        name = next((header[other] for other in map(plain_name, common) if other in header), None)
+        name = next((header[other] for other in map(comparable_name, common) if other in header), None)
         if name is not None and name not in found.values():
             found[ours] = name
     return found
 
 
-def plain_name(name: str) -> str:
-    """Return the name of a column in lower case, with one underscore for blanks and signs: "flow_veh_h"."""
-    return re.sub(r"[\W_]+", "_", name.strip().lower()).strip("_")
+def comparable_name(name: object) -> str:
+    """Return the name of a column in lower case, without blanks and signs."""
+    return re.sub(r"[\W_]+", "", str(name).lower())
 
 
 def numbers_in(column: pd.Series) -> pd.Series:
@@ -524,15 +531,16 @@ def _read_text(
     frame.columns = pd.Index(names)
     found = _headings(columns, names, file, separator)
     unread = [name for name in names if name not in found.values() and _is_numeric(frame[name])]
-    frame = frame[list(dict.fromkeys(found.values()))]
+    frame = frame[list(dict.fromkeys(found.values()))].copy()
     kept = set() if identifiers is None else {found[name] for name in identifiers}
     texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name]) and name not in kept]
-    if identifiers is not None:
-        frame = frame.assign(**{name: frame[name].mask(frame[name].isin(_NOTHING_WRITTEN)) for name in texts})
-    frame = frame.assign(**_with_points(frame[texts], file, format_.decimal))
-    if text is not None:
-        as_text = {found[name] for name in text}
-        frame = frame.assign(**{name: _recognized(frame[name]) for name in texts if name not in as_text})
+    for name in texts if identifiers is not None else ():
+        frame[name] = frame[name].mask(frame[name].isin(_NOTHING_WRITTEN))
+    for name, column in _with_points(frame[texts], file, format_.decimal).items():
+        frame[name] = column
+    as_text = set(texts) if text is None else {found[name] for name in text}
+    for name in texts:
+        frame[name] = frame[name] if name in as_text else _recognized(frame[name])
     return frame, names, found, unread
 
 
@@ -555,39 +563,36 @@ def _recognized(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[str, pd.Series[Any]]:
-    """Return the columns of numbers that have decimal commas, with decimal points and without grouping points.
+    """Return the columns of numbers of a file with decimal commas, with decimal points and without grouping points.
 
     Raises
     ------
     InputError
         If all commas may also group thousands, and `decimal` is not given.
     """
-    columns = {}
-    for name in frame if decimal != "." else ():
-        if not frame[name].str.contains(",", regex=False, na=False).any():
-            continue
-        text = frame[name].str.strip()
-        commas = text.str.fullmatch(_COMMA_NUMBER, na=False)
-        whole = text.str.fullmatch(_WHOLE_NUMBER, na=False)
-        if commas.any() and 2 * int((commas | whole).sum()) > int(text.notna().sum()):
-            columns[name] = text[commas]
-    if not columns:
+    comma = {name: frame[name].str.contains(",", regex=False, na=False) for name in frame if decimal != "."}
+    if decimal is None and not any(found.any() for found in comma.values()):
         return {}
-    numbers = pd.concat(list(columns.values()))
-    if decimal is None and numbers.str.fullmatch(_COMMA_OR_GROUP).all():
-        name = next(iter(columns))
-        rule = f"the comma of {columns[name].iloc[0]!r} in column {name!r} may be decimal, or group thousands"
-        raise InputError([f'{file}: {rule}: give decimal = ",", or write numbers without commas'])
-    converted = {}
-    for name in frame:
+    columns, ambiguous = {}, None
+    for name, commas in comma.items():
         text = frame[name].str.strip()
-        whole = text.str.fullmatch(_WHOLE_NUMBER, na=False)
-        fits = whole | text.str.fullmatch(_COMMA_NUMBER, na=False)
+        fits = text.str.fullmatch(_COMMA_NUMBER, na=False)
+        points = text.str.contains(".", regex=False, na=False)
         # A column in which points are decimal is left as it is, and its numbers with commas are refused.
-        if fits.any() and not (text.str.contains(".", regex=False, na=False) & ~fits).any():
-            points = text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-            converted[str(name)] = frame[name].where(~fits, points)
-    return converted
+        if (points & ~fits).any() or 2 * int(fits.sum()) <= int(text.notna().sum()):
+            continue
+        columns[str(name)] = frame[name].where(
+            ~fits, text.str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
+        )
+        for number in text[fits & commas]:
+            if decimal is not None or not re.fullmatch(_COMMA_OR_GROUP, number):
+                decimal = ","
+                break
+            ambiguous = ambiguous or (name, number)
+    if decimal is None and ambiguous is not None:
+        rule = f"the comma of {ambiguous[1]!r} in column {ambiguous[0]!r} may be decimal, or group thousands"
+        raise InputError([f'{file}: {rule}: give decimal = ",", or write numbers without commas'])
+    return columns if decimal == "," else {}
 
 
 _OTHER_SEPARATORS = ("\t", ";", "|")

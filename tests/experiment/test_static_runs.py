@@ -116,7 +116,13 @@ def test_owners_are_counted_only_between_arrival_and_departure(scenario):
 FAULTS = [
     ('kind = "roads"', COLUMNS, "", "cells", 'kind = "roads" needs roads'),
     ('kind = "locations"\nnames = ["nord"]', COLUMNS, "", "cells", "there is no place 'nord' (did you mean north?)"),
-    ('kind = "locations"', '{lon = "lon", lat = "lat"}', "", "cells", "the data owners' places have no names"),
+    (
+        'kind = "locations"',
+        '{lon = "lon", lat = "lat", count = "n"}',
+        "",
+        "cells",
+        "the data owners' places have no names",
+    ),
     ('kind = "locations"', '{place = "stop"}', "", "traffic", "no column 'stop'"),
     ('kind = "locations"', '{place = "station"}', "where = {n = 8}", "traffic", "of its 3 rows, none has n = 8"),
     ('kind = "locations"\nlabels = {nord = "N"}', COLUMNS, "", "cells", "labels: there is no place 'nord'"),

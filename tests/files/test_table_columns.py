@@ -79,3 +79,10 @@ def test_unread_columns_of_numbers_are_found(tmp_path, suffix):
     assert table.unread == ["n", "trip_id", "x_start", "share"]
     table.refuse_unread({"share"}, remedy="name it, or ignore {0}")
     assert table.broken == [f"{file}: column 'n' holds numbers that are not read: name it, or ignore [\"n\"]"]
+
+
+def test_given_decimal_comma_makes_points_group_thousands(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("self;count\nA;1.234\nB;5\n", encoding="utf-8")
+    assert Table.from_file(file, text=["self"]).numbers("count").tolist() == [1.234, 5]
+    assert Table.from_file(file, text=["self"], format_=TextFormat(decimal=",")).numbers("count").tolist() == [1234, 5]

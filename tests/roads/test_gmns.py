@@ -193,3 +193,11 @@ def test_implausible_capacity_and_shape_give_warnings(tmp_path):
     notes = notes_of(write_gmns_text(tmp_path / "g", links="\n".join(rows)))
     assert "capacity is above 3,000 vehicles/h per lane in 1 of 3 links" in notes
     assert "the shape of a link is, in the median, 1.67 times as long as its stated length" in notes
+
+
+def test_nodes_links_and_zones_may_be_called_na(tmp_path):
+    named = GMNS_NODES.replace("\n2,", "\nNA,").replace("42.36,7", "42.36,null")
+    folder = write_gmns_text(tmp_path, nodes=named, links=gmns_links(("a,1,2", "NA,1,NA"), ("2,3", "NA,3")))
+    network, _ = read_gmns(folder)
+    assert network.node_names == ["1", "NA", "3"]
+    assert [data.get("zone") for _, data in network.graph.nodes(data=True)] == ["null", None, "8"]

@@ -401,3 +401,15 @@ def test_an_identifier_of_thousands_of_digits_is_a_text():
     from simulator.roads.schema import node_keys  # noqa: PLC0415 - for this test only
 
     assert node_keys(["1", "9" * 5_000]) == ["1", "9" * 5_000]
+
+
+@pytest.mark.parametrize("name", ["NA", "null", "nan"])
+def test_a_node_may_be_called_na_in_tables_with_decimal_commas(write, name):
+    ids = ["1", "2", name]
+    tables = [nodes(id=ids), edges().replace({"src": {3: name}, "dst": {3: name}}).astype({"src": str, "dst": str})]
+    written = [table.to_csv(index=False, sep=";", decimal=",") for table in tables]
+    network, _ = read(write, *written)
+    same, _ = read(write, nodes(), edges())
+    assert network.node_names == ids
+    assert network.links.length_m.tolist() == same.links.length_m.tolist()
+    np.testing.assert_array_equal(network.node_xy, same.node_xy)

@@ -13,7 +13,7 @@ import pandas as pd
 from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
-from simulator.files.tables import NAMELESS, RECOGNIZED, Table, TextFormat, column_names, find_columns, plain_name
+from simulator.files.tables import NAMELESS, RECOGNIZED, Table, TextFormat, column_names, comparable_name, find_columns
 from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
@@ -30,8 +30,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
         "dest_node", "to_id",
     ),
     "trips": (
-        "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "n_trips",
-        "number_of_trips", "number", "volumes", "flows", "trip_count", "vehicle_count", "veh",
+        "trips", "volume", "flow", "demand", "total", "vehicles", "count", "ton", "num_trips", "total_trips",
+        "n_trips", "number_of_trips", "number", "volumes", "flows", "trip_count", "vehicle_count", "veh",
     ),
     "rate_vph": (
         "rate_vph", "vph", "flow_vph", "q_vph", "demand_vph", "volume_vph", "trips_vph", "veh_h", "flow_veh_h",
@@ -46,7 +46,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "from_s": ("from_s", "begin_s", "start_s", "start_t", "t_start", "start_time", "begin_time", "from_time", "begin"),
     "to_s": ("to_s", "end_s", "end_t", "t_end", "end_time", "to_time", "end"),
 }  # fmt: skip
-"""Map from our name of a column to its common names, as `plain_name` writes them, the most likely first."""
+"""Map from our name of a column to its common names, as `comparable_name` writes them, the most likely first."""
 _AMOUNTS = ("trips", "rate_vph", "rate_vps")
 _UNIT_S = {"rate_vph": 3600.0, "rate_vps": 1.0}
 _MOST_VPS = 2.0
@@ -140,7 +140,7 @@ def read_od_table(
         rows = "" if not found.keys().isdisjoint(_AMOUNTS) else ", or each row would be one trip"
         remedy = f"name the number of trips in traffic.trip_columns{rows}: as trips, or as rate_vph or rate_vps with "
         table.refuse_unread({*ignored, *times.values()}, remedy=remedy + "from_s and to_s; and others as ignored = {0}")
-    if "rate_vps" in found and "rate_vps" not in given and plain_name(found["rate_vps"]) == "q":
+    if "rate_vps" in found and "rate_vps" not in given and comparable_name(found["rate_vps"]) == "q":
         rule = (
             f"at most {_MOST_VPS:g} to be vehicles per second; name it in traffic.trip_columns, as rate_vph or rate_vps"
         )

@@ -19,7 +19,6 @@ from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.static.rows import (
     FileFormat,
     expanded,
-    optional_numbers,
     read_rows,
     texts_of,
     without_duplicates,
@@ -97,7 +96,7 @@ def _seconds(table: Table, unit_s: float) -> tuple[FloatArray, Mask, bool, bool]
     if pd.api.types.is_datetime64_any_dtype(column):
         stamps = Times.from_column(column)
         return stamps.seconds, np.zeros(len(table), dtype=bool), False, stamps.naive
-    numbers, odd = optional_numbers(table, "time")
+    numbers, odd = table.optional_numbers("time")
     if np.isfinite(numbers).sum() >= odd.sum():
         return numbers * unit_s, odd, True, False
     text = texts_of(table, "time")

@@ -11,7 +11,7 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import MOST_EXACT, NOTHING, Table, TextFormat, numbers_in
+from simulator.files.tables import MOST_EXACT, Table, TextFormat, numbers_in
 from simulator.traffic.trips import too_many
 
 _WHOLE = 1e-9
@@ -79,23 +79,6 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
         conditions = ", ".join(f"{column} = {' or '.join(map(repr, to))}" for column, to in format_.where.items())
         raise InputError([f"{file}: of its {counted(len(table), 'row')}, none has {conditions}"])
     return table, chosen
-
-
-def optional_numbers(table: Table, name: str) -> tuple[FloatArray, Mask]:
-    """Read a column as numbers.
-
-    Returns
-    -------
-    tuple
-        (rows,) float64, NaN where there is no number; and (rows,) bool, whether a value is not a number.
-    """
-    column = table.column(name)
-    numbers = numbers_in(column).to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
-    wrong = ~np.isfinite(numbers)
-    numbers[wrong] = np.nan
-    missing = column[wrong].isna() | column[wrong].astype("str").str.strip().str.lower().isin(NOTHING)
-    wrong[wrong] = ~missing.to_numpy(dtype=bool)
-    return numbers, wrong
 
 
 def texts_of(table: Table, name: str) -> "pd.Series[str]":

@@ -16,7 +16,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table
 from simulator.roads.projection import crs_about, true_plane, utm_about
-from simulator.traffic.static.rows import FileFormat, optional_numbers, read_rows, texts_of
+from simulator.traffic.static.rows import FileFormat, read_rows, texts_of
 from simulator.traffic.trace.fixes import transformed
 
 SIDE_M = 1000.0
@@ -187,7 +187,7 @@ def _left_out(notes: list[str], table: Table, which: Mask, why: str) -> None:
 
 def _coordinates(table: Table, chosen: Mask, axes: tuple[str, str]) -> tuple[FloatArray, FloatArray]:
     """Read both axes of every row, NaN where empty; values of the used rows must be valid."""
-    (east, odd_east), (north, odd_north) = (optional_numbers(table, axis) for axis in axes)
+    (east, odd_east), (north, odd_north) = (table.optional_numbers(axis) for axis in axes)
     unit = "degrees" if axes[0] == "lon" else "metres"
     for axis, odd in zip(axes, (odd_east, odd_north), strict=True):
         table.refuse(axis, odd & chosen, f"a number of {unit}")

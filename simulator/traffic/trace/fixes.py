@@ -1,6 +1,5 @@
 """Fixes (recorded positions) of one source, converted from a table whose columns are given or recognised by name."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from pyproj.exceptions import CRSError
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
-from simulator.files.tables import RECOGNIZED, TextFormat, numbers_in
+from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ _KNOWN: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "speed_kph": (("speedkph", "speedkmh"),),
     "speed_mph": (("speedmph",),),
 }  # fmt: skip
-"""Map from our name of a column to its common names, as `plain_name` writes them, the most reliable first."""
+"""Map from our name of a column to its common names, as `comparable_name` writes them, the most reliable first."""
 
 
 @dataclass(frozen=True)
@@ -256,11 +255,6 @@ def numbers_of(column: "pd.Series[Any]") -> FloatArray:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def plain_name(name: object) -> str:
-    """Return the name of a column in lower case, letters and digits only."""
-    return re.sub(r"[^a-z0-9]", "", str(name).lower())
-
-
 def _quoted(values: "pd.Series[Any] | FloatArray") -> str:
     """Quote the first of some values as it is in the table, or a number computed from it."""
     if isinstance(values, np.ndarray):
@@ -290,7 +284,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
         if role in found or (role in METRES_PER_SECOND and not found.keys().isdisjoint(METRES_PER_SECOND)):
             continue
         free = [name for name in seen if name not in found.values()]
-        named = ([name for name in free if plain_name(name) in names] for names in _KNOWN[role])
+        named = ([name for name in free if comparable_name(name) in names] for names in _KNOWN[role])
         candidates = next(filter(None, named), [])
         if len(candidates) == 1:
             found[role] = candidates[0]
@@ -304,7 +298,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
             faults.append(f"{source}: {role}: {rule}")
     if faults:
         raise InputError(faults)
-    unit = [name for name in seen if plain_name(name) in {"speed", "velocity"} and name not in found.values()]
+    unit = [name for name in seen if comparable_name(name) in {"speed", "velocity"} and name not in found.values()]
     if not unit or not found.keys().isdisjoint(METRES_PER_SECOND):
         return found, []
     rule = "states no unit of speed and is left out: name it as speed_mps, speed_kph or speed_mph"
@@ -314,7 +308,7 @@ def _find_columns(columns: "pd.Index[Any]", options: TraceOptions, source: str) 
 def _hint(role: str, seen: Sequence[str]) -> str:
     if len(seen) == 1:
         return '; is it separated by something else than ",", ";", tab or "|"?'
-    if role in {"lon", "lat"} and {"x", "y"} <= set(map(plain_name, seen)):
+    if role in {"lon", "lat"} and {"x", "y"} <= set(map(comparable_name, seen)):
         return "; for places in metres give traffic.crs"
     return "; or is there one file per vehicle: one_vehicle_a_file = true?" if role == "vehicle" else ""
 

@@ -16,10 +16,10 @@ from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
-from simulator.files.tables import Table, TextFormat, check_parquet, column_names
+from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name
 from simulator.files.xml_elements import Element, elements_of, root_of
 from simulator.roads.readers.tntp_files import finite_number
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, plain_name, transformed
+from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, transformed
 from simulator.traffic.trace.times import Times
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
@@ -199,7 +199,7 @@ _ENDS = ("pickup", "dropoff")
 
 def _holds_taxi_trips(frame: pd.DataFrame) -> bool:
     """Return whether the columns are those of pick-ups and drop-offs, as in New York's taxi trips."""
-    return {f"{end}{axis}" for end in _ENDS for axis in ("longitude", "latitude")} <= set(map(plain_name, frame))
+    return {f"{end}{axis}" for end in _ENDS for axis in ("longitude", "latitude")} <= set(map(comparable_name, frame))
 
 
 def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: str) -> Fixes:
@@ -210,7 +210,7 @@ def _fixes_of_taxi_trips(frame: pd.DataFrame, options: TraceOptions, *, source: 
     InputError
         If columns or values are invalid.
     """
-    by_plain = {plain_name(name): name for name in frame.columns}
+    by_plain = {comparable_name(name): name for name in frame.columns}
 
     def named(*names: str) -> str | None:
         return next((by_plain[name] for name in names if name in by_plain), None)
