@@ -73,7 +73,8 @@ def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     -------
     pandas.DataFrame
         One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval
-        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`, the largest number of values of a column.
+        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`,
+        the largest number of values of a column.
     """
     groups = table.groupby(list(keys), sort=False, dropna=False, observed=True)
     grouped = groups[list(columns)]
