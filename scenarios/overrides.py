@@ -13,6 +13,9 @@ from scenarios.in_memory import is_table, store
 from scenarios.plug_ins import KEYS, name_object
 from scenarios.suggestions import suggestion
 
+_LEADING_POINT = re.compile(r"""\"[^"]*\"|'[^']*'|(?<![\w.])\.(?=\d)""")
+"""A quoted text, which stays as it is, or the point of a number without digits before it."""
+
 Overrides = Iterable[str] | Mapping[str, Any]
 """Texts ``a.b=v``, or values by their key paths: ``{"a.b": v}``."""
 
@@ -25,8 +28,8 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
     raw
         The file as parsed; changed in place.
     overrides
-        Texts ``a.b=v``, whose value is parsed as TOML, or taken as text if it is not valid TOML; or a mapping
-        ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables along the
+        Texts ``a.b=v``, whose value is parsed as TOML (``.1`` as ``0.1``), or taken as text if it is not valid TOML; or
+        a mapping ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables along the
         path are created.
 
     Raises
@@ -76,7 +79,7 @@ def _listed(overrides: Overrides) -> list[str | tuple[str, Any]]:
 def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
     if isinstance(override, str):
         left, equals, right = override.partition("=")
-        value = _value(right.strip())
+        value = toml_value(right.strip())
     else:
         left, equals = override[0], "="
         last = left.rpartition(".")[2]
@@ -91,12 +94,19 @@ def _split(override: str | tuple[str, Any]) -> tuple[list[str], Any]:
     return path, value
 
 
-def _value(text: str) -> Any:
-    try:
-        parsed = tomllib.loads(f"value = {text}")
-    except (ValueError, RecursionError):
-        return text
-    return parsed["value"] if parsed.keys() == {"value"} else text
+def toml_value(text: str) -> Any:
+    """Return the value that a text is in TOML, where 0 may be left out before a decimal point; else the text itself."""
+    for written in (text, _LEADING_POINT.sub(_with_zero, text)):
+        try:
+            parsed = tomllib.loads(f"value = {written}")
+        except (ValueError, RecursionError):
+            continue
+        return parsed["value"] if parsed.keys() == {"value"} else text
+    return text
+
+
+def _with_zero(found: re.Match[str]) -> str:
+    return found[0] if found[0][0] in "\"'" else f"0{found[0]}"
 
 
 def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:

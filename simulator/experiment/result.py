@@ -39,6 +39,7 @@ from simulator.experiment.run_directory import (
     UnfinishedRunError,
     fill_directory,
     read_record,
+    read_table,
 )
 from simulator.experiment.run_record import (
     RUN_FORMAT,
@@ -266,20 +267,18 @@ class RunData:
         Raises
         ------
         UnfinishedRunError
-            If the directory holds no finished run, a file is missing, or a later version wrote it.
+            If the directory holds no finished run, a file is missing or was changed, or a later version wrote it.
         """
         folder = Path(directory)
         record = read_record(folder / COMPLETE)
-        paths = {name: folder / f"{name}.parquet" for name in ("cells", *TABLES)}
-        for path in (folder / SCENARIO, *paths.values()):
-            if not path.is_file():
-                raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
+        if not (folder / SCENARIO).is_file():
+            raise UnfinishedRunError(f"{folder}: {SCENARIO} is not in it")
+        tables: dict[str, Any] = {name: read_table(folder, name) for name in TABLES}
+        shapes = ("cells", Path(ROADS).stem, Path(SURROUNDINGS).stem)
+        for name in (*OF_VEHICLES, *shapes):
+            if name == "cells" or (folder / f"{name}.parquet").is_file():
+                tables[name] = read_table(folder, name, gpd.read_parquet if name in shapes else pd.read_parquet)
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
-        tables: dict[str, Any] = {name: pd.read_parquet(paths[name]) for name in TABLES}
-        kept = {name: path for name in OF_VEHICLES if (path := folder / f"{name}.parquet").is_file()}
-        tables |= {name: pd.read_parquet(path) for name, path in kept.items()}
-        shapes = {"cells": "cells.parquet", "roads": ROADS, "surroundings": SURROUNDINGS}
-        tables |= {name: gpd.read_parquet(folder / file) for name, file in shapes.items() if (folder / file).is_file()}
         return cls(scenario=scenario, **tables, record=record)
 
     @property

@@ -5,8 +5,14 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+from pandas.api.types import is_numeric_dtype
 from pydantic import ValidationError
+from pyproj import CRS
+from pyproj.exceptions import CRSError
 
 from simulator.experiment.run_record import RUN_FORMAT, RunRecord
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
@@ -22,6 +28,17 @@ SURROUNDINGS = "surroundings.parquet"
 
 TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
 """The tables, each in a Parquet file of its name."""
+
+_COLUMNS = {
+    "estimates": ("campaign mechanism", "query time_s cell truth estimate std_error lower upper"),
+    "rounds": ("campaign mechanism", "query round asked answered counted late lost rejected unpaired bytes_up"),
+    "servers": ("campaign mechanism server", "query round sent arrived late lost used"),
+    "scores": ("campaign mechanism interval", "mae rmse bias max_error coverage hot_cells_recall theory_rmse"),
+    "claims": ("mechanism view kind basis", "queries crowd k colluding servers epsilon delta"),
+    "attacks": ("name coalition mechanism campaign", "colluding servers trials prior success gain theory"),
+    "cells": ("name geometry", "cell"),
+}
+"""Columns of a table in every format: those of texts, and those of numbers."""
 
 OF_VEHICLES = ("entries", "places", "guesses")
 """Tables about single vehicles, in files of their names too; a run may have none of them."""
@@ -139,7 +156,7 @@ def read_record(path: Path) -> RunRecord:
         raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
     if not isinstance(facts, dict):
         raise UnfinishedRunError(f"{path}: must be a JSON object")
@@ -150,7 +167,54 @@ def read_record(path: Path) -> RunRecord:
             f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
         )
     try:
-        return RunRecord.model_validate(facts)
+        record = RunRecord.model_validate(facts)
+        if record.city.crs is not None:
+            CRS.from_user_input(record.city.crs)
+    except CRSError as error:
+        words = "must be a coordinate system, as crowdveil wrote it"
+        raise UnfinishedRunError(f"{path}: city.crs: {words}: {' '.join(str(error).split())[:200]}") from error
     except ValidationError as error:
         faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise UnfinishedRunError(f"{path}: {faults}") from error
+    return record
+
+
+def read_table(folder: Path, name: str, read: Callable[[Path], Any] = pd.read_parquet) -> Any:
+    """Read a table of a run directory.
+
+    Parameters
+    ----------
+    folder
+        The directory.
+    name
+        Name of the table; its file is ``NAME.parquet``.
+    read
+        Reads the file.
+
+    Returns
+    -------
+    pandas.DataFrame
+        What `read` returns; it has the columns that such a table has in every format, of their types.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the file is missing, cannot be read, or lacks such a column.
+    """
+    path = folder / f"{name}.parquet"
+    if not path.is_file():
+        raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
+    remedy = "restore the file, or run the scenario again"
+    try:
+        table = read(path)
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+        why = " ".join(str(error).split())
+        raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
+    texts, numbers = (names.split() for names in _COLUMNS.get(name, ("", "")))
+    if missing := [column for column in (*texts, *numbers) if column not in table]:
+        raise UnfinishedRunError(f"{path}: without the columns {', '.join(missing)}: {remedy}")
+    for column in (*texts, *numbers):
+        if table[column].notna().any() and is_numeric_dtype(table[column]) != (column in numbers):
+            kind = "numbers" if column in numbers else "texts"
+            raise UnfinishedRunError(f"{path}: column {column} must have {kind}: {remedy}")
+    return table

@@ -13,7 +13,7 @@ import pandas as pd
 
 from scenarios.kinds import title as title_of
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, UnfinishedRunError, read_record
+from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import with_times
@@ -177,12 +177,11 @@ class FinishedRun:
         return views if found else None
 
     def _table(self, name: str) -> pd.DataFrame:
-        if name in self._given:
-            return self._given[name]
-        path = self.directory / f"{name}.parquet"
-        if not path.is_file():
-            raise UnfinishedRunError(f"{self.directory}: {name}.parquet is not in it")
-        return pd.read_parquet(path)
+        found: pd.DataFrame = self._given[name] if name in self._given else read_table(self.directory, name)
+        return found
+
+    def _kept(self, name: str) -> pd.DataFrame | None:
+        return self._table(name) if (self.directory / f"{name}.parquet").is_file() else None
 
     def label(self, mechanism: str) -> str:
         """
@@ -332,23 +331,20 @@ class FinishedRun:
     @cached_property
     def attacks(self) -> pd.DataFrame:
         """One row per finding; empty where the run has no attacks."""
-        return self._table("attacks") if (self.directory / "attacks.parquet").is_file() else pd.DataFrame()
+        found = self._kept("attacks")
+        return pd.DataFrame() if found is None else found
 
     @cached_property
     def guesses(self) -> pd.DataFrame | None:
         """What coalitions guessed about single vehicles; None where no attack guesses cells, or none may be shown."""
-        path = self.directory / "guesses.parquet"
-        return pd.read_parquet(path) if path.is_file() else None
+        return self._kept("guesses")
 
     @cached_property
     def cells(self) -> Any:
         """The partition as a GeoDataFrame in WGS84, ordered by cell."""
         import geopandas as gpd  # noqa: PLC0415  slow to import
 
-        path = self.directory / "cells.parquet"
-        if not path.is_file():
-            raise UnfinishedRunError(f"{self.directory}: cells.parquet is not in it")
-        cells = gpd.read_parquet(path)
+        cells = read_table(self.directory, "cells", gpd.read_parquet)
         if cells.crs is not None and not cells.crs.is_geographic:
             cells = cells.to_crs(4326)
         return cells.sort_values("cell").reset_index(drop=True)
@@ -356,26 +352,22 @@ class FinishedRun:
     @cached_property
     def roads(self) -> pd.DataFrame | None:
         """The links, with `geometry` as WKB in WGS84; None where the run kept no roads."""
-        path = self.directory / ROADS
-        return pd.read_parquet(path) if path.is_file() else None  # geopandas takes ten times as long
+        return self._kept(Path(ROADS).stem)  # geopandas takes ten times as long
 
     @cached_property
     def surroundings(self) -> pd.DataFrame | None:
         """Water, places and streets, with `geometry` as WKB in WGS84; None where the run kept none."""
-        path = self.directory / SURROUNDINGS
-        return pd.read_parquet(path) if path.is_file() else None
+        return self._kept(Path(SURROUNDINGS).stem)
 
     @cached_property
     def entries(self) -> pd.DataFrame | None:
         """The departures, link entries and arrivals of single vehicles; None where the run keeps none."""
-        path = self.directory / "entries.parquet"
-        return pd.read_parquet(path) if path.is_file() else None
+        return self._kept("entries")
 
     @cached_property
     def places(self) -> pd.DataFrame | None:
         """The places of single vehicles at regular moments; None where the run keeps none."""
-        path = self.directory / "places.parquet"
-        return pd.read_parquet(path) if path.is_file() else None
+        return self._kept("places")
 
     @cached_property
     def scenario_toml(self) -> str:

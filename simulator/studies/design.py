@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.errors import RuleViolation, write_path
+from scenarios.overrides import toml_value
 from scenarios.section import Section, ValidFields
 from simulator.files.errors import InputError
 from simulator.studies.point import Point, setting_sha256
@@ -194,11 +195,9 @@ def parse_vary(options: Iterable[str]) -> dict[str, list[Any]]:
             raise InputError([f"--vary: must have the form key.path=value,value,…; got {option!r}"])
         if key in vary:
             raise InputError([f"--vary: {key} is named twice; list all its values in one option"])
-        try:
-            # A comma inside brackets or quotes belongs to a value, so the whole is read as one list.
-            vary[key] = tomllib.loads(f"values = [{_with_zeros(text)}]")["values"]
-        except (tomllib.TOMLDecodeError, KeyError):
-            vary[key] = [_value(item.strip()) for item in text.split(",")]
+        # A comma inside brackets or quotes belongs to a value, so the whole is read as one list.
+        values = toml_value(f"[{text}]")
+        vary[key] = values if isinstance(values, list) else [toml_value(item.strip()) for item in text.split(",")]
     return vary
 
 
@@ -345,19 +344,6 @@ def _flat(table: Mapping[str, Any], *, leaves: Sequence[str] = (), path: str = "
             yield from _flat(value, leaves=leaves, path=f"{path}{key}.")
         else:
             yield f"{path}{key}", value
-
-
-def _with_zeros(text: str) -> str:
-    """Write ``.1`` as ``0.1``, which TOML needs."""
-    items = text.split(",")
-    return ",".join(f"0{item.strip()}" if item.strip().startswith(".") else item for item in items)
-
-
-def _value(text: str) -> Any:
-    try:
-        return tomllib.loads(f"value = {_with_zeros(text)}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
-        return text
 
 
 def _toml(value: Any) -> str:

@@ -11,7 +11,7 @@ from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
-from simulator.studies.tables import TABLES, view_table, write_tables
+from simulator.studies.tables import TABLES, TITLES, view_table, write_tables
 
 _CAPTIONS = {
     "evaluation": "Every mechanism on every data set",
@@ -20,7 +20,8 @@ _CAPTIONS = {
     "differences": "Errors of two mechanisms on the same runs: difference and ratio, with 95 % intervals",
 }
 _FORMATS = dict.fromkeys(("epsilon", "delta", "campaign_epsilon", "campaign_delta"), "claimed")
-_TITLES = {"data": "data set", "rmse": "RMSE, vehicles", "relative_rmse": "RMSE / mean occupancy", "bytes_up": "bytes"}
+_FORMATS |= dict.fromkeys(("hot_cells_recall", "coverage"), "percent")
+_TITLES = TITLES | {"rmse": "RMSE, vehicles"}
 
 
 def write_evaluation(

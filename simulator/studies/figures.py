@@ -12,7 +12,7 @@ from markupsafe import escape
 from simulator.reporting.figures import Drawn, Figure, Page, Style, axis, curve, log_axis, markers, plot, styles_of
 from simulator.reporting.formatting import claimed, number, parameter, real
 from simulator.reporting.run_reader import statistic_of
-from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric
+from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, leaks_of
 from simulator.studies.tables import interval_text
 
 MOST_PANELS = 12
@@ -198,9 +198,7 @@ def fronts(
     """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
     if leaks is None:
         return []
-    campaign = leaks["campaign"].astype("object")
-    mine = leaks[campaign == own["campaign"].iloc[0]]
-    mine = mine if len(mine) else leaks[campaign.isna()]
+    mine = leaks_of(leaks, str(own["campaign"].iloc[0]))
     both = (
         own[own["rmse"].notna()]
         .drop(columns="campaign")

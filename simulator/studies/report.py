@@ -28,10 +28,13 @@ from simulator.studies.summary import (
     differences_table,
     leaks_table,
     settings_table,
+    stated_privacy,
 )
-from simulator.studies.tables import TABLES, TableView, interval_text, view_table, write_tables
+from simulator.studies.tables import TABLES, TITLES, TableView, interval_text, view_table, write_tables
 
 FILE_NAME = "report.html"
+_MOST_NAMED = 6
+"""Mechanisms whose errors the finding states; the table of settings has all."""
 
 
 def build_report(study: Study) -> str:
@@ -92,7 +95,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         campaigns.append(
             {
                 "name": name,
-                "finding": _finding(own, study.factors, titles),
+                "finding": _finding(own, tables.get("leaks"), study.factors, titles),
                 "scores": score_figures(page, own, study.factors, titles),
                 "heats": heat_maps(page, own, study.factors, titles),
                 "fronts": fronts(page, own, tables.get("leaks"), study.factors, titles),
@@ -150,32 +153,59 @@ def _warned(study: Study) -> list[tuple[str, int]]:
     return [(str(warning), int(count)) for warning, count in counts.items()]
 
 
-def _finding(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> str:
-    """Return a sentence on the smallest error of a campaign's private estimates, and its range over the settings."""
+def _finding(own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]) -> str:
+    """Return the errors of a campaign's private estimates in words, each with the privacy that is claimed for it.
+
+    Mechanisms are compared where the same privacy is claimed of them. Of each the smallest and the largest error are
+    stated, with the values that its error or its privacy depends on.
+    """
     erring = own[own.groupby("mechanism")["rmse"].transform("max") > 0]
     if not len(erring):
         return "no estimate has an error."
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    best = erring.sort_values("rmse", kind="stable").iloc[0]
-    rows = erring[erring["mechanism"] == best["mechanism"]]
-    worst = rows.sort_values("rmse", kind="stable").iloc[-1]
-    where = setting_words(best, factors, titles)
-    words = (
-        f"{best['mechanism']} has the smallest error, {interval_text(best['rmse'], best[f'rmse{HALF}'])} {unit} (RMSE)"
-    )
-    words += f", at {where}" if where else ""
-    if worst["rmse"] > best["rmse"]:
-        largest = interval_text(worst["rmse"], worst[f"rmse{HALF}"])
-        words += f"; its largest is {largest}, at {setting_words(worst, factors, titles)}"
-    others = erring[
-        (erring[list(factors)] == best[list(factors)]).all(axis=1) & (erring["mechanism"] != best["mechanism"])
-    ]
-    if len(others):
-        second = others.sort_values("rmse", kind="stable").iloc[0]
-        words += (
-            f". In the same setting {second['mechanism']} has {interval_text(second['rmse'], second[f'rmse{HALF}'])}"
+    erring = erring.assign(privacy=stated_privacy(erring, leaks, factors)).sort_values("rmse", kind="stable")
+    of = {str(name): rows for name, rows in erring.groupby("mechanism", sort=False, observed=True)}
+    acting = {name: _acting(rows, factors) for name, rows in of.items()}
+
+    def stated(row: pd.Series, *, first: bool, privacy: bool = True) -> str:
+        words = interval_text(row["rmse"], row[f"rmse{HALF}"]) + (f" {unit} (RMSE)" if first else "")
+        where = setting_words(row, acting[str(row["mechanism"])], titles)
+        words += f", at {where}" if where else ""
+        return words + (f", with {row['privacy']}" if privacy and row["privacy"] else "")
+
+    sentences = []
+    groups = [rows.drop_duplicates("mechanism") for words, rows in erring.groupby("privacy", sort=False) if words]
+    same = next((rows for rows in groups if len(rows) > 1), None)
+    if same is not None:
+        best, *others = (row for _, row in same.iterrows())
+        less = ", ".join(
+            f"{row['mechanism']} has {stated(row, first=False, privacy=False)}" for row in others[:_MOST_NAMED]
         )
-    return f"{words}."
+        sentences.append(
+            f"with {best['privacy']}, {best['mechanism']} has the smallest error, "
+            f"{stated(best, first=True, privacy=False)}; {less}"
+        )
+    for name, rows in list(of.items())[:_MOST_NAMED]:
+        least, largest = rows.iloc[0], rows.iloc[-1]
+        verb = "has the smallest error, " if len(of) == 1 else "errs by "
+        words = f"{name} {verb}{stated(least, first=True)}"
+        if largest["rmse"] > least["rmse"]:
+            words += f"; its largest is {stated(largest, first=False)}"
+        sentences.append(words)
+    return f"{'. '.join(sentences)}."
+
+
+def _acting(rows: pd.DataFrame, factors: Sequence[str]) -> list[str]:
+    """Return the factors that the error or the privacy of one mechanism depends on, or may depend on."""
+    acting = []
+    for name in factors:
+        others = [other for other in factors if other != name and rows[other].nunique() > 1]
+        groups = [group for _, group in rows.groupby(others, dropna=False, observed=True)] if others else [rows]
+        crossed = [group for group in groups if group[name].nunique() > 1]
+        differ = any(group["rmse"].nunique() > 1 or group["privacy"].nunique() > 1 for group in crossed)
+        if rows[name].nunique() > 1 and (differ or not crossed):
+            acting.append(name)
+    return acting
 
 
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:
@@ -183,14 +213,8 @@ def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dic
     formats = {**{score.column: score.format for score in SCORES}, "success": "percent", "prior": "percent"}
     formats |= dict.fromkeys((*titles, "at_epsilon"), "parameter")
     formats |= dict.fromkeys(("epsilon", "delta", "at_delta"), "claimed")
-    shown = {**titles, **{score.column: score.title for score in SCORES}}
-    shown |= {
-        "epsilon": "ε",
-        "at_delta": "at δ",
-        "delta": "δ",
-        "at_epsilon": "at ε",
-        "difference": "Difference of RMSE",
-    }
+    shown = {**TITLES, **titles, **{score.column: score.title for score in SCORES}}
+    shown |= {"difference": "Difference of RMSE"}
     captions = {
         "settings": "Mean over n replicates ± half the width of the 95 % interval",
         "differences": "RMSE minus that of the first setting, paired by seed, ± half the width of the 95 % interval",

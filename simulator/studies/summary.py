@@ -8,6 +8,7 @@ import pandas as pd
 
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
+from simulator.reporting.formatting import claimed
 from simulator.studies.study import Study
 
 
@@ -74,7 +75,8 @@ def means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     -------
     pandas.DataFrame
         One row per group: its keys; each column's mean, and under its name with `HALF` half the width of the interval
-        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`, the largest number of values of a column.
+        (of a share, the larger of the distances of its ends), NaN for fewer than two values, or `FEWEST_SHARES`; `n`,
+        the largest number of values of a column.
     """
     groups = table.groupby(list(keys), sort=False, dropna=False, observed=True)
     grouped = groups[list(columns)]
@@ -150,13 +152,13 @@ def leaks_table(study: Study) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        `campaign` (null for all campaigns without a budget), `mechanism`, `view`, `colluding`, `servers`; `epsilon` at
-        δ = 0, or at the smallest δ listed, in `at_delta`, where no claim is for δ = 0; `delta` at the ε in
-        `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
+        `campaign` (null for all campaigns without a budget), `mechanism`, `view`, `colluding`, `servers`; `queries`,
+        which the view sees together; `epsilon` at δ = 0, or at the smallest δ listed, in `at_delta`, where no claim is
+        for δ = 0; `delta` at the ε in `at_epsilon`, 1 or else the smallest ε listed. NaN where a claim is unknown.
     """
     claims = joined(study, study.claims)
     keys = [*study.factors, *PLACE, "view", "colluding", "servers"]
-    columns = [*keys, "epsilon", "at_delta", "delta", "at_epsilon"]
+    columns = [*keys, "queries", "epsilon", "at_delta", "delta", "at_epsilon"]
     if not len(claims):
         return pd.DataFrame(columns=columns)
     rows = []
@@ -174,8 +176,52 @@ def leaks_table(study: Study) -> pd.DataFrame:
             epsilon = claim["epsilon"].min().max()
             delta = rows_of.loc[rows_of["epsilon"] == at_epsilon, "delta"].max()
             values = (np.nan, np.nan) if unknown else (epsilon, delta)
-            rows.append([*key, values[0], at_delta, values[1], at_epsilon])
+            rows.append([*key, of_view["queries"].iloc[0], values[0], at_delta, values[1], at_epsilon])
     return pd.DataFrame(rows, columns=columns)
+
+
+def leaks_of(leaks: pd.DataFrame, campaign: str) -> pd.DataFrame:
+    """Return the rows of `leaks_table` that are for a campaign: its own, or else those of all campaigns."""
+    named = leaks["campaign"].astype("object")
+    return leaks[named == campaign] if (named == campaign).any() else leaks[named.isna()]
+
+
+def stated_privacy(own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str]) -> pd.Series:
+    """Return what is claimed of each row's mechanism in its setting, in words; of what is unknown, an empty text.
+
+    It is the claim for linked reports, or where there is none, for the view that leaks most.
+
+    Parameters
+    ----------
+    own
+        Rows of `settings_table` of one campaign; a refined estimate has the privacy of its mechanism.
+    leaks
+        `leaks_table`; None if the study has no claims.
+    """
+    if leaks is None or not len(own):
+        return pd.Series("", index=own.index)
+    keys, mine = [*factors, "mechanism"], leaks_of(leaks, str(own["campaign"].iloc[0]))
+    ranked = mine.assign(further=mine["view"] != "linked_reports", unknown=mine["epsilon"].notna())
+    ranked = ranked.sort_values(
+        ["further", "unknown", "epsilon", "delta"], ascending=[True, True, False, False], kind="stable"
+    ).drop_duplicates(keys)
+    named = own[list(factors)].assign(mechanism=own["mechanism"].astype(str).str.partition("+")[0])
+    found = named.merge(ranked.assign(words=ranked.apply(_privacy_words, axis=1)), on=keys, how="left")
+    return found["words"].fillna("").set_axis(own.index)
+
+
+def _privacy_words(leak: pd.Series) -> str:
+    if np.isnan(leak["epsilon"]):
+        return ""
+    finite = np.isfinite(leak["epsilon"])
+    words = f"ε = {claimed(leak['epsilon'])}" if finite else "no finite ε"
+    if finite and leak["at_delta"] > 0:
+        words += f" at δ = {claimed(leak['at_delta'])}"
+    elif not finite and np.isfinite(leak["delta"]):
+        words += f" (δ = {claimed(leak['delta'])} at ε = {claimed(leak['at_epsilon'])})"
+    seen = str(leak["view"]).replace("_", " ")
+    together = "one query" if leak["queries"] == 1 else f"{leak['queries']:.0f} queries"
+    return f"{words} for {seen} of {together}"
 
 
 def front(leak: Sequence[float], error: Sequence[float]) -> list[bool]:

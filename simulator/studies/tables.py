@@ -13,6 +13,57 @@ from simulator.reporting.formatting import whole
 from simulator.reporting.report import FORMATS, data, write_document
 from simulator.studies.summary import HALF, is_numeric
 
+TITLES = {
+    "point": "Point",
+    "replicate": "Replicate",
+    "seed": "Seed",
+    "error": "Error",
+    "campaign": "Campaign",
+    "mechanism": "Mechanism",
+    "statistic": "Statistic",
+    "n": "Runs",
+    "runs": "Runs",
+    "view": "View",
+    "adjacency": "Change hidden",
+    "queries": "Queries seen",
+    "colluding": "Colluding",
+    "servers": "Servers",
+    "name": "Attack",
+    "coalition": "Coalition",
+    "metric": "Measure",
+    "success": "Success",
+    "prior": "Baseline guess",
+    "epsilon": "ε",
+    "at_delta": "at δ",
+    "delta": "δ",
+    "at_epsilon": "at ε",
+    "rmse": "RMSE",
+    "lower": "Lower end",
+    "upper": "Upper end",
+    "difference": "Difference",
+    "ratio": "Ratio",
+    "ratio_lower": "Ratio, lower end",
+    "ratio_upper": "Ratio, upper end",
+    "against": "Against",
+    "data": "Data set",
+    "decile": "Decile",
+    "cells": "Cells",
+    "occupancy": "Mean occupancy",
+    "relative_error": "RMSE / occupancy",
+    "relative_rmse": "RMSE / mean occupancy",
+    "zero_rmse": "RMSE of 0 everywhere",
+    "beats_zero": "Better than 0 everywhere",
+    "hot_cells_recall": "Busiest cells found",
+    "coverage": "Coverage",
+    "parameters": "Parameters",
+    "crowd": "Crowd relied on",
+    "meets": "Meets the target",
+    "campaign_epsilon": "ε over the campaign",
+    "campaign_delta": "δ over the campaign",
+    "bytes_up": "Bytes sent",
+    "reason": "Reason",
+}
+"""Titles of the columns of studies and evaluations on pages; the files have the names."""
 TABLES = "tables"
 """Folder of the files."""
 MOST_ROWS = 1000
@@ -111,8 +162,10 @@ def view_table(
 
 
 def _cell(value: Any, half: float, format_name: str) -> str:
-    if isinstance(value, str | bool | np.bool_):
-        return str(value)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     if not math.isfinite(half):
         return data(None if pd.isna(value) else value, format_name)
     return data(value, format_name, shown=interval_text(value, half, format_name))

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,9 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.experiment.run_directory import DirectoryError, fill_directory, link_latest
+from simulator.experiment.result import RunData
+from simulator.experiment.run_directory import DirectoryError, UnfinishedRunError, fill_directory, link_latest
+from simulator.reporting import build_report
 
 COLUMNS = {
     "estimates": "campaign query time_s time mechanism cell truth estimate std_error lower upper vehicles "
@@ -78,6 +81,48 @@ def test_run_json(kept):
     assert sum(seconds for phase, seconds in facts["wall_s"].items() if phase != "total") <= facts["wall_s"]["total"]
     rounds = pd.read_parquet(out / "rounds.parquet")
     assert facts["device_answers"] == rounds["answered"].sum()
+
+
+def _change_record(out, change):
+    facts = json.loads((out / "run.json").read_text())
+    change(facts)
+    (out / "run.json").write_text(json.dumps(facts))
+
+
+def _change_table(out, name, change):
+    change(pd.read_parquet(out / f"{name}.parquet")).to_parquet(out / f"{name}.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda out: _change_record(out, lambda facts: facts["city"].update(crs=facts["city"]["crs"] + " added")),
+            r"run\.json: city\.crs: must be a coordinate system",
+        ),
+        (lambda out: (out / "run.json").write_text("[" * 100_000), r"run\.json: not JSON"),
+        (
+            lambda out: _change_table(out, "estimates", lambda table: table.drop(columns=["truth", "lower"])),
+            r"estimates\.parquet: without the columns truth, lower: restore the file",
+        ),
+        (
+            lambda out: _change_table(out, "scores", lambda table: table.assign(rmse="large")),
+            r"scores\.parquet: column rmse must have numbers",
+        ),
+        (
+            lambda out: _change_table(out, "claims", lambda table: table.assign(view=1)),
+            r"claims\.parquet: column view must have texts",
+        ),
+        (lambda out: _change_table(out, "cells", lambda table: table[["cell"]]), r"cells\.parquet: "),
+        (lambda out: (out / "rounds.parquet").write_bytes(b"PAR1 damaged PAR1"), r"rounds\.parquet: cannot be read"),
+    ],
+)
+def test_a_changed_file_of_a_run_is_named(kept, tmp_path, damage, message):
+    shutil.copytree(kept[1], tmp_path / "run")
+    damage(tmp_path / "run")
+    for use in (build_report, RunData.load):  # `crowdveil report`; `crowdveil figures` and `export`
+        with pytest.raises(UnfinishedRunError, match=message):
+            use(tmp_path / "run")
 
 
 def test_run_json_is_written_last(kept):

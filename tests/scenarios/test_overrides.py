@@ -10,6 +10,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from scenarios.overrides import apply_overrides
+from simulator.studies.design import parse_vary
 
 
 @pytest.mark.parametrize(
@@ -199,3 +200,24 @@ def test_items_may_be_indexed_as_in_messages():
 def test_none_is_not_a_value():
     with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.refresh: None is not a value"):
         scenarios.load("tiny", overrides={"mechanisms.sampling.refresh": None})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (".1", 0.1),
+        ("-.5", -0.5),
+        ("[.1, 0.2, .3e1]", [0.1, 0.2, 3.0]),
+        ("{kind = 'a.5', mean_s = .5}", {"kind": "a.5", "mean_s": 0.5}),
+        ("v.1", "v.1"),
+        ("./.5", "./.5"),
+        ("1..2", "1..2"),
+        ('".1"', ".1"),
+        ("1\nx = 2", "1\nx = 2"),
+    ],
+)
+def test_a_number_may_leave_out_the_zero_before_its_point(text, value):
+    raw = {}
+    assert apply_overrides(raw, [f"a={text}"]) == []
+    assert raw == {"a": value}
+    assert parse_vary([f"a={text}"])["a"] in ([value], value)

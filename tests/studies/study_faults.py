@@ -1,8 +1,8 @@
 """Writing of studies interrupted at every step: `python tests/studies/study_faults.py docs/studies.md`.
 
-A forked process runs a command of studies, whose runs were computed before. At one line of the code that stores results
-it is killed, or receives a disk error or Ctrl-C. Then the directory is read, the command is given again, and the directory
-is read once more: no point of this or an earlier command may be lost, changed or computed again.
+A forked process runs a command of studies, whose runs were computed before. At one line of the code that stores
+results it is killed, or receives a disk error or Ctrl-C. Then the directory is read, the command is given again, and
+the directory is read once more: no point of this or an earlier command may be lost, changed or computed again.
 """
 
 import argparse
@@ -285,7 +285,7 @@ def inject(faults, cases=CASES):
 
 def markdown(rows):
     lines = [
-        "| command | faults | of these, kills | survived | points lost | changed | computed again | blocked | left over |",
+        "| command | faults | of these, kills | survived | lost | changed | computed again | blocked | left over |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     total = {name: sum(row[name] for row in rows.values()) for name in next(iter(rows.values()))}

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from simulator.reporting.formatting import number
-from simulator.studies.report import build_report, factor_titles, tables_of, write_report
+from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
 from simulator.studies.study import Study
 from simulator.studies.summary import front, leaks_table, means
-from simulator.studies.tables import view_table, write_tables
+from simulator.studies.tables import TITLES, view_table, write_tables
 
 T95 = {2: 12.706204736, 3: 4.302652730}
 """0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""
@@ -318,9 +318,58 @@ def test_any_table_is_shown_with_its_formats():
     )
     assert [head for head, _ in view.heads] == ["data", "RMSE", "share", "runs", "ok"]
     plain = [re.sub("<.*?>", "", cell) for cell in view.rows[0]]
-    assert plain == ["x", "2.00 ± 0.25", "50 %", "1,000", "True"]
+    assert plain == ["x", "2.00 ± 0.25", "50 %", "1,000", "yes"]  # as people say it
 
 
 def test_titles_of_factors_are_as_short_as_they_can_be():
     paths = ("mechanisms.a.epsilon", "mechanisms.b.epsilon", "population.outside")
     assert list(factor_titles(paths).values()) == ["a.epsilon", "b.epsilon", "outside"]
+
+
+def _settings(**errors):
+    """Rows of the table of settings: a list of errors for each mechanism, one for each value of two factors."""
+    rows = [
+        {"a": a, "b": b, "campaign": "c", "mechanism": name, "statistic": "count", "rmse": values[2 * a + b]}
+        for name, values in errors.items()
+        for a in (0, 1)
+        for b in (0, 1)
+    ]
+    return pd.DataFrame(rows).assign(rmse_half=math.nan)
+
+
+def _leaks(**epsilons):
+    rows = [
+        {"a": a, "b": b, "campaign": None, "mechanism": name, "view": "linked_reports", "queries": 12, "at_delta": 0.0}
+        | {"epsilon": epsilon, "delta": 0.25, "at_epsilon": 1.0}
+        for name, epsilon in epsilons.items()
+        for a in (0, 1)
+        for b in (0, 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_act():
+    own = _settings(one=[1.0, 2.0, 1.0, 2.0], two=[3.0, 3.0, 4.0, 4.0], three=[0.5] * 4)
+    titles = {"a": "a", "b": "b"}
+    found = _finding(own, _leaks(one=2.0, two=2.0, three=math.inf), ("a", "b"), titles)
+    assert found == (
+        "with ε = 2 for linked reports of 12 queries, one has the smallest error, 1.00 vehicles (RMSE), at b = 0; two "
+        "has 3.00, at a = 0. "
+        "three errs by 0.50 vehicles (RMSE), with no finite ε (δ = 0.25 at ε = 1) for linked reports of 12 queries. "
+        "one errs by 1.00 vehicles (RMSE), at b = 0, with ε = 2 for linked reports of 12 queries; its largest is 2.00, "
+        "at b = 1, with ε = 2 for linked reports of 12 queries. "
+        "two errs by 3.00 vehicles (RMSE), at a = 0, with ε = 2 for linked reports of 12 queries; its largest is 4.00, "
+        "at a = 1, with ε = 2 for linked reports of 12 queries."
+    )
+    # Errors alone compare nothing.
+    assert "smallest" not in _finding(own, None, ("a", "b"), titles)
+
+
+def test_tables_of_pages_have_titles_words_and_say_what_they_leave_out():
+    table = pd.DataFrame({"beats_zero": [True, False], "hot_cells_recall": [0.5, 1.0]})
+    view = view_table("t", "A table", table, titles=TITLES)
+    assert [head for head, _ in view.heads] == ["Better than 0 everywhere", "Busiest cells found"]
+    assert [row[0] for row in view.rows] == ["yes", "no"]
+    assert view.left_out == ""
+    long = view_table("t", "A table", pd.DataFrame({"n": range(6000)}))
+    assert (len(long.rows), long.left_out) == (1000, "5,000 more rows are in t.csv")

@@ -6,7 +6,9 @@ import gzip
 import re
 import warnings
 
+import geopandas as gpd
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import trace_files as files
 from hypothesis import HealthCheck, given, settings
@@ -267,3 +269,14 @@ def test_number_of_thousands_of_digits_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"d\.json: must be JSON: ") as caught:
         read_trace(path)
     assert len(str(caught.value)) < 400
+
+
+def test_points_in_a_damaged_coordinate_system_raise_an_input_error(tmp_path):
+    file = tmp_path / "points.parquet"
+    points = gpd.GeoDataFrame({"time_s": [0.0, 1.0]}, geometry=gpd.points_from_xy([13, 13.1], [52, 52]), crs=4326)
+    points.to_parquet(file)
+    table = pq.read_table(file)
+    geo = table.schema.metadata[b"geo"].replace(b'"GeographicCRS"', b'"Geographic"')
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"geo": geo}), file)
+    with pytest.raises(InputError, match=r"points\.parquet: cannot be read as Parquet"):
+        read_trace(file)

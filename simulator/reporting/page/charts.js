@@ -361,6 +361,13 @@ const Charts = (() => {
   window.addEventListener("beforeprint", () => { printing = true; changed(); });
   window.addEventListener("afterprint", () => { printing = false; changed(); });
   window.addEventListener("scroll", hide, { passive: true });
+  const cut = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const box = target.closest(".scroll");
+      box.previousElementSibling.hidden = box.scrollWidth <= box.clientWidth + 1;
+    }
+  });
+  for (const one of document.querySelectorAll(".folds > .scroll, .folds > .scroll table")) cut.observe(one);
   document.body.append(tip);
   const saveSvg = (svg, name) => save(name + ".svg", new Blob([source(svg)], { type: "image/svg+xml" }));
   const savePng = (svg, name) => png(svg, name + ".png");

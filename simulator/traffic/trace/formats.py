@@ -164,7 +164,8 @@ def read_parquet(file: Path, options: TraceOptions) -> Fixes:
         raise InputError([f"{file}: no such file"]) from None
     except InputError:
         raise
-    except (OSError, ValueError, TypeError, LookupError, pa.ArrowException) as error:
+    # Of pyproj and of pandas, whose own facts in the file are damaged: RuntimeError, and AttributeError.
+    except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise InputError([f"{file}: cannot be read as Parquet: {why}"]) from None
     if frame.index.names != [None]:
