@@ -156,7 +156,7 @@ class StudyDirectory:
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table of the directory, replacing it in one step."""
-        write_file(self.path / f"{name}.parquet", lambda path: _write(_arrow(table), path), overwrite=True)
+        write_file(self.path / f"{name}.parquet", partial(_write, _arrow(table)), overwrite=True)
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Return a table of the directory; with no row if there is none.
