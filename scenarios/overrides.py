@@ -29,8 +29,8 @@ def apply_overrides(raw: dict[str, Any], overrides: Overrides) -> list[Fault]:
         The file as parsed; changed in place.
     overrides
         Texts ``a.b=v``, whose value is parsed as TOML (``.1`` as ``0.1``), or taken as text if it is not valid TOML; or
-        a mapping ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables along the
-        path are created.
+        a mapping ``{"a.b": v}``. The path is as in the file, with list items given by name or index; missing tables
+        along the path are created.
 
     Raises
     ------

@@ -207,7 +207,7 @@ def read_table(folder: Path, name: str, read: Callable[[Path], Any] = pd.read_pa
     remedy = "restore the file, or run the scenario again"
     try:
         table = read(path)
-    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
+    except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
     texts, numbers = (names.split() for names in _COLUMNS.get(name, ("", "")))

@@ -25,6 +25,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,7 @@ class StudyDirectory:
 
     def write_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table of the directory, replacing it in one step."""
-        write_file(self.path / f"{name}.parquet", lambda path: _write(_arrow(table), path), overwrite=True)
+        write_file(self.path / f"{name}.parquet", partial(_write, _arrow(table)), overwrite=True)
 
     def read_table(self, name: str) -> pd.DataFrame:
         """Return a table of the directory; with no row if there is none.
@@ -223,7 +224,7 @@ class StudyDirectory:
             labelled = design.merge(table.to_pandas(), on="key", how="inner", validate="one_to_many")
             labelled = labelled.sort_values("point", kind="stable", ignore_index=True)
             made = _arrow(labelled, {_TOGETHER: together, _FACTORS: "\n".join(factors).encode()})
-            write_file(self.path / f"{name}.parquet", lambda path, made=made: _write(made, path), overwrite=True)
+            write_file(self.path / f"{name}.parquet", partial(_write, made), overwrite=True)
         if tables and _held(self.path) != finished & keys:
             raise _not_read_back(self.path)
         _delete(folder for folder in (*self._parts(_PARTS), *self._parts(_EARLIER)) if folder not in kept)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import study_faults as harness
 
@@ -29,12 +30,12 @@ def test_point_counts_only_where_all_tables_hold_it(tmp_path):
     for written_now in (True, False):
         mixed = tmp_path / str(written_now)
         harness.shutil.copytree(tmp_path / "a", mixed)
-        replaced = harness.pd.read_parquet(tmp_path / "b" / "scores.parquet")
+        replaced = pd.read_parquet(tmp_path / "b" / "scores.parquet")
         if written_now:
             harness.shutil.copy(tmp_path / "b" / "scores.parquet", mixed / "scores.parquet")
         else:
             for path in mixed.glob("*.parquet"):
-                table = replaced if path.stem == "scores" else harness.pd.read_parquet(path)
+                table = replaced if path.stem == "scores" else pd.read_parquet(path)
                 table.to_parquet(path)
         harness.run(harness.sweep_of("one", mixed))
         study = harness.Study.load(mixed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import warnings
 
@@ -259,6 +260,38 @@ def test_damaged_parquet_raises_only_input_errors(tmp_path, data):
             assert len(read_trace(tmp_path / "t.parquet")) > 0
         except InputError as error:
             assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
+
+
+NOT_PLAIN = {
+    "lists": [[1.0, 2.0]],
+    "structures": [{"a": 1}],
+    "bytes that are no text": [b"\xff\xfe"],
+}
+
+
+@pytest.mark.parametrize("values", NOT_PLAIN.values(), ids=NOT_PLAIN)
+@pytest.mark.parametrize("column", ["vehicle", "time", "lon", "lat"])
+def test_parquet_columns_of_other_types_raise_only_input_errors(tmp_path, column, values):
+    frame = files.TIDY.rename(columns={"time_s": "time"})
+    frame.assign(**{column: values * len(frame)}).to_parquet(tmp_path / "t.parquet")
+    try:
+        assert len(read_trace(tmp_path / "t.parquet")) > 0
+    except InputError as error:
+        assert error.faults  # noqa: PT017 - either result is allowed, and no other exception
+
+
+@pytest.mark.parametrize("crs", ["EPSG:4326 x", 5])
+def test_geoparquet_in_no_known_system_is_refused(tmp_path, crs):
+    points = gpd.points_from_xy(files.TIDY["lon"], files.TIDY["lat"])
+    frame = gpd.GeoDataFrame(files.TIDY[["vehicle", "time_s"]], geometry=points, crs="EPSG:4326")
+    frame.to_parquet(tmp_path / "t.parquet")
+    stored = pq.read_table(tmp_path / "t.parquet")
+    about = json.loads(stored.schema.metadata[b"geo"])
+    about["columns"]["geometry"]["crs"] = crs
+    stored = stored.replace_schema_metadata({**stored.schema.metadata, b"geo": json.dumps(about).encode()})
+    pq.write_table(stored, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        read_trace(tmp_path / "t.parquet")
 
 
 def test_number_of_thousands_of_digits_is_refused(tmp_path):

@@ -160,6 +160,11 @@ def read_parquet(file: Path, options: TraceOptions) -> Fixes:
         stored = pq.ParquetFile(file)
         check_parquet(stored, file)
         frame = _points(file) if b"geo" in (stored.schema_arrow.metadata or {}) else pd.read_parquet(file)
+        for field in stored.schema_arrow:
+            if pa.types.is_nested(field.type):  # lists and structures are neither numbers, times nor names
+                frame = frame.drop(columns=field.name, errors="ignore")
+            elif field.name in frame and (pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type)):
+                frame[field.name] = frame[field.name].str.decode("utf-8")
     except FileNotFoundError:
         raise InputError([f"{file}: no such file"]) from None
     except InputError:
