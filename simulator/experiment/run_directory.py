@@ -223,7 +223,7 @@ def read_table(folder: Path, name: str, record: RunRecord, read: Callable[[Path]
         if table[column].notna().any() and is_numeric_dtype(table[column]) != (column in numbers):
             kind = "numbers" if column in numbers else "texts"
             raise UnfinishedRunError(f"{path}: column {column} must have {kind}: {remedy}")
-    known = {one.name for one in (*record.mechanisms, *record.refinements)}
+    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
     if "mechanism" in texts and (others := {*map(str, table["mechanism"].dropna())} - known):
         raise UnfinishedRunError(f"{path}: {COMPLETE} has no mechanism {', '.join(sorted(others))}: {remedy}")
     if "cell" in numbers and record.city.cells and not table["cell"].between(1, record.city.cells).all():
