@@ -273,11 +273,11 @@ class RunData:
         record = read_record(folder / COMPLETE)
         if not (folder / SCENARIO).is_file():
             raise UnfinishedRunError(f"{folder}: {SCENARIO} is not in it")
-        tables: dict[str, Any] = {name: read_table(folder, name) for name in TABLES}
+        tables: dict[str, Any] = {name: read_table(folder, name, record) for name in TABLES}
         shapes = ("cells", Path(ROADS).stem, Path(SURROUNDINGS).stem)
         for name in (*OF_VEHICLES, *shapes):
             if name == "cells" or (folder / f"{name}.parquet").is_file():
-                tables[name] = read_table(folder, name, gpd.read_parquet if name in shapes else pd.read_parquet)
+                tables[name] = read_table(folder, name, record, gpd.read_parquet if name in shapes else pd.read_parquet)
         scenario = scenarios.load(folder / SCENARIO, files_exist=False)
         return cls(scenario=scenario, **tables, record=record)
 

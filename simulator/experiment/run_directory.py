@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 from pandas.api.types import is_numeric_dtype
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 from pyproj import CRS
 from pyproj.exceptions import CRSError
 
+from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_record import RUN_FORMAT, RunRecord
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 
@@ -35,7 +37,7 @@ _COLUMNS = {
     "servers": ("campaign mechanism server", "query round sent arrived late lost used"),
     "scores": ("campaign mechanism interval", "mae rmse bias max_error coverage hot_cells_recall theory_rmse"),
     "claims": ("mechanism view kind basis", "queries crowd k colluding servers epsilon delta"),
-    "attacks": ("name coalition mechanism campaign", "colluding servers trials prior success gain theory"),
+    "attacks": ("name coalition mechanism", "prior success theory"),
     "cells": ("name geometry", "cell"),
 }
 """Columns of a table in every format: those of texts, and those of numbers."""
@@ -179,7 +181,7 @@ def read_record(path: Path) -> RunRecord:
     return record
 
 
-def read_table(folder: Path, name: str, read: Callable[[Path], Any] = pd.read_parquet) -> Any:
+def read_table(folder: Path, name: str, record: RunRecord, read: Callable[[Path], Any] = pd.read_parquet) -> Any:
     """Read a table of a run directory.
 
     Parameters
@@ -188,18 +190,22 @@ def read_table(folder: Path, name: str, read: Callable[[Path], Any] = pd.read_pa
         The directory.
     name
         Name of the table; its file is ``NAME.parquet``.
+    record
+        Content of `run.json`.
     read
         Reads the file.
 
     Returns
     -------
     pandas.DataFrame
-        What `read` returns; it has the columns that such a table has in every format, of their types.
+        What `read` returns; it has the columns that such a table has in every format, of their types, and the
+        mechanisms and cells of the record. Scores of earlier formats lack those of mobility research, and may not state
+        that they are of counts: these are added.
 
     Raises
     ------
     UnfinishedRunError
-        If the file is missing, cannot be read, or lacks such a column.
+        If the file is missing, cannot be read, lacks such a column, or has another mechanism or cell.
     """
     path = folder / f"{name}.parquet"
     if not path.is_file():
@@ -217,4 +223,10 @@ def read_table(folder: Path, name: str, read: Callable[[Path], Any] = pd.read_pa
         if table[column].notna().any() and is_numeric_dtype(table[column]) != (column in numbers):
             kind = "numbers" if column in numbers else "texts"
             raise UnfinishedRunError(f"{path}: column {column} must have {kind}: {remedy}")
-    return table
+    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
+    if "mechanism" in texts and (others := {*map(str, table["mechanism"].dropna())} - known):
+        raise UnfinishedRunError(f"{path}: {COMPLETE} has no mechanism {', '.join(sorted(others))}: {remedy}")
+    if "cell" in numbers and record.city.cells and not table["cell"].between(1, record.city.cells).all():
+        raise UnfinishedRunError(f"{path}: column cell must be from 1 to {record.city.cells}: {remedy}")
+    added = {**dict.fromkeys(MobilityScores._fields, np.nan), "statistic": "count"} if name == "scores" else {}
+    return table.assign(**{column: value for column, value in added.items() if column not in table})

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from scenarios.kinds import title as title_of
-from simulator.experiment.mobility_scores import MobilityScores
 from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
 from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 from simulator.experiment.scaling import is_partial, of_all_vehicles
@@ -177,7 +176,9 @@ class FinishedRun:
         return views if found else None
 
     def _table(self, name: str) -> pd.DataFrame:
-        found: pd.DataFrame = self._given[name] if name in self._given else read_table(self.directory, name)
+        found: pd.DataFrame = (
+            self._given[name] if name in self._given else read_table(self.directory, name, self.record)
+        )
         return found
 
     def _kept(self, name: str) -> pd.DataFrame | None:
@@ -292,13 +293,8 @@ class FinishedRun:
 
     @cached_property
     def asked_scores(self) -> pd.DataFrame:
-        """The scores of the devices asked.
-
-        Older rows have no scores of mobility research, and in format 1 may not state that they are of counts.
-        """
-        scores = self._table("scores")
-        added: dict[str, float | str] = {**dict.fromkeys(MobilityScores._fields, np.nan), "statistic": "count"}
-        return scores.assign(**{name: value for name, value in added.items() if name not in scores})
+        """The scores of the devices asked."""
+        return self._table("scores")
 
     @cached_property
     def claims(self) -> pd.DataFrame:
@@ -344,7 +340,7 @@ class FinishedRun:
         """The partition as a GeoDataFrame in WGS84, ordered by cell."""
         import geopandas as gpd  # noqa: PLC0415  slow to import
 
-        cells = read_table(self.directory, "cells", gpd.read_parquet)
+        cells = read_table(self.directory, "cells", self.record, gpd.read_parquet)
         if cells.crs is not None and not cells.crs.is_geographic:
             cells = cells.to_crs(4326)
         return cells.sort_values("cell").reset_index(drop=True)

@@ -239,8 +239,12 @@ class Sweep:
                 while running or (waiting and not broken):
                     # One more than can run at once, so that no worker waits for the next.
                     while waiting and not broken and len(running) < (1 if alone else workers.slots() + 1):
-                        point = waiting.popleft()
-                        running[workers.executor.submit(work, point)] = point
+                        try:
+                            running[workers.executor.submit(work, waiting[0])] = waiting[0]
+                        except BrokenExecutor:  # a process ended since the last result
+                            broken = True
+                            break
+                        waiting.popleft()
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         # A pool that lost a process runs nothing more, and the next round starts another.
                         broken |= not future.cancelled() and isinstance(future.exception(), BrokenExecutor)

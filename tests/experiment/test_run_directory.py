@@ -113,6 +113,14 @@ def _change_table(out, name, change):
             lambda out: _change_table(out, "claims", lambda table: table.assign(view=1)),
             r"claims\.parquet: column view must have texts",
         ),
+        (
+            lambda out: _change_table(out, "estimates", lambda table: table.assign(mechanism="another")),
+            r"estimates\.parquet: run\.json has no mechanism another",
+        ),
+        (
+            lambda out: _change_table(out, "estimates", lambda table: table.assign(cell=table["cell"] + 1000)),
+            r"estimates\.parquet: column cell must be from 1 to",
+        ),
         (lambda out: _change_table(out, "cells", lambda table: table[["cell"]]), r"cells\.parquet: "),
         (lambda out: (out / "rounds.parquet").write_bytes(b"PAR1 damaged PAR1"), r"rounds\.parquet: cannot be read"),
     ],
