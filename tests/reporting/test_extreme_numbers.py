@@ -18,7 +18,7 @@ from simulator.cli import main
 from simulator.plots.looks import figure_of
 from simulator.plots.run_plots import RunPlots
 from simulator.reporting import PageError, build_report, print_summary, write_report
-from simulator.reporting.formatting import chance, claimed, clock, duration, number, parameter, percent, size, whole
+from simulator.reporting.formatting import chance, claimed, duration, number, parameter, percent, size, whole
 from simulator.reporting.map_section import query_numbers
 from simulator.reporting.run_reader import FinishedRun
 
@@ -32,7 +32,7 @@ def tiny_run():
     return cv.run("tiny")
 
 
-@pytest.mark.parametrize("words", [number, parameter, claimed, percent, whole, chance, clock, duration, size])
+@pytest.mark.parametrize("words", [number, parameter, claimed, percent, whole, chance, duration, size])
 def test_a_number_of_any_size_has_few_letters(words):
     assert all(0 < len(words(value)) <= 24 for value in EXTREMES)
     assert all(len(number(value, up=True)) <= 24 for value in EXTREMES)
