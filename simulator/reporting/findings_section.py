@@ -274,8 +274,12 @@ def participation_lines(run: FinishedRun) -> list[str]:
     said = f"{percent(record.participation)} of the {many} take part"
     if record.assumed_participation != record.participation:
         said += f", and {percent(record.assumed_participation)} are assumed to"
-    said += f": truth and estimates are of all {many}, asked or not."
-    counts = run.asked_scores[run.asked_scores["statistic"] == "count"]
+    of_counts = run.asked_scores["statistic"] == "count"
+    counts, said = run.asked_scores[of_counts], f"{said}."
+    if len(counts):
+        said = f"{said[:-1]}: truth and estimates are of all {many}, asked or not."
+    if not of_counts.all():
+        said += f" Speeds are those of the {many} asked: who takes part does not change a mean speed on average."
     own = counts[counts["mechanism"] == run.first_private]
     for row in records(own if len(own) else counts)[:1]:
         protocol, whole = (row["theory_rmse"] or 0.0) / record.assumed_participation, row["scaled_theory_rmse"]
