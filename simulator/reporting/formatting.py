@@ -314,6 +314,7 @@ def inner_case(label: str) -> str:
     """Return a label for use inside a sentence: its first letter in lower case, unless it is a proper name."""
     first, _, rest = label.partition(" ")
     proper = any(letter.isupper() for letter in first[1:] + rest[:1])  # THE, Sampling Privacy
+    proper |= first.removesuffix("’s") in {"Hadamard", "Laplace", "Warner"}
     return label if proper else label[:1].lower() + label[1:]
 
 

@@ -90,7 +90,13 @@ def test_each_fault_is_found_by_its_intended_check(mechanism, intended):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("mechanism", "intended"), SMALL_FAULTS, ids=[type(m).__name__ for m, _ in SMALL_FAULTS])
+@pytest.mark.parametrize(
+    ("mechanism", "intended"),
+    [
+        pytest.param(mechanism, intended, id=type(mechanism).__name__, marks=pytest.mark.thorough if row > 1 else ())
+        for row, (mechanism, intended) in enumerate(SMALL_FAULTS)
+    ],
+)
 def test_small_faults_are_found_by_a_thorough_check(mechanism, intended):
     """Checks that compare the false statement with others may also fail."""
     report = examine(mechanism, thorough=True, queries=1, sizes=1)

@@ -215,6 +215,7 @@ def test_the_interval_of_a_mean_holds_it_as_often_as_it_says():
 
 @needs_data
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_eight_mechanisms_over_six_real_data_sets(tmp_path):
     data = [name for name in DATA if name not in {"manhattan", "bologna-sumo"}]
     goal = {"view": "linked_reports", "epsilon": 2.0, "delta": 0.1}
