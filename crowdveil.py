@@ -8,6 +8,7 @@ mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
 
+import re
 import sys
 from functools import cache
 from importlib import import_module
@@ -85,26 +86,27 @@ def obstacle(folder: str | None = None) -> str | None:
     if folder is not None and PathFinder.find_spec("crowdveil", [folder]) is not None:
         return None  # what is there is another crowdveil as a whole
     for name in PACKAGES:
-        own = home / name / "__init__.py"
         if folder is not None:
             file = getattr(PathFinder.find_spec(name, [folder]), "origin", None)
         elif name in sys.modules:
             file = getattr(sys.modules[name], "__file__", None)
         else:
             file = getattr(find_spec(name), "origin", None)
-        if file is not None and Path(file).resolve() != own:
-            return (
-                f"{file} stands in the way of crowdveil's own package {name!r} in {home}: rename it, or start Python "
-                "where it is not found first"
-            )
-        if not own.is_file() or "crowdveil" not in own.read_text("utf-8"):  # in its docstring
+        # Of an editable installation the packages are elsewhere than this file: their docstrings tell them from others.
+        if file is None or re.match('""".*crowdveil', Path(file).read_text("utf-8", errors="replace")):
+            continue
+        if Path(file).resolve() == home / name / "__init__.py":
             from importlib.metadata import packages_distributions  # noqa: PLC0415 - takes a while, and is rarely needed
 
             others = " and ".join(each for each in packages_distributions().get(name, ()) if each != "crowdveil")
             return (
-                f"{own} is not crowdveil's: {others or 'another package'} has replaced it. Uninstall that, then "
+                f"{file} is not crowdveil's: {others or 'another package'} has replaced it. Uninstall that, then "
                 "`pip install --force-reinstall --no-deps crowdveil`"
             )
+        return (
+            f"{file} stands in the way of crowdveil's own package {name!r}: rename it, or start Python where it is not "
+            "found first"
+        )
     return None
 
 

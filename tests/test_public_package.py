@@ -1,6 +1,7 @@
 """The package `crowdveil`: its names, results loaded from a directory, and summaries."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -44,7 +45,7 @@ def test_a_users_own_module_in_the_way_is_named(file, tmp_path):
     own = tmp_path / file
     own.parent.mkdir(exist_ok=True)
     own.write_text("import crowdveil\n")
-    says = f"{own} stands in the way of crowdveil's own package {file.split('.')[0].split('/')[0]!r} in "
+    says = f"{own} stands in the way of crowdveil's own package {file.split('.')[0].split('/')[0]!r}: rename it"
     for program in (["-c", "import crowdveil; crowdveil.run"], ["-m", "crowdveil", "run", "tiny"]):
         done = subprocess.run([sys.executable, *program], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == (1 if program[0] == "-c" else 2)
@@ -52,6 +53,17 @@ def test_a_users_own_module_in_the_way_is_named(file, tmp_path):
     assert says in cv.obstacle(str(tmp_path))
     assert cv.obstacle(str(Path(cv.__file__).parent)) is None
     assert cv.obstacle() is None
+
+
+def test_an_editable_installation_has_its_packages_elsewhere(tmp_path):
+    shutil.copy(cv.__file__, tmp_path)
+    path = os.pathsep.join([str(tmp_path), str(Path(cv.scenarios.__file__).parents[1])])
+    code = "import crowdveil; print(crowdveil.__file__, crowdveil.obstacle(), crowdveil.run)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith(f"{tmp_path / 'crowdveil.py'} None <function run")
 
 
 def test_a_package_that_another_has_replaced_is_named(tmp_path):
