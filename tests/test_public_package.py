@@ -69,7 +69,7 @@ def test_an_editable_installation_has_its_packages_elsewhere(tmp_path):
 def test_a_package_that_another_has_replaced_is_named(tmp_path):
     for name in cv.PACKAGES:
         (tmp_path / name).mkdir()
-        shutil.copy(Path(cv.__file__).parent / name / "__init__.py", tmp_path / name)
+        shutil.copy(Path(cv.scenarios.__file__).parents[1] / name / "__init__.py", tmp_path / name)
     shutil.copy(cv.__file__, tmp_path)
     code = [sys.executable, "-c", "import crowdveil; print(crowdveil.obstacle())"]
     asked = partial(subprocess.run, code, cwd=tmp_path, capture_output=True, text=True, check=True)
