@@ -227,11 +227,13 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
         if changes:
             where = "" if group.campaign is None else f"campaigns.{group.campaign}, "
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
-            warnings.append(f"{where}mechanisms.{name}: {_why_weaker(name, closed, everywhere.uncounted, weaker)}")
+            warnings.append(
+                f"{where}mechanisms.{name}: {_why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)}"
+            )
     return warnings
 
 
-def _why_weaker(mechanism: str, queries: Sequence[Query], uncounted: bool, weaker: str) -> str:  # noqa: FBT001
+def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncounted: bool) -> str:
     """State why claims are weaker, which query counted the fewest reports other than none, and a remedy."""
     answers = answers_of_devices(queries).items()
     found = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]

@@ -283,7 +283,7 @@ def _suppressed(claim: ViewClaim) -> str:
     return "" if claim.k is None else f", where counts below {claim.k} are left out"
 
 
-_PROTECTS_TO = math.log(1e6)
+_LARGEST_LIMIT = math.log(1e6)
 """Largest ε that is reported as a limit: odds shifted a millionfold."""
 _UNLIMITED = "may learn anything: no limit is proved, so treat it as no protection."
 
@@ -318,8 +318,8 @@ def learns(claim: ViewClaim) -> str:
 
 
 def _shift(claim: ViewClaim, epsilon: float) -> str:
-    """State by how much ε lets an observer shift the odds; from `_PROTECTS_TO` on that it protects nobody."""
-    if epsilon > _PROTECTS_TO:
+    """State by how much ε lets an observer shift the odds; above `_LARGEST_LIMIT`, that it is no protection."""
+    if epsilon > _LARGEST_LIMIT:
         return f"can learn {_unprotected(claim)}: ε = {claimed(epsilon)} is no protection"
     odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon), up=True)}-fold"
     return f"{odds}{', which is hardly a limit' if epsilon > math.log(1e3) else ''} (ε = {claimed(epsilon)})"

@@ -30,7 +30,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.projection import project
+from simulator.roads.projection import WGS84, project, transform, true_plane
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -120,9 +120,11 @@ def geoparquet_roads(section: GeoParquetRoads) -> Built:
 
 
 def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoads) -> Built:
-    graph, file = roads.graph.copy(), Path(section.path).name
-    notes = project(graph, None, what=file)
-    roads = RoadNetwork.from_graph(graph) if notes else roads
+    file, notes = Path(section.path).name, []
+    if true_plane(roads.crs, transform(roads.crs, WGS84, roads.node_xy), what=file)[1]:  # else no copy of the graph
+        graph = roads.graph.copy()
+        notes = project(graph, None, what=file)
+        roads = RoadNetwork.from_graph(graph)
     return roads, [*notes, *speed_warnings(roads.links.speed_mps, roads.links.length_m, file=file)]
 
 
