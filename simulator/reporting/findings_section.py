@@ -22,7 +22,7 @@ from simulator.reporting.claims_section import (
     weakest_claim,
 )
 from simulator.reporting.formatting import inner_case, listed, number, percent
-from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, records
+from simulator.results.run import COUNT, FinishedRun, Statistic, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
