@@ -21,7 +21,7 @@ from simulator.reporting.claims_section import (
     view_claims,
     weakest_claim,
 )
-from simulator.reporting.formatting import inner_case, listed, number, percent
+from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.run import COUNT, FinishedRun, Statistic, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
