@@ -11,6 +11,7 @@ from simulator.cli.common import Reference, load_scenario, print_rows
 
 if TYPE_CHECKING:
     from scenarios import Scenario
+    from simulator.files.messages import Note
     from simulator.roads import RoadNetwork
 
 app = typer.Typer(cls=Group, help="Roads of a scenario: show, export.", add_completion=False)
@@ -80,7 +81,7 @@ def export_roads(
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
 
 
-def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[str]]":
+def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[Note]]":
     """Make or read the roads.
 
     Raises

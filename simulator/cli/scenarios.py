@@ -69,6 +69,8 @@ def check_scenario(
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.available_memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.files.messages import notes_of  # noqa: PLC0415 - needed by this command alone
+    from simulator.results.statements import say  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
 
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
@@ -81,13 +83,13 @@ def check_scenario(
         parts = RunComponents.build(checked)
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
-    notes = [*city.notes, *parts.refinements.notes, *parts.notes]
+    notes = [*parts.warnings(), *city.notes, *parts.refinements.notes, *parts.notes]
     notes += [note for release in parts.releases.values() for note in release.notes]
-    notes += planned.notes if planned else ()
-    # Warnings are among the notes too; each sentence is printed once, and names files as a run's report does.
-    all_notes = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]
-    for note in dict.fromkeys(all_notes):
-        typer.echo(f"note: {note}", err=True)
+    notes += notes_of("demand", planned.notes if planned else ())
+    # Warnings are among the notes too; each is printed once, and names files as a run's report does.
+    texts = [say(note) for note in dict.fromkeys(notes)]
+    for text in without_paths({"notes": texts}, checked)["notes"]:
+        typer.echo(f"note: {text}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)
     vehicles = f"engine {checked.traffic.engine}" if announced is None else f"{announced:,} vehicles"
     typer.echo(

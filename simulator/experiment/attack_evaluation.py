@@ -24,6 +24,7 @@ from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.guess_games import AttackContext, Columns, Guessed, Member, NotPlayableError, play_rounds
 from simulator.experiment.query_records import CampaignRecord, StoredTranscripts
 from simulator.experiment.vehicle_guesses import CoalitionGuesses, tabulate_guesses
+from simulator.files.messages import Note, warning
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
@@ -108,13 +109,13 @@ class AttackResults:
     findings
         Rows of `attacks.parquet`.
     notes
-        Reasons why expected rows are missing, one sentence each.
+        Warnings of expected rows that are missing, and why.
     guesses
         Table of `guesses.parquet`; None if no attack guessed the cells of vehicles.
     """
 
     findings: tuple[Finding, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     guesses: pd.DataFrame | None
 
 
@@ -148,7 +149,7 @@ def run_attacks(
         raises an error or returns what is no answer.
     """
     findings: list[Finding] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     guesses: list[CoalitionGuesses] = []
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
     for attack in attacks:
@@ -156,13 +157,15 @@ def run_attacks(
         play = constructor_of("attack", attack.kind) if mine is None else partial(play_rounds, mine)
         for campaigns, name in _attacked(attack, records):
             together = {campaign: records[campaign, name] for campaign in campaigns}
-            where = f"attacks.{attack.name}: {' and '.join(campaigns)}, {name}"
+            where = f"attacks.{attack.name}"
+            on = f"{where}: {' and '.join(campaigns)}, {name}"
             covered = {
                 campaign: record for campaign, record in together.items() if covers(attack, campaign, name, record)
             }
             if not covered:
                 record = next(iter(together.values()))
-                notes += [f"{where}: {reason}" for reason in _missing(attack, campaigns[0], name, record)]
+                missing = _missing(attack, campaigns[0], name, record)
+                notes += [warning("not_attacked", f"{on}: {reason}", where) for reason in missing]
                 continue
             key = (tuple(covered), name)
             if key not in stored:
@@ -171,13 +174,13 @@ def run_attacks(
                 rows, about, lacking = _rows(attack, play, stored[key], source)
             except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
                 untried = "not tried: " if isinstance(reason, NoLikelihoodError) else ""
-                notes.append(f"{where}: {untried}{reason}")
+                notes.append(warning("not_tried", f"{on}: {untried}{reason}", where))
                 continue
             except (ParameterError, WrongGuessesError) as error:
                 raise ScenarioError(source, [Fault(f"attacks.{attack.name}", str(error))]) from error
             findings += rows
             guesses += about
-            notes += [f"{where}: {reason}" for reason in lacking]
+            notes += [warning("partly_tried", f"{on}: {reason}", where) for reason in lacking]
     return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
 
 

@@ -28,6 +28,7 @@ from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
+from simulator.files.messages import Note, warning
 from simulator.sensing.query import Query, answers_of_devices
 
 RELEASED_VALUES = "released_values"
@@ -92,7 +93,7 @@ PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
 KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
 """Columns whose values differ between any two rows of the table."""
-COLUMNS = (*KEY, "delta", "kind", "basis")
+COLUMNS = (*KEY, "delta", "kind", "basis", "reason")
 
 
 def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
@@ -125,7 +126,8 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         null. `adjacency` is the change of one device that the claim hides (`mechanisms.privacy.view`); published
         values have rows for both. `campaign` is the campaign with a budget, whose schedule the basis states, or the
         one that publishes through a release or with servers' noise; null for claims that hold in all campaigns
-        without a budget. `release` is the release in words, null for views of none. No two rows have the same `KEY`.
+        without a budget. `release` is the release in words, null for views of none. `reason` is the code of a `Reason`
+        why there is no better claim, null where there is none. No two rows have the same `KEY`.
     """
     rows = []
     # A budget is compared with what campaigns without one reveal over as many queries.
@@ -135,7 +137,7 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
             schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
             rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
-    texts = dict.fromkeys(("campaign", "release"), "str")
+    texts = dict.fromkeys(("campaign", "release", "reason"), "str")
     return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
@@ -164,8 +166,11 @@ def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -
                 if (seen_by := (view.name, *seen.values())) in stated:
                     continue
                 stated.add(seen_by)
-                claim = claiming.claim(view) if source is None else source.claim(claiming, view)
-                yield from _rows(name, view.name, seen, claim, section.epsilons)
+                if source is None:
+                    yield from _rows(name, view.name, seen, claiming.claim(view), section.epsilons)
+                    continue
+                place = {**seen, "reason": source.reason(view)}
+                yield from _rows(name, view.name, place, source.claim(claiming, view), section.epsilons)
         for campaign, release in group.releases.items():
             for repeats in dict.fromkeys((*asked, *([lengths[campaign]] if lengths[campaign] else ()))):
                 for noisy_view, claim in _with_noise(name, mechanism, group, campaign, repeats):
@@ -175,7 +180,7 @@ def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -
                     yield from _rows(name, view_name, place, claim, section.epsilons)
 
 
-def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[str]:
+def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[Note]:
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
     The planned claim is the one that would hold if every device asked were counted, and if as many devices were counted
@@ -191,10 +196,10 @@ def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[st
         The campaigns of the run. Claims about budgets that depend on the estimates are left out: they do not depend on
         how many reports were counted.
     """
-    return [warning for group in groups if not group.adaptive for warning in _weakened_claims(section, group)]
+    return [note for group in groups if not group.adaptive for note in _weakened_claims(section, group)]
 
 
-def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
+def _weakened_claims(section: Claims, group: CampaignGroup) -> list[Note]:
     warnings, closed = [], group.queries
     for name, mechanism in group.mechanisms.items():
         everywhere = CountedReports.of(name, closed)
@@ -225,11 +230,10 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            where = "" if group.campaign is None else f"campaigns.{group.campaign}, "
+            campaign, where = "" if group.campaign is None else f"campaigns.{group.campaign}, ", f"mechanisms.{name}"
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
-            warnings.append(
-                f"{where}mechanisms.{name}: {_why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)}"
-            )
+            why = _why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)
+            warnings.append(warning("weaker_claims", f"{campaign}{where}: {why}", where))
     return warnings
 
 

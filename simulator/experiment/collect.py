@@ -33,12 +33,14 @@ from simulator.experiment.releases import describe_releases
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
 from simulator.files.extras import own_version
-from simulator.files.messages import warnings_in
+from simulator.files.messages import Note, notes_of, warning, warnings_among
 from simulator.results.record import (
+    BESIDE,
     RUN_FORMAT,
     VEHICLE_STATES,
     CityRecord,
     FlowCheckRecord,
+    NoteRecord,
     QueryTraffic,
     RunRecord,
     TrafficRecord,
@@ -77,8 +79,8 @@ class RunOutcome:
         The closed queries, with refined answers.
     attacked
         The findings of attacks.
-    traffic
-        The record of the traffic.
+    traffic, noticed
+        The record of the traffic, and the notes on it.
     stopwatch
         Wall time by phase.
     extras
@@ -95,6 +97,7 @@ class RunOutcome:
     queries: Sequence[Query]
     attacked: AttackResults
     traffic: TrafficRecord
+    noticed: Sequence[Note]
     stopwatch: Stopwatch
     extras: Iterable[str] = ()
     flow_check: FlowCheckRecord | None = None
@@ -163,6 +166,20 @@ class RunData:
             mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
         )
         claims = tabulate_claims(scenario.claims, groups)
+        noticed = [*city.notes, *outcome.noticed]
+        noticed += [] if outcome.flow_check is None else notes_of("flows", outcome.flow_check.notes, "roads.flows")
+        noticed += [note for release in releases.values() for note in release.notes]
+        # What may mislead a reader: printed after a run, and shown at the top of its report, where the first four are
+        # never folded. Warnings that depend on the run itself come first.
+        warnings = [
+            *weakened_claims(scenario.claims, groups),
+            *_republished(groups),
+            *warnings_among(outcome.noticed),
+            *_unasked(scenario, queries),
+            *components.warnings(),
+            *refinement_warnings(refinements, queries),
+            *attacked.notes,
+        ]
         totals, motion, clock = engine.totals(), outcome.motion or Motion(), components.clock
         record = RunRecord(
             format=RUN_FORMAT,
@@ -195,7 +212,7 @@ class RunData:
                 length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
                 cells=city.cells.count,
                 crs=city.ground.crs_text,
-                notes=list(city.notes),
+                notes=[note.text for note in city.notes],
             ),
             traffic=traffic,
             motion_every=motion.every,
@@ -221,17 +238,8 @@ class RunData:
                 for record in describe_loss(scenario.channel, group.mechanisms, group.queries)
             ],
             refinements=describe_refinements(refinements, mechanisms, queries),
-            # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
-            # the first four are never folded. Warnings that depend on the run itself come first.
-            warnings=[
-                *weakened_claims(scenario.claims, groups),
-                *_republished(groups),
-                *_traffic_warnings(traffic),
-                *_unasked(scenario, queries),
-                *components.warnings(),
-                *refinement_warnings(refinements, queries),
-                *attacked.notes,
-            ],
+            warnings=[_warning_text(note, traffic) for note in warnings],
+            statements=[NoteRecord(**note._asdict()) for note in dict.fromkeys([*noticed, *warnings])],
         )
         guesses = attacked.guesses if scenario.shows_vehicles else None
         of_vehicles = {"entries": motion.entries, "places": motion.places, "guesses": guesses}
@@ -396,15 +404,12 @@ def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
 
 
-def _traffic_warnings(traffic: TrafficRecord) -> list[str]:
-    """Return the warnings about the run's traffic, and about that of comparison engines, with their names."""
-    comparisons = [
-        f"{other.engine}, for comparison: {warning}" for other in traffic.beside for warning in warnings_in(other.notes)
-    ]
-    return [*warnings_in(traffic.notes), *comparisons]
+def _warning_text(note: Note, traffic: TrafficRecord) -> str:
+    """Return a warning's text for the run's list, where one about a comparison engine begins with the engine's name."""
+    return f"{traffic.beside[0].engine}, for comparison: {note.text}" if note.where == BESIDE else note.text
 
 
-def _republished(groups: Sequence[CampaignGroup]) -> list[str]:
+def _republished(groups: Sequence[CampaignGroup]) -> list[Note]:
     """Return a warning for each mechanism whose last release was published again at some queries."""
     warnings = []
     for group in groups:
@@ -412,21 +417,27 @@ def _republished(groups: Sequence[CampaignGroup]) -> list[str]:
             answers = [answer for query in group.queries for answer in query.answers if answer.mechanism == name]
             new = sum(answer.rounds[1].counted > 0 for answer in answers)
             if new < len(answers):
-                warnings.append(
-                    f"campaigns.{group.campaign}: {name} published new estimates at {new:,} of {len(answers):,} "
-                    "queries and its last one again at all others; the standard error and interval of an estimate are "
-                    "those of the query at which it was new, and do not cover what has changed since"
+                where = f"campaigns.{group.campaign}"
+                text = (
+                    f"{where}: {name} published new estimates at {new:,} of {len(answers):,} queries and its last one "
+                    "again at all others; the standard error and interval of an estimate are those of the query at "
+                    "which it was new, and do not cover what has changed since"
                 )
+                warnings.append(warning("republished", text, where))
     return warnings
 
 
-def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
+def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[Note]:
     """Return a warning for each campaign that asked no vehicle, for example because a recording is of another time."""
     asked: dict[str, list[int]] = {}
     for query in queries:
         asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)
     return [
-        f"campaigns.{name}: no device was present at any of its {len(numbers):,} queries"
+        warning(
+            "no_device",
+            f"campaigns.{name}: no device was present at any of its {len(numbers):,} queries",
+            f"campaigns.{name}",
+        )
         for name, numbers in asked.items()
         if not any(numbers)
     ]

@@ -26,7 +26,7 @@ from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
-from simulator.files.messages import warnings_in
+from simulator.files.messages import Note, warning, warnings_among
 from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
 
@@ -71,7 +71,7 @@ class RunComponents:
     releases: Mapping[str, CampaignRelease]
     deployments: Mapping[str, Deployment]
     flow_check: FlowCheck | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     attacks: Mapping[str, CellAttack] = field(default_factory=dict)
     budgets: Mapping[str, BudgetedCampaign] = field(default_factory=dict)
     clock: RunClock = field(default_factory=RunClock)
@@ -102,7 +102,8 @@ class RunComponents:
         notes = [*notes, *unchecked_counts(scenario, deployments)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
-            notes = [*notes, f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"]
+            long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
+            notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
         return cls(
             scenario,
             streams,
@@ -124,18 +125,23 @@ class RunComponents:
         section = self.scenario.population
         return Participation(section.participation, section.assumed)
 
-    def warnings(self) -> list[str]:
-        """Return warnings of what may mislead a reader of the result, if known before the run, one sentence each."""
-        one = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
+    def warnings(self) -> list[Note]:
+        """Return warnings of what may mislead a reader of the result, if known before the run."""
+        covers = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
+        one = warning("one_cell", covers, "cells")
         return [
-            *warnings_in(self.city.notes),
+            *warnings_among(self.city.notes),
             *([one] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
-            *self.scenario.release_warnings(),
-            *(f"mechanisms.{name}: {text}" for name, m in self.mechanisms.items() for text in m.warnings()),
+            *(warning("weak_release", text, "release") for text in self.scenario.release_warnings()),
+            *(
+                warning("mechanism", f"mechanisms.{name}: {text}", f"mechanisms.{name}")
+                for name, mechanism in self.mechanisms.items()
+                for text in mechanism.warnings()
+            ),
             *self._forgotten(),
         ]
 
-    def _forgotten(self) -> Iterator[str]:
+    def _forgotten(self) -> Iterator[Note]:
         """Yield a warning for each mechanism with kept randomness if answers are drawn as counts, without it."""
         population = self.scenario.population
         if population.answers == "reports" or not (population.answers == "counts" or population.outside):
@@ -149,7 +155,8 @@ class RunComponents:
         )
         for name, mechanism in self.mechanisms.items():
             if keeps_randomness(mechanism):
-                yield f'mechanisms.{name}: devices {words}; population.answers = "reports" keeps all'
+                text = f'mechanisms.{name}: devices {words}; population.answers = "reports" keeps all'
+                yield warning("new_coins", text, f"mechanisms.{name}")
 
     def warm_up(self) -> None:
         """Let one device answer, so that code compiled on first use is compiled before time is measured.

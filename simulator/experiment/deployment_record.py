@@ -21,7 +21,9 @@ from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.campaign_groups import CampaignGroup
+from simulator.results.claims import Reason
 from simulator.results.record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
+from simulator.results.statements import say
 from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
 FEW_SERVERS = 4
@@ -83,6 +85,12 @@ class CountedReports:
             all(answer.summed for answer in answers),
         )
 
+    def reason(self, view: View) -> Reason | None:
+        """Return why published values have no better claim than linked reports; None for all other views."""
+        if self.matched or not isinstance(view, ReleasedCounts | ReleasedDifferences) or not any(self.fewest):
+            return None
+        return Reason.ROUNDS_DIFFER if self.summed else Reason.SERVERS_COMBINE
+
     def claim(self, mechanism: LocalMechanism | AdaptiveBudget, view: View) -> PrivacyClaim:
         """Return a mechanism's claim for a view, in which released and shuffled reports are the counted ones.
 
@@ -108,9 +116,8 @@ class CountedReports:
         if isinstance(view, ReleasedCounts) and self.matched:
             view = replace(view, counted=self.fewest[0])
         claim = mechanism.claim(view)
-        if not isinstance(view, Shuffled) and not self.matched and claim.curve is not None:
-            why = "Rounds counted different devices" if self.summed else "Servers are combined other than by addition"
-            return _bounded_by_linked(mechanism.claim(LinkedReports(queries=view.queries)), why)
+        if (why := self.reason(view)) is not None and claim.curve is not None:
+            return _bounded_by_linked(mechanism.claim(LinkedReports(queries=view.queries)), say(why))
         if isinstance(view, ReleasedCounts) and claim.kind == "exact" and view.queries > 1 and not self.even:
             basis = f"{claim.basis} Other queries counted more devices."
             return PrivacyClaim("bound", claim.epsilon, "bound", basis, claim.curve)

@@ -15,6 +15,7 @@ from simulator.aggregation.pairing import paired_std_error
 from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
+from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.sensing.query import Answer, Query, keeps_randomness
 
@@ -51,10 +52,10 @@ class Refining:
 
 @dataclass(frozen=True)
 class Plan:
-    """The refinements to make, and notes on those left out and why, in words."""
+    """The refinements to make, and warnings of those left out and why."""
 
     refinings: tuple[Refining, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> Plan:
@@ -77,7 +78,8 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
             elif section.mechanisms:
                 faults.append(Fault(f"refinements.{section.name}.mechanisms", reason, name))
             else:
-                notes.append(f"refinements.{section.name}: leaves out {name}: {reason}")
+                place = f"refinements.{section.name}"
+                notes.append(warning("not_combinable", f"{place}: leaves out {name}: {reason}", place))
     if faults:
         raise ScenarioError(scenario.name, faults)
     return Plan(tuple(refinings), tuple(notes))
@@ -318,18 +320,26 @@ def _rms(errors: Sequence[FloatArray]) -> float:
     return float(np.sqrt(np.square(errors).mean()))
 
 
-def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
+def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[Note]:
     """Return warnings of refinements left out, and of totals that include devices in no cell."""
     counts = [query for query in queries if query.statistic == "count"]
     speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")
     warnings = list(plan.notes)
     if plan.refinings:
-        warnings += [f"refinements: leave out campaign {name}, which asks for speeds" for name in speeds]
+        warnings += [
+            warning(
+                "speeds_not_refined", f"refinements: leave out campaign {name}, which asks for speeds", "refinements"
+            )
+            for name in speeds
+        ]
     for refining in plan.refinings:
         released = {q.campaign for q in counts for a in q.answers if a.mechanism == refining.mechanism and a.published}
+        place = f"refinements.{refining.refinement}"
+        why = "what a release published may be biased, and is not combined"
         warnings += [
-            f"refinements.{refining.refinement}: leaves out {refining.mechanism} in campaign {campaign}: what a "
-            "release published may be biased, and is not combined"
+            warning(
+                "release_not_combined", f"{place}: leaves out {refining.mechanism} in campaign {campaign}: {why}", place
+            )
             for campaign in sorted(released if refining.combines else ())
         ]
     outside = max((int(query.truth[0]) for query in counts), default=0)
@@ -338,4 +348,5 @@ def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
         f'total = "asked" assumes that every device asked is in some cell, but in a query {outside:,} were in '
         "none: they are added to the cells"
     )
-    return [*warnings, *(f"refinements.{name}: {words}" for name in asked if outside)]
+    placed = (f"refinements.{name}" for name in asked if outside)
+    return [*warnings, *(warning("in_no_cell", f"{place}: {words}", place) for place in placed)]

@@ -29,12 +29,12 @@ from simulator.aggregation.publication import Publication, PublishedCounts, Publ
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.experiment.study_area import City
+from simulator.files.messages import Note, notes_of
 from simulator.results.record import OccupancyTheory, ReleaseRecord
+from simulator.results.statements import release_parameters
 from simulator.sensing.speed_survey import SpeedQuestion
 
 INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
-QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
-"""Parameters of a campaign of speeds that are not part of its release."""
 BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
 
 
@@ -55,7 +55,7 @@ class CampaignRelease:
     speeds
         For speeds: the question asked; otherwise None.
     notes
-        What is not under the release, and why, in words.
+        What is not under the release, and why.
     """
 
     campaign: str
@@ -64,17 +64,13 @@ class CampaignRelease:
     counts: Mapping[str, CountRelease] = field(default_factory=dict)
     publications: Mapping[str, Publication] = field(default_factory=dict)
     speeds: SpeedQuestion | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def words(self) -> str:
         """The release in a few words: its kind and its parameters."""
-        given = [
-            f"{key} = {value:g}"
-            for key, value in self.section.items()
-            if isinstance(value, int | float) and key not in QUESTION and (key, value) != ("sample", 1.0)
-        ]
-        return f"{self.section['kind']} ({', '.join(given)})" if given else str(self.section["kind"])
+        parameters = release_parameters(self.section)
+        return f"{self.section['kind']} ({parameters})" if parameters else str(self.section["kind"])
 
 
 def build_releases(scenario: Scenario, mechanisms: Mapping[str, Any], city: City) -> dict[str, CampaignRelease]:
@@ -127,13 +123,14 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
             publications[mechanism_name] = PublishedDifferences(made)
         else:
             publications[mechanism_name] = PublishedCounts(counts[mechanism_name], None if whole else made)
-    notes = tuple(
+    uncovered = (
         f"campaigns.{name}: {mechanism['name']} publishes its own estimates, not through {released.kind}: "
         + (released.obstacle(mechanism) or "release.mechanisms does not name it")
         for mechanism in released.mechanisms
         if mechanism["name"] not in counts
     )
-    return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
+    notes = notes_of("not_released", uncovered, f"campaigns.{name}")
+    return CampaignRelease(name, "count", _section(released), counts, publications, notes=tuple(notes))
 
 
 def _builder(released: Released) -> Callable[..., Any]:
@@ -217,7 +214,7 @@ def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     section = {**_section(released), **own}
     others = ", ".join(name for name in mechanisms if name != receiver)
     words = f"campaigns.{campaign['name']}: speeds are reported to {receiver}; {others} take no part"
-    notes = (words,) if others else ()
+    notes = (Note("not_asked", words, where=f"campaigns.{campaign['name']}"),) if others else ()
     least = campaign["min_vehicles"]
     question = SpeedQuestion(statistic, made, least, receiver, interval, bounds["lower"], bounds["upper"])
     return CampaignRelease(str(campaign["name"]), statistic, section, speeds=question, notes=notes)
@@ -233,7 +230,7 @@ def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[ReleaseRe
             release=dict(release.section),
             words=release.words,
             mechanisms=[release.speeds.mechanism] if release.speeds else list(release.counts),
-            notes=list(release.notes),
+            notes=[note.text for note in release.notes],
             theory={name: theory for name, of in release.counts.items() if (theory := _theory(of)) is not None},
         )
         for release in releases.values()

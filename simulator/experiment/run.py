@@ -166,14 +166,20 @@ def _run(
         raise ScenarioError(scenario.name, traffic_faults(scenario, error)) from error
     finally:
         engine.close()
-    traffic = log.record([*parts.notes, *engine.notes()])
+    noticed = [note.at("traffic") for note in log.notes([*parts.notes, *engine.notes()])]
+    traffic = log.record(noticed)
     if beside is not None:
         progress.phase(f"the same vehicles by {beside.name}")
         with stopwatch.phase("beside"):
-            clock = Clock(scenario.traffic.step_s)
-            alone = drive_alone(beside.name, beside.engine, clock=clock, times_s=log.times_s)
-        alone = alone.model_copy(update={"notes": [*beside.notes, *alone.notes]})
+            alone, of_alone = drive_alone(
+                beside.name,
+                beside.engine,
+                clock=Clock(scenario.traffic.step_s),
+                times_s=log.times_s,
+                planned=beside.notes,
+            )
         traffic = traffic.model_copy(update={"beside": [alone]})
+        noticed += of_alone
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
         fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
@@ -197,6 +203,7 @@ def _run(
             refine_queries(parts.refinements, parts.mechanisms, queries),
             attacked,
             traffic,
+            noticed,
             stopwatch,
             extras=extras,
             flow_check=flow_check,

@@ -8,6 +8,7 @@ import pyproj
 
 from simulator.arrays import Cells
 from simulator.cells import LinkCells, NameCells, Partition
+from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
 from simulator.traffic.engine import RecordedTraffic, VehicleStates
@@ -73,7 +74,7 @@ class City:
 
     ground: Ground
     cells: Partition
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def has_roads(self) -> bool:

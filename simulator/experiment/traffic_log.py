@@ -9,8 +9,8 @@ import simpy
 
 from scenarios.run_clock import RunClock
 from simulator.arrays import Cells
-from simulator.files.messages import WarningNote
-from simulator.results.record import VEHICLE_STATES, TrafficRecord
+from simulator.files.messages import Note, warning
+from simulator.results.record import BESIDE, VEHICLE_STATES, TrafficRecord
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
 
@@ -68,15 +68,13 @@ class TrafficLog:
             self.present += int(here.sum())
             self.in_no_cell += int((cells_of(places)[here] == 0).sum())
 
-    def record(self, notes: Sequence[str]) -> TrafficRecord:
-        """Return the record: counts and mean trip time by moment, and the final totals.
+    def notes(self, of_engine: Sequence[Note]) -> list[Note]:
+        """Return an engine's notes, and those on what was logged: a past gridlock if the engine reports none."""
+        past = [] if any(note.code == "gridlock" for note in of_engine) else self._past_gridlock()
+        return [*of_engine, *self._uncounted(), *past]
 
-        Parameters
-        ----------
-        notes
-            The engine's notes on its traffic; a past gridlock is added if they do not report one at the end.
-        """
-        past = [] if any(note.startswith("gridlock") for note in notes) else self._past_gridlock()
+    def record(self, notes: Sequence[Note]) -> TrafficRecord:
+        """Return the record: counts and mean trip time by moment, the final totals, and the texts of notes."""
         return TrafficRecord(
             engine=self.engine,
             times_s=list(self.times_s),
@@ -84,20 +82,21 @@ class TrafficLog:
             mean_trip_s=[_mean_trip_s(seen) for seen in self.totals],
             arrived_total=self.totals[-1].arrived,
             stuck_released=self.totals[-1].stuck_released,
-            notes=[*notes, *self._uncounted(), *past],
+            notes=[note.text for note in notes],
         )
 
-    def _uncounted(self) -> list[str]:
+    def _uncounted(self) -> list[Note]:
         """Return a note on the share of the vehicles' time in no cell, a warning above one half; none if all is in."""
         if not self.in_no_cell:
             return []
         share = self.in_no_cell / self.present
         words = f"cells: of the vehicle-time of the run, {share * 100:.3g} % is in no cell, where nothing is counted"
         if share <= MOST_UNCOUNTED:
-            return [words]
-        return [WarningNote(f"{words}: are the cells where the traffic is, and do they cover the area that is meant?")]
+            return [Note("in_no_cell", words)]
+        checks = "are the cells where the traffic is, and do they cover the area that is meant?"
+        return [warning("in_no_cell", f"{words}: {checks}")]
 
-    def _past_gridlock(self) -> list[WarningNote]:
+    def _past_gridlock(self) -> list[Note]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
         seen = [(time_s, totals) for time_s, totals in zip(self.times_s, self.totals, strict=True)]
         seen = [one for one in seen if one[1].departed >= FEWEST_VEHICLES and one[1].crowding > 1]
@@ -108,8 +107,10 @@ class TrafficLog:
         return worst.gridlock(planned=self.planned, when=when)
 
 
-def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float]) -> TrafficRecord:
-    """Run an engine without campaigns, and log its totals at given moments.
+def drive_alone(
+    name: str, engine: Engine, *, clock: Clock, times_s: Sequence[float], planned: Sequence[Note] = ()
+) -> tuple[TrafficRecord, list[Note]]:
+    """Run an engine without campaigns, log its totals at given moments, and return its record and notes.
 
     Parameters
     ----------
@@ -121,6 +122,8 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
         Clock of the engine's ticks.
     times_s
         Times at which totals are logged, seconds, ascending.
+    planned
+        Notes on its demand.
     """
     log, env = TrafficLog(name), simpy.Environment()
 
@@ -136,7 +139,8 @@ def drive_alone(name: str, engine: Engine, *, clock: Clock, times_s: Sequence[fl
         env.run(until=math.nextafter(clock.ticks(times_s[-1]), math.inf))
     finally:
         engine.close()
-    return log.record(engine.notes())
+    notes = [note.at(BESIDE) for note in (*planned, *log.notes(engine.notes()))]
+    return log.record(notes), notes
 
 
 def _mean_trip_s(seen: Totals) -> float | None:

@@ -1,26 +1,54 @@
-"""Parts of messages: counted nouns, lists of rows, and notes that are warnings."""
+"""Notes on a run, and parts of messages: counted nouns and lists of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 
-class WarningNote(str):
-    """A note on something that may mislead the reader of a result; any other note is for information only.
+class Note(NamedTuple):
+    """Something noticed while a run was built or made.
 
-    Warnings are kept in the same lists as notes. A run repeats them in its warnings.
+    Parameters
+    ----------
+    code
+        What it is, for whoever decides by it; the package that notices it chooses the code.
+    text
+        One sentence for readers, made where it was noticed.
+    level
+        ``warning`` for what may mislead the reader of a result; ``note`` for what is for information only.
+    where
+        Path of the scenario's section or key that it is about; empty where only the caller knows it.
     """
 
-    __slots__ = ()
+    code: str
+    text: str
+    level: Literal["note", "warning"] = "note"
+    where: str = ""
+
+    def __str__(self) -> str:
+        return self.text
+
+    def at(self, where: str, *, before: str = "") -> Note:
+        """Return the note with its place, and words before its text."""
+        return self._replace(where=where, text=f"{before}{self.text}")
 
 
-def warnings_in(notes: Iterable[str]) -> list[str]:
-    """Return the warnings among notes, in their order."""
-    return [str(note) for note in notes if isinstance(note, WarningNote)]
+def warning(code: str, text: str, where: str = "") -> Note:
+    """Return a note that is a warning."""
+    return Note(code, text, "warning", where)
+
+
+def notes_of(code: str, texts: Iterable[str], where: str = "") -> list[Note]:
+    """Return texts as notes of one code, for information only."""
+    return [Note(code, text, where=where) for text in texts]
+
+
+def warnings_among(notes: Iterable[Note]) -> list[Note]:
+    """Return the notes that are warnings, in their order."""
+    return [note for note in notes if note.level == "warning"]
 
 
 def counted(number: float, noun: str, plural: str | None = None) -> str:

@@ -13,9 +13,9 @@ from simulator.plots.city_map import chosen, draw_map, projected, shape_of, valu
 from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
 from simulator.plots.rows import Mark, Row, draw_rows, height_of
 from simulator.reporting.attacks_section import findings_in_order
-from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
 from simulator.reporting.figures import measured, numbered_style, style
 from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
+from simulator.results.claims import Claim, worth_reading
 from simulator.results.compare import paired_difference
 from simulator.results.run import FinishedRun
 from simulator.results.store import TABLES
@@ -221,11 +221,11 @@ class RunPlots:
         An upper bound has a ≤ before it. What is not known stands right of ∞.
         """
         by_delta = chosen(quantity, ("epsilon", "delta"), "quantity") == "delta"
-        claims = [claim for claim in view_claims(self._run.claims) if claim.queries == queries]
+        claims = [claim for claim in self._run.privacy if claim.queries == queries]
         values: dict[str, dict[str, tuple[float, bool]]] = {}
         for name in dict.fromkeys(claim.mechanism for claim in claims):
             own = [claim for claim in claims if claim.mechanism == name]
-            for claim in worth_reading(own, rounds=self._run.rounds_of(name)):
+            for claim in worth_reading(own):
                 row = values.setdefault(_view_words(claim, with_crowd=by_delta), {})
                 new, weakest = _claimed(claim, by_delta=by_delta), row.get(name, (-1.0, False))
                 # What is not known, NaN, is weaker than any value.
@@ -307,7 +307,7 @@ def _queries(count: int) -> str:
     return f"{count} {'query' if count == 1 else 'queries'}"
 
 
-def _claimed(claim: ViewClaim, *, by_delta: bool) -> tuple[float, bool]:
+def _claimed(claim: Claim, *, by_delta: bool) -> tuple[float, bool]:
     """Return a claim's ε at δ = 0, or its δ at the ε nearest to 1, NaN if not known; and whether it is a bound."""
     if not by_delta:
         return math.nan if claim.epsilon is None else claim.epsilon, claim.kind == "bound"
@@ -317,11 +317,11 @@ def _claimed(claim: ViewClaim, *, by_delta: bool) -> tuple[float, bool]:
     return math.nan if value is None else value, claim.delta_kind == "bound"
 
 
-def _view_words(claim: ViewClaim, *, with_crowd: bool) -> str:
+def _view_words(claim: Claim, *, with_crowd: bool) -> str:
     """Return the label of a claim's view: "shares, 2 of 3 servers"."""
     parts = {
         f"{claim.colluding or 0} of {claim.servers} servers": claim.servers,
-        f"below {claim.k} left out": claim.k,
+        f"below {claim.suppressed_below} left out": claim.suppressed_below,
         f"campaign {claim.campaign}": claim.campaign,
         f"crowd {claim.crowd}": claim.crowd and with_crowd,
     }

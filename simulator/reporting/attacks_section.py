@@ -11,7 +11,8 @@ from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
 from simulator.results.formatting import number, percent
-from simulator.results.run import FinishedRun, records
+from simulator.results.run import FinishedRun
+from simulator.results.tables import records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",

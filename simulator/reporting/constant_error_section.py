@@ -3,18 +3,16 @@
 import math
 
 from simulator.reporting import figures
-from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
+from simulator.results.claims import Claim, Reason
 from simulator.results.formatting import SUPERSCRIPTS, parameter, whole
 from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
-from simulator.results.run import UNMATCHED, FinishedRun
+from simulator.results.run import FinishedRun
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""
 GROWS = 1.2
 """Smallest ratio of two errors of which the second is reported to have grown."""
-SUPPRESSED = "suppress"
-"""How the name of a release begins that suppresses small differences."""
 
 
 def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
@@ -77,7 +75,7 @@ def _measured(run: FinishedRun, mechanism: str) -> dict[str, list[float]]:
 
 def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     """Return the claims of a Sampling Privacy mechanism about what its paper's leakage equation does not cover."""
-    claims = [claim for claim in view_claims(run.claims) if claim.mechanism == mechanism.name and claim.queries == 1]
+    claims = [claim for claim in run.privacy if claim.mechanism == mechanism.name and claim.queries == 1]
     linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
     constant, sampling = None if linked is None else linked.constant_delta, mechanism.parameters.get("sampling")
     refresh = mechanism.parameters.get("refresh")
@@ -101,9 +99,14 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
         "alike": alone is not None and math.isclose(alone.epsilon or 0.0, printed.epsilon or math.nan, rel_tol=1e-6),
         "linked": linked,
         "differences": differences,
-        "unmatched": bool(differences) and all(claim.basis.startswith(UNMATCHED) for claim, _, _ in differences),
-        "suppressed": next((row for row in released if (row[0].release or "").startswith(SUPPRESSED)), None),
+        "unmatched": bool(differences) and all(claim.reason is Reason.ROUNDS_DIFFER for claim, _, _ in differences),
+        "suppressed": next((row for row in released if row[0].release and _is_suppressed(run, row[0])), None),
     }
+
+
+def _is_suppressed(run: FinishedRun, claim: Claim) -> bool:
+    release = run.release_of(str(claim.campaign), claim.mechanism)
+    return release is not None and release.release["kind"] == "suppress"
 
 
 def loss_section(run: FinishedRun, page: Page) -> dict[str, object] | None:

@@ -8,7 +8,8 @@ from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
 from simulator.results.formatting import whole
 from simulator.results.record import OccupancyTheory
-from simulator.results.run import COUNT, FinishedRun, records
+from simulator.results.run import COUNT, FinishedRun
+from simulator.results.tables import records
 
 
 def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:

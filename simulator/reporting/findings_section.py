@@ -1,6 +1,6 @@
 """The first screen of the report: what the run found, in at most three sentences and one table."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from statistics import NormalDist
@@ -11,22 +11,14 @@ import pandas as pd
 from scipy.special import stdtrit
 
 from simulator.reporting.attacks_section import findings
-from simulator.reporting.claims_section import (
-    ViewClaim,
-    campaign_lines,
-    learns,
-    observer,
-    sentence,
-    short_limit,
-    view_claims,
-    weakest_claim,
-)
+from simulator.results.claims import Claim, weakest_claim
 from simulator.results.formatting import inner_case, listed, number, percent
-from simulator.results.run import COUNT, FinishedRun, Statistic, records
+from simulator.results.run import COUNT, FinishedRun, Statistic
+from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of
+from simulator.results.tables import records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
-_ANSWERS = {2: "two", 3: "three"}
 _NAMED = 4
 """Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
 _ROWS = 12
@@ -81,15 +73,15 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
         `sentences`, at most three; `rows`, the table; `sizes`, the numbers of colluding parties that it has columns
         for; `hidden`, the number of rows that are left out; `prior`, success of the baseline guess.
     """
-    guesses, claims = _guesses(run), view_claims(run.claims)
-    rows = [_row(run, row, guesses, claims) for row in records(run.scores) if row["mechanism"] not in run.refined]
+    guesses = _guesses(run)
+    rows = [_row(run, row, guesses) for row in records(run.scores) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
         first = run.first_private or rows[0].mechanism
         of_first = [row for row in rows if row.mechanism == first]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
-        "sentences": _sentences(run, guesses, claims),
+        "sentences": _sentences(run, guesses),
         "rows": shown,
         "sizes": sorted({size for row in shown for size in row.guesses}),
         "hidden": len(rows) - len(shown),
@@ -112,12 +104,11 @@ def sentences(run: FinishedRun) -> list[str]:
         The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
         published estimates; what the most revealing observer learns.
     """
-    return _sentences(run, _guesses(run), view_claims(run.claims))
+    return _sentences(run, _guesses(run))
 
 
-def _sentences(run: FinishedRun, guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> list[str]:
-    found = [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run, claims)]
-    return found[:3]
+def _sentences(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
+    return [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run)][:3]
 
 
 def _guesses(run: FinishedRun) -> pd.DataFrame:
@@ -299,140 +290,124 @@ def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
     return f"Published {what} err by {each}."
 
 
-def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
+def _cost(run: FinishedRun) -> list[str]:
     """State what the observer that learns most learns: of the first mechanism, and of the release of least error.
 
     The claims are those over all queries of a campaign, of the first mechanism over the longest; earlier runs may have
     them over one query only.
     """
-    said = []
-    first, scores = run.first_private, [row for row in records(run.scores) if row["rmse"] is not None]
-    asking = [str(row["campaign"]) for row in records(run.scores) if row["mechanism"] == first]
-    if first and asking:
-        text = _over_campaigns(
-            run, claims, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))
-        )
+    said, scores = [], records(run.scores)
+    asking = [str(row["campaign"]) for row in scores if row["mechanism"] == run.first_private]
+    if text := _of_first(run, sorted(asking, key=lambda name: (name in run.budgeted, -run.queries_of(name)))):
         alone = len(run.mechanisms) == 1
-        said += [text if alone else f"With {inner_case(run.label(first))}, {text[0].lower()}{text[1:]}"] if text else []
+        said.append(text if alone else f"With {inner_case(run.label(str(run.first_private)))}, {inner_case(text)}")
     released = [
         (row["rmse"], row["campaign"], row["mechanism"])
         for row in scores
-        if _of_release(run, claims, row["campaign"], row["mechanism"])
+        if row["rmse"] is not None and _of_release(run, row["campaign"], row["mechanism"])
     ]
     if released:
         _, campaign, mechanism = min(released, key=itemgetter(0))
-        own = _of_release(run, claims, campaign, mechanism)
-        text = _over_campaign(
-            run, [campaign], *_whole_and_one(run, campaign, own, lambda chosen: next(iter(chosen), None))
-        )
-        said.append(f"With {inner_case(run.published_label(campaign, mechanism))}, {text[0].lower()}{text[1:]}")
+        text = _over_campaign(run, [campaign], _stated(run, campaign, _of_release(run, campaign, mechanism)))
+        said.append(f"With {inner_case(run.published_label(campaign, mechanism))}, {inner_case(text)}")
     return said
 
 
-Choice = Callable[[Sequence[ViewClaim]], ViewClaim | None]
-Stated = tuple[ViewClaim | None, ViewClaim | None]
+Stated = tuple[Claim | None, Claim | None]
 """The claims over all queries of a campaign, and over one."""
 
 
-def _whole_and_one(run: FinishedRun, campaign: str, claims: Sequence[ViewClaim], choose: Choice) -> Stated:
+def _stated(run: FinishedRun, campaign: str, claims: Sequence[Claim]) -> Stated:
     whole, one = (
-        choose([claim for claim in claims if claim.queries == number]) for number in (run.queries_of(campaign), 1)
+        _strongest([claim for claim in claims if claim.queries == queries]) for queries in (run.queries_of(campaign), 1)
     )
     return whole, one
 
 
-def _over_campaigns(run: FinishedRun, claims: Sequence[ViewClaim], campaigns: Sequence[str]) -> str:
+def _of_first(run: FinishedRun, campaigns: Sequence[str]) -> str:
     """State what servers learn of the first mechanism: of the first campaign, and who learns the same in the others."""
-    first = str(run.first_private)
-    stated: dict[str, Stated] = {}
-    for name in campaigns:
-        own = _in_campaign(run, claims, name, first)
-        stated[name] = _whole_and_one(run, name, own, lambda chosen: _strongest(chosen, rounds=run.rounds_of(first)))
-    stated = {name: both for name, both in stated.items() if any(both)}
-    if not stated:
-        return ""
-    groups: dict[tuple[object, ...], dict[str, list[str]]] = {}
+    groups: dict[tuple[object, ...], dict[Subject, list[str]]] = {}
+    stated = {name: _stated(run, name, _in_campaign(run, name, str(run.first_private))) for name in campaigns}
     for name, (whole, one) in stated.items():
-        shown = whole or one
-        party = observer(replace(shown, queries=1, campaign=None), rounds=run.rounds_of(first)) if shown else ""
-        key = (run.queries_of(name), whole and learns(whole), one and short_limit(one))
-        groups.setdefault(key, {}).setdefault(party, []).append(name)
+        if shown := whole or one:
+            key = (run.queries_of(name), whole and whole.stated, one and one.stated)
+            who = subject_of(replace(shown, queries=1, campaign=None))
+            groups.setdefault(key, {}).setdefault(who, []).append(name)
+    if not groups:
+        return ""
     alike, *different = groups.values()
     named, others = (
         [name for group in part for names in group.values() for name in names] for part in ([alike], different)
     )
-    *rest, last = [f"{party} ({_named('campaign', names)})" for party, names in alike.items()]
-    listing = f"{', '.join([rest[0], *map(inner_case, rest[1:])])} or {inner_case(last)}" if rest else ""
-    text = _over_campaign(run, named, *stated[named[0]], observers=listing, alone=bool(rest) or not others)
+    each = [f"{who} ({_named('campaign', names)})" for who, names in alike.items()]
+    listing = f"{', '.join([each[0], *map(inner_case, each[1:-1])])} or {inner_case(each[-1])}"
+    several = Subject((listing,), several=[*alike][-1].several) if len(each) > 1 else None
+    text = _over_campaign(run, named, stated[named[0]], several, alone=len(each) > 1 or not others)
     return f"{text} What observers learn in {_named('campaign', others)} is in the table." if others else text
 
 
 def _over_campaign(
-    run: FinishedRun,
-    campaigns: Sequence[str],
-    whole: ViewClaim | None,
-    one: ViewClaim | None,
-    *,
-    observers: str = "",
-    alone: bool = True,
+    run: FinishedRun, campaigns: Sequence[str], stated: Stated, subject: Subject | None = None, *, alone: bool = True
 ) -> str:
     """State the claim over all queries of campaigns, and beside it that over one; empty if there is none.
 
     Campaigns are not named if `alone`, and all of the run are alike.
     """
-    queries, stated = run.queries_of(campaigns[0]), whole or one
-    if stated is None:
+    (whole, one), queries = stated, run.queries_of(campaigns[0])
+    shown = whole or one
+    if shown is None:
         return ""
     alike = alone and len({(run.queries_of(name), name in run.budgeted) for name in run.statistics}) == 1
-    named = f"the {queries:,} queries of {_named('campaign', campaigns)}"
-    whose = f"the campaign’s {queries:,} queries" if alike else named
-    over = f"Over {whose}, for a device that stays through it" if stated is whole else f"In one of {whose}"
-    text = sentence(
-        stated, rounds=run.rounds_of(stated.mechanism), over=over if queries > 1 else "", observers=observers
+    whose = (
+        f"the campaign’s {queries:,} queries"
+        if alike
+        else f"the {queries:,} queries of {_named('campaign', campaigns)}"
     )
-    return text if one is None or one is stated else f"{text.removesuffix('.')}; in one query {short_limit(one)}."
+    over = f"Over {whose}, for a device that stays through it" if whole else f"In one of {whose}"
+    end = "" if one is None or one is shown else f"; in one query {short_limit(one)}"
+    return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 
-def _in_campaign(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+def _in_campaign(run: FinishedRun, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
-    own = [claim for claim in claims if claim.mechanism == mechanism and claim.campaign == holds_for]
-    seen, record, rounds = run.views_seen(mechanism, campaign), run.deployments.get(campaign), run.rounds_of(mechanism)
+    own = [claim for claim in run.privacy if claim.mechanism == mechanism and claim.campaign == holds_for]
+    seen, record = run.views_seen(mechanism, campaign), run.deployments.get(campaign)
     if seen is None or record is None:
-        return [claim for claim in own if claim.view.startswith(("report", "linked"))]
-    parties = {"released_counts": "A server that receives all answers shuffled"}
-    if seen.get("linked_reports") == 1 and rounds > 1:
-        parties["linked_reports"] = f"A server that receives your {_ANSWERS.get(rounds, rounds)} answers"
+        return [claim for claim in own if claim.of_reports]
+    of_one_server = {"released_counts", *(["linked_reports"] if seen.get("linked_reports") == 1 else [])}
     readers = None, record.needed or record.servers
     return [
-        replace(claim, party=parties.get(claim.view))
+        replace(claim, one_server=claim.view in of_one_server)
         for claim in own
         if claim.view in seen
         and claim.adjacency == "move"
-        and (claim.crowd is None or claim.view.startswith("shuffled"))
+        and (claim.crowd is None or claim.family == "shuffled")
         and claim.colluding in readers
         and claim.servers in {None, record.servers}
     ]
 
 
-def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+def _of_release(run: FinishedRun, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
-    own = [claim for claim in claims if claim.release and (claim.campaign, claim.mechanism) == (campaign, mechanism)]
+    own = [
+        claim for claim in run.privacy if claim.release and (claim.campaign, claim.mechanism) == (campaign, mechanism)
+    ]
     return sorted((one for one in own if one.crowd is None), key=lambda one: one.adjacency != "move")
 
 
-def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
-    """Return the claim about all answers of a query, or the weakest one about a single answer."""
+def _strongest(claims: Sequence[Claim]) -> Claim | None:
+    """Return the claim about all answers of a query, or the weakest one about a single answer or what is published."""
     linked = [claim for claim in claims if claim.view == "linked_reports"]
-    reports = [claim for claim in claims if claim.view.startswith("report")]
-    if linked and (rounds > 1 or not reports):
+    reports = [claim for claim in claims if claim.family == "report"]
+    if linked and (linked[0].rounds > 1 or not reports):
         return linked[0]
-    return weakest_claim(reports or list(claims)) if claims else None
+    return weakest_claim(reports or claims) if claims else None
 
 
-def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[str]:
+def reveals(run: FinishedRun, campaign: str, mechanism: str) -> list[str]:
     """
     State what a device's reports, or what is published of them through a release, reveal in one campaign.
 
@@ -440,8 +415,6 @@ def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechan
     ----------
     run
         The finished run.
-    claims
-        Its claims.
     campaign, mechanism
         Their names.
 
@@ -450,20 +423,17 @@ def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechan
     lines
         As of `campaign_lines`: over all queries of the campaign first.
     """
-    queries, published = run.queries_of(campaign), _of_release(run, claims, campaign, mechanism)
+    queries, published = run.queries_of(campaign), _of_release(run, campaign, mechanism)
     if not published:
-        own = _in_campaign(run, claims, campaign, mechanism)
-        windows = {claim.queries for claim in claims if claim.campaign in run.budgeted} - {1, queries}
-        return campaign_lines(own, rounds=run.rounds_of(mechanism), queries=queries, windows=windows)
-    lines = []
-    for seen in dict.fromkeys((queries, 1)):
-        over = f" over {seen:,} queries" if seen > 1 else " in one query" if queries > 1 else ""
-        limits = [short_limit(claim) for claim in published if claim.queries == seen][:1]
-        lines += [f"from what is published{over}: {limit}" for limit in limits]
-    return lines
+        windows = {claim.queries for claim in run.privacy if claim.campaign in run.budgeted} - {1, queries}
+        return campaign_lines(_in_campaign(run, campaign, mechanism), queries=queries, windows=windows)
+    whole, one = _stated(run, campaign, published)
+    over = f" over {queries:,} queries" if queries > 1 else ""
+    lines = [f"from what is published{over}: {short_limit(whole)}"] if whole else []
+    return lines + ([f"from what is published in one query: {short_limit(one)}"] if one and queries > 1 else [])
 
 
-def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
+def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame) -> Row:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
@@ -481,7 +451,7 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: S
             int(size): (float(success), bool(better))
             for size, success, better in zip(best["colluding"], best["success"], best["better"], strict=True)
         },
-        reveals(run, claims, campaign, mechanism),
+        reveals(run, campaign, mechanism),
     )
 
 

@@ -18,12 +18,12 @@ from rich.text import Text
 
 from scenarios.run_clock import RunClock
 from simulator.reporting.attacks_section import attack_lines
-from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.report import FILE_NAME, page_faults
 from simulator.results.formatting import counted, duration, listed, number, percent, whole
-from simulator.results.record import RunRecord
-from simulator.results.run import FinishedRun, records
+from simulator.results.run import FinishedRun
+from simulator.results.statements import say
+from simulator.results.tables import records
 
 LEAST_WIDTH = 160
 
@@ -80,21 +80,11 @@ def print_run(run: FinishedRun, console: Console) -> None:
         console.print(Text("Results of the attacks", style="bold"))
         for line in attack_lines(run.attacks):
             console.print(Text(f"  {line}"))
-    warnings = run.record.warnings
-    for note in _notes(run.record):
-        if not any(warning.endswith(note) for warning in warnings):
-            console.print(Text(f"Note: {note}", style="dim"))
-    for warning in warnings:
+    for note in dict.fromkeys(run.record.noticed):
+        if note.level == "note":
+            console.print(Text(f"Note: {say(note)}", style="dim"))
+    for warning in run.record.warnings:
         console.print(Text(f"Warning: {warning}", style="yellow"))
-
-
-def _notes(record: RunRecord) -> list[str]:
-    """Return the notes about the city, the traffic, published flows and releases, each once."""
-    notes = [*record.city.notes, *record.traffic.notes]
-    notes += [note for engine in record.traffic.beside for note in engine.notes]
-    notes += record.flow_check.notes if record.flow_check else []
-    notes += [note for release in record.releases for note in release.notes]
-    return list(dict.fromkeys(notes))
 
 
 def _what_ran(run: FinishedRun) -> Text:
@@ -134,7 +124,6 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
 
 
 def _privacy(run: FinishedRun) -> Table:
-    claims = view_claims(run.claims)
     table = Table(
         title="What a device that stays through a campaign reveals",
         title_justify="left",
@@ -144,7 +133,7 @@ def _privacy(run: FinishedRun) -> Table:
     rows: dict[tuple[str, str], list[str]] = {}
     for row in records(run.scores[~run.scores["mechanism"].isin(list(run.refined))]):
         campaign, mechanism = row["campaign"], row["mechanism"]
-        words = "\n".join(reveals(run, claims, campaign, mechanism))
+        words = "\n".join(reveals(run, campaign, mechanism))
         rows.setdefault((run.label(mechanism), words), []).append(campaign)
     for (label, words), campaigns in rows.items():
         several = run.scores["campaign"].nunique() > len(campaigns)

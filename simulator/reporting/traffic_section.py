@@ -8,9 +8,12 @@ from scenarios.kinds import names_of, title
 from simulator.reporting import figures
 from simulator.reporting.figures import Figure, Page
 from simulator.results.formatting import sentence_case
-from simulator.results.record import LinkVolumes, TrafficRecord
+from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
 from simulator.results.run import FinishedRun
+from simulator.results.statements import say
 
+NAMES_ENGINE = {"sumo_drove", "sumo_counted", "sumo_warned"}
+"""Codes of notes that begin with the name of their engine."""
 RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
 
@@ -90,10 +93,13 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
         return _recording(run, page, record)
     engines = [EngineTraffic(one) for one in (record, *record.beside)]
     page.figures["traffic"] = _draw(run, engines)
-    notes = [(one, note) for one in engines for note in one.record.notes]
-    beside = len(engines) > 1
-    named = [f"{one.begins}: {note}" if beside and not note.startswith(one.label) else str(note) for one, note in notes]
-    return {"recording": None, "engines": engines, "notes": named}
+    notes = [
+        say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one.begins}: {say(note)}"
+        for one, where in zip(engines, ("traffic", BESIDE), strict=False)
+        for note in run.record.noticed
+        if note.where == where
+    ]
+    return {"recording": None, "engines": engines, "notes": notes}
 
 
 def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str, object]:

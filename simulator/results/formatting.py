@@ -12,6 +12,8 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 MISSING = "–"
 LARGE = 1e12
 """Numbers of at least this size are written with a power of ten, whatever they count."""
+LEAST_CHANCE = 1e-9
+"""Probabilities below this are only said to be less."""
 _NUMBERS = (int, float, np.number, np.bool_)
 """Types of numbers in a frame; to ask whether a value supports `float` takes fifty times as long."""
 
@@ -232,7 +234,7 @@ def chance(value: float | None) -> str:
     """
     if value is None or value == 0 or not math.isfinite(value) or value >= 1e-3:
         return percent(value, up=True)
-    if value < 1e-9:
+    if value < LEAST_CHANCE:
         return "less than 1 in a billion"
     odds = 1 / value
     return f"1 in {-round_up(-odds, 1 - math.floor(math.log10(odds))):,.0f}"

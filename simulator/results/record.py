@@ -4,13 +4,17 @@ A record is dumped with the fields that were set, so that a file keeps exactly t
 with a default are those that runs of version 0.1.0 lack, or that are left out where they do not apply.
 """
 
-from typing import Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from scenarios.run_clock import RunClock
+from simulator.files.messages import Note
 
 Number = int | float
+
+BESIDE = "traffic.beside"
+"""Place of notes on the comparison engine's traffic."""
 
 RUN_FORMAT = 2
 """Format number of the run directories written now; those of version 0.1.0 state no number, and have format 1."""
@@ -20,6 +24,27 @@ class Record(BaseModel):
     """Part of a run record; unknown keys of a file are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+class NoteRecord(Record):
+    """Something noticed in a run.
+
+    Attributes
+    ----------
+    code
+        What it is; empty in earlier runs.
+    level
+        "warning" for what may mislead a reader of the result, else "note".
+    where
+        The section or key of the scenario that it is about.
+    text
+        The same in words.
+    """
+
+    code: str
+    level: Literal["note", "warning"]
+    where: str
+    text: str
 
 
 class CityRecord(Record):
@@ -356,7 +381,7 @@ class TrafficRecord(Record):
     arrived_total, stuck_released
         Totals of the run.
     notes
-        The engine's notes on its traffic; each is kept as it is, since some are marked as warnings.
+        The engine's notes on its traffic.
     beside
         The same vehicles moved by comparison engines.
     """
@@ -371,7 +396,7 @@ class TrafficRecord(Record):
     mean_trip_s: list[float | None] = []
     arrived_total: int = 0
     stuck_released: int = 0
-    notes: list[InstanceOf[str]] = []
+    notes: list[str] = []
     beside: list["TrafficRecord"] = []
 
 
@@ -518,7 +543,9 @@ class RunRecord(Record):
     city, traffic, flow_check, traffic_at_queries, mechanisms, releases, deployments, loss, refinements
         Records of the parts of a run.
     warnings
-        What may mislead a reader of the result.
+        What may mislead a reader of the result, in words.
+    statements
+        Everything noticed, each once, warnings included; earlier runs have the texts of the parts and `warnings` only.
     wall_s
         Wall time by phase, seconds.
     """
@@ -554,7 +581,23 @@ class RunRecord(Record):
     loss: list[LossRecord] = []
     refinements: list[RefinementRecord] = []
     warnings: list[str] = []
+    statements: list[NoteRecord] = []
     wall_s: dict[str, float] = {}
+
+    @property
+    def noticed(self) -> list[Note]:
+        """Everything noticed, each once; of earlier runs what the parts list, without a code."""
+        if "statements" in self.model_fields_set:
+            return [Note(one.code, one.text, one.level, one.where) for one in self.statements]
+        parts = {
+            "roads": self.city.notes,
+            "traffic": self.traffic.notes,
+            BESIDE: [text for other in self.traffic.beside for text in other.notes],
+            "roads.flows": self.flow_check.notes if self.flow_check else [],
+            "release": [text for release in self.releases for text in release.notes],
+        }
+        listed = [(text, where) for where, texts in parts.items() for text in texts]
+        return [Note("", text, "warning" if text in self.warnings else "note", where) for text, where in listed]
 
     @property
     def clock(self) -> RunClock:

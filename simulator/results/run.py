@@ -14,7 +14,9 @@ import pandas as pd
 from scenarios.kinds import title as title_of
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import with_times
+from simulator.results.claims import Claim, Reason, claims_in
 from simulator.results.record import MechanismRecord, ReleaseRecord, RunRecord
+from simulator.results.statements import REASONS, release_parameters
 from simulator.results.store import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
 from simulator.roads.projection import LOCAL
 
@@ -55,8 +57,6 @@ NO_PRIVACY = "no_privacy"
 
 _RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
 """How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
-UNMATCHED = "Rounds counted different devices"
-"""Prefix of the basis of a claim where the noise of the rounds did not cancel."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,6 @@ _SPEEDS = {
 def statistic_of(name: str) -> Statistic:
     """Return the statistic of a name in `scores.parquet`; counts for any name but those of speeds."""
     return _SPEEDS.get(name, COUNT)
-
-
-def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Return the rows of a frame by column, with None for each missing value."""
-    rows = frame.to_dict("records")
-    return [{name: None if pd.isna(value) else value for name, value in row.items()} for row in rows]
 
 
 class FinishedRun:
@@ -232,9 +226,9 @@ class FinishedRun:
         label = self.label(mechanism)
         if release is None:
             return label
-        parameters = release.words.partition(" (")[2].replace("epsilon", "ε").replace("delta", "δ")
+        parameters = release_parameters(release.release).replace("epsilon", "ε").replace("delta", "δ")
         kind = str(release.release["kind"])
-        return f"{label}, {title_of('release', kind, kind)}" + (f" ({parameters}" if parameters else "")
+        return f"{label}, {title_of('release', kind, kind)}" + (f" ({parameters})" if parameters else "")
 
     @property
     def release_notes(self) -> list[str]:
@@ -300,10 +294,13 @@ class FinishedRun:
     def claims(self) -> pd.DataFrame:
         """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency, nor a campaign.
 
-        Those of published values then hide at least a device that enters or leaves a cell. Rows of earlier runs name a
-        release and its campaigns in the basis only.
+        Those of published values then hide at least a device that enters or leaves a cell. Only rows of earlier runs
+        state in their basis alone what has a column now: a release, its campaigns, and why there is no better claim.
         """
         claims = self._table("claims")
+        if "reason" not in claims:
+            differ = claims["basis"].fillna("").str.startswith(REASONS[Reason.ROUNDS_DIFFER])
+            claims = claims.assign(reason=np.where(differ, Reason.ROUNDS_DIFFER.value, None))
         if "campaign" not in claims:
             claims = claims.assign(campaign=None)
         if "release" not in claims:
@@ -314,6 +311,11 @@ class FinishedRun:
             return claims
         released = claims["view"].str.startswith("released")
         return claims.assign(adjacency=np.where(released, "enter_leave", "move"))
+
+    @cached_property
+    def privacy(self) -> list[Claim]:
+        """What is claimed of each mechanism in each view."""
+        return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
 
     @cached_property
     def budgeted(self) -> set[str]:

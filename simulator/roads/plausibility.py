@@ -8,7 +8,7 @@ import numpy as np
 import pyproj
 
 from simulator.files.errors import InputError
-from simulator.files.messages import WarningNote
+from simulator.files.messages import Note, warning
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +43,7 @@ def length_warnings(
     *,
     file: str,
     units: NDArray[np.float64] | None = None,
-) -> list[str]:
+) -> list[Note]:
     """Compare the lengths that a file gives with straight distances between nodes.
 
     Parameters
@@ -59,8 +59,8 @@ def length_warnings(
 
     Returns
     -------
-    list of str
-        One sentence if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
+    list of Note
+        One if in the median lengths are below 0.9 of the distances, or above 2.5 times them; else empty.
         On a schematic map, lengths up to ten times the distances are accepted. A map counts as schematic if
         log(length / distance) varies more than log(length) does, so that distances do not explain lengths.
 
@@ -89,10 +89,10 @@ def length_warnings(
         )
         raise InputError([f"{file}: {observation}, and no coordinate system is stated: {fit}"], key="roads.crs")
     checks = "check the unit of length, the coordinate system, and whether its two coordinates are swapped"
-    return [f"{file}: {observation}: {checks}"]
+    return [warning("coordinates", f"{file}: {observation}: {checks}")]
 
 
-def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[str]:
+def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], *, file: str) -> list[Note]:
     """Compare the lengths that a file gives with the lengths of shapes, which should be the same.
 
     Parameters
@@ -104,8 +104,8 @@ def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], 
 
     Returns
     -------
-    list of str
-        One sentence if in the median they differ by more than a tenth (Web Mercator lengths do, far from the
+    list of Note
+        One if in the median they differ by more than a tenth (Web Mercator lengths do, far from the
         equator); else empty.
     """
     usable = (length_m > 0) & (shape_m > 0)
@@ -118,10 +118,10 @@ def shape_warnings(length_m: NDArray[np.float64], shape_m: NDArray[np.float64], 
         f"the shape of a link is, in the median, {ratio:.3g} times as long as its stated length: check the unit"
     )
     mercator = "; lengths measured in Web Mercator are too long by such a factor" if 0.3 < ratio < 1 else ""
-    return [f"{file}: {observation}{mercator}"]
+    return [warning("lengths", f"{file}: {observation}{mercator}")]
 
 
-def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[WarningNote]:
+def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64], *, file: str) -> list[Note]:
     """Check that free-flow speeds are plausible for road vehicles.
 
     A speed is often the quotient of a length and a time, so this check also detects a wrong unit of either.
@@ -137,8 +137,8 @@ def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64]
 
     Returns
     -------
-    list of WarningNote
-        One sentence if more than a tenth of the total length has a speed above 140 km/h, or half of it one below
+    list of Note
+        One if more than a tenth of the total length has a speed above 140 km/h, or half of it one below
         14 km/h; else empty.
     """
     usable = (speed_mps > 0) & (length_m > 0) & np.isfinite(speed_mps) & np.isfinite(length_m)
@@ -152,12 +152,11 @@ def speed_warnings(speed_mps: NDArray[np.float64], length_m: NDArray[np.float64]
     fast = float(length[kph > FASTEST_KPH].sum())
     if fast > FAST_SHARE:
         observation = f"{fast:.0%} of the length of links has a free-flow speed above {FASTEST_KPH:g} km/h"
-        return [
-            WarningNote(f"{file}: {observation} (median {median:,.0f} km/h, highest {kph.max():,.0f} km/h): {checks}")
-        ]
+        speeds = f"median {median:,.0f} km/h, highest {kph.max():,.0f} km/h"
+        return [warning("speeds", f"{file}: {observation} ({speeds}): {checks}")]
     if median < SLOWEST_KPH:
         observation = f"half of the length of links has a free-flow speed of {median:,.3g} km/h or less"
-        return [WarningNote(f"{file}: {observation}, slower than a bicycle: {checks}")]
+        return [warning("speeds", f"{file}: {observation}, slower than a bicycle: {checks}")]
     return []
 
 

@@ -17,6 +17,7 @@ from pyproj.database import query_utm_crs_info
 from pyproj.exceptions import CRSError, ProjError
 
 from simulator.files.errors import InputError
+from simulator.files.messages import Note, warning
 from simulator.roads.schema import crs_faults
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Projection:
         """
         return transform(self.source, self.target, xy)
 
-    def warnings(self, xy: NDArray[np.float64], *, file: str) -> list[str]:
+    def warnings(self, xy: NDArray[np.float64], *, file: str) -> list[Note]:
         """Check whether the middle of a network lies clearly outside the area for which its system is made.
 
         A neighbouring zone is often used on purpose, so up to a degree of latitude and 0.15 of the area's width are
@@ -166,8 +167,8 @@ class Projection:
 
         Returns
         -------
-        list of str
-            Empty, or one sentence.
+        list of Note
+            Empty, or one.
         """
         area = self.source.area_of_use
         middle = np.median(transform(self.source, WGS84, xy), axis=0)
@@ -177,7 +178,8 @@ class Projection:
             return []
         lon, lat = middle.tolist()
         place = f"the middle of the network, longitude {lon:.4f} and latitude {lat:.4f}"
-        return [f"{file}: {place}, is outside the area of use of {self.source.name!r}: is it the crs of this file?"]
+        beyond = f"is outside the area of use of {self.source.name!r}: is it the crs of this file?"
+        return [warning("coordinates", f"{file}: {place}, {beyond}")]
 
 
 LARGEST_SCALE_ERROR = 0.01

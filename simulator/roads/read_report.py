@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, Unpack
 import numpy as np
 
 from simulator.files.errors import InputError
-from simulator.files.messages import SHOWN_ROWS, WarningNote, counted, numbers_in_words
+from simulator.files.messages import SHOWN_ROWS, Note, counted, notes_of, numbers_in_words
 from simulator.roads.connectivity import largest_part_for_trips, lost_zones
 from simulator.roads.network import RoadNetwork
 
@@ -85,7 +85,7 @@ class LinkValues:
     columns: dict[str, NDArray[np.float64]]
     defaults: tuple[FilledDefault, ...]
     remarks: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
     def edges(self, classes: Sequence[str | None]) -> Iterator[dict[str, Any]]:
         """Yield the attributes of each link as they are added to a graph, with its class unless that is None."""
@@ -121,7 +121,7 @@ class ReadReport:
     nodes, links
         Numbers of nodes and links that were kept.
     warnings
-        Indications that units or the coordinate system are wrong, one sentence each.
+        Indications that units or the coordinate system are wrong.
     """
 
     links_file: str
@@ -135,24 +135,24 @@ class ReadReport:
     lost_zones: Sequence[int | str] = ()
     nodes: int
     links: int
-    warnings: Sequence[str] = ()
+    warnings: Sequence[Note] = ()
 
-    def notes(self) -> list[str]:
-        """Return the differences between files and network in plain words, warnings first.
+    def notes(self) -> list[Note]:
+        """Return the differences between files and network, warnings first.
 
         Returns
         -------
-        list of str
-            One sentence each; empty if every row was used unchanged.
+        list of Note
+            Of code "dropped", "filled" or "remark" if not a warning; empty if every row was used unchanged.
         """
         of_all = f"of {counted(self.link_rows, self.row)}"
-        notes: list[str] = [WarningNote(warning) for warning in self.warnings]
-        notes += [f"{self.links_file}: dropped {dropped}" for dropped in self.dropped]
-        notes += [
-            f"{self.links_file}: {filled.name} taken as {filled.default} in {filled.total:,} {of_all}"
-            for filled in self.defaults
+        taken = (f"{one.name} taken as {one.default} in {one.total:,} {of_all}" for one in self.defaults)
+        return [
+            *self.warnings,
+            *notes_of("dropped", (f"{self.links_file}: dropped {dropped}" for dropped in self.dropped)),
+            *notes_of("filled", (f"{self.links_file}: {words}" for words in taken)),
+            *notes_of("remark", self.remarks),
         ]
-        return [*notes, *self.remarks]
 
 
 class RowFields(TypedDict):
@@ -171,7 +171,7 @@ def network_and_report(
     *,
     part_of: Callable[[nx.MultiDiGraph[Any]], tuple[nx.MultiDiGraph[Any], Loss]] = largest_part_for_trips,
     remarks: Iterable[str] = (),
-    warnings: Iterable[str] = (),
+    warnings: Iterable[Note] = (),
     **rows: Unpack[RowFields],
 ) -> tuple[RoadNetwork, ReadReport]:
     """Compile the part of a graph that is kept, and report what it lacks.

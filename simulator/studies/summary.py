@@ -172,7 +172,7 @@ def leaks_table(study: Study) -> pd.DataFrame:
         at_epsilon = 1.0 if (listed == 1.0).any() else float(listed[listed > 0].min())
         for key, rows_of in of_view.groupby(keys, sort=False, dropna=False, observed=True):
             unknown = bool((rows_of["kind"] == "unknown").any())
-            claim = rows_of[rows_of["delta"] == at_delta].groupby(["key", "crowd", "k", "basis"], dropna=False)
+            claim = rows_of[rows_of["delta"] == at_delta].groupby(["key", "crowd", "k", "adjacency"], dropna=False)
             epsilon = claim["epsilon"].min().max()
             delta = rows_of.loc[rows_of["epsilon"] == at_epsilon, "delta"].max()
             values = (np.nan, np.nan) if unknown else (epsilon, delta)

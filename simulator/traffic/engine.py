@@ -9,7 +9,7 @@ import pyproj
 import simpy
 
 from simulator.arrays import FloatArray, Int32Array, StateArray
-from simulator.files.messages import WarningNote, counted
+from simulator.files.messages import Note, counted, warning
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -106,7 +106,7 @@ class Totals:
         shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
         return max(shares)
 
-    def gridlock(self, *, planned: int, when: str = "") -> list[WarningNote]:
+    def gridlock(self, *, planned: int, when: str = "") -> list[Note]:
         """Report whether the roads were too full for the result to be meaningful.
 
         Parameters
@@ -118,8 +118,8 @@ class Totals:
 
         Returns
         -------
-        list of WarningNote
-            One sentence with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
+        list of Note
+            One warning with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
             teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
             counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
             vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
@@ -130,8 +130,8 @@ class Totals:
         if not moves:
             moves, limit, of_what = self.departed, FORCED_PER_VEHICLE, "vehicles departed"
         forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
-        broken = []
-        if self.stuck_released > limit * moves:
+        broken, too_many_forced = [], self.stuck_released > limit * moves
+        if too_many_forced:
             share = f"{100 * self.stuck_released / moves:.2f} % of {of_what}"
             broken.append(f"{forced} ({share}; the limit is {100 * limit:g} %)")
         if self.due is not None and self.arrived < DUE_SHARE * self.due:
@@ -144,14 +144,13 @@ class Totals:
             broken.append(f"{self.waiting:,} vehicles wait to enter ({share}; the limit is {limit:.2f} %)")
         if not broken:
             return []
-        also = "" if broken[0].startswith(forced) else f" and {forced}"
-        return [
-            WarningNote(
-                f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
-                f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of "
-                "vehicles, capacities and lanes, and the length of the run"
-            )
-        ]
+        also = "" if too_many_forced else f" and {forced}"
+        text = (
+            f"gridlock{when}: {'; '.join(broken)}; of {self.departed:,} vehicles departed, of {planned:,} planned, "
+            f"{self.arrived:,} arrived and {self.waiting:,} still wait to enter{also}. Check the number of vehicles, "
+            "capacities and lanes, and the length of the run"
+        )
+        return [warning("gridlock", text)]
 
 
 class Engine(Protocol):
@@ -180,8 +179,8 @@ class Engine(Protocol):
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""
 
-    def notes(self) -> list[str]:
-        """Return notes on this traffic for readers of the result, one sentence each; the list may grow in the run."""
+    def notes(self) -> list[Note]:
+        """Return notes on this traffic for readers of the result; the list may grow in the run."""
 
     def close(self) -> None:
         """Release resources the engine holds outside this process; called once, even after an error."""
@@ -208,5 +207,5 @@ class RecordedTraffic(Protocol):
     def bounds(self) -> tuple[float, float, float, float]:
         """Extent of all places: (x_min, y_min, x_max, y_max) in metres."""
 
-    def notes(self) -> list[str]:
-        """Return what was left out or filled in while reading, one sentence each."""
+    def notes(self) -> list[Note]:
+        """Return what was left out or filled in while reading."""

@@ -8,6 +8,7 @@ import simpy
 
 from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
+from simulator.files.messages import Note, notes_of
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -145,9 +146,9 @@ class UserEngine:
             absent=int(counts[State.ABSENT]),
         )
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return the notes of the user's engine, if any, and those on vehicles that wait."""
-        return [*self.totals().gridlock(planned=self.vehicles), *map(str, self._call("notes") or ())]
+        return [*self.totals().gridlock(planned=self.vehicles), *notes_of("own", map(str, self._call("notes") or ()))]
 
     def close(self) -> None:
         """Close the user's engine, if it can be closed."""

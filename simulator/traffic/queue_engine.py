@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
+from simulator.files.messages import Note, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -94,11 +95,16 @@ class QueueEngine(ABC):
         """Routes of the vehicles: as driven so far, and as planned from there on."""
         return self._book.routes
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes on gridlock, on what the demand left out, on the effect of re-routing and on closed links."""
         rerouted = [] if self._reactive is None else self._reactive.notes()
-        closed = [f"Link {link} was closed from {start:g} s to {end:g} s." for link, start, end in self._closed_s]
-        return [*self.totals().gridlock(planned=self.vehicles), *self._notes, *rerouted, *closed]
+        closed = (f"Link {link} was closed from {start:g} s to {end:g} s." for link, start, end in self._closed_s)
+        return [
+            *self.totals().gridlock(planned=self.vehicles),
+            *notes_of("demand", self._notes),
+            *rerouted,
+            *notes_of("closed_link", closed),
+        ]
 
     def close_link(self, link: int, from_s: float, to_s: float) -> None:
         """Close a link for a time: no vehicle enters it, from another link or from its origin queue.

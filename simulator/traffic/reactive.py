@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted
 from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
@@ -174,10 +174,10 @@ class ReactiveRouting:
         self._delay_s = np.maximum(np.maximum(ticks, waited) - free, 0.0) * self._clock.step_s
         self._left, self._spent = flow.left, flow.spent_ticks
 
-    def notes(self) -> list[str]:
-        """Return one sentence on how often vehicles re-routed, and how often their route changed."""
+    def notes(self) -> list[Note]:
+        """Return one note on how often vehicles re-routed, and how often their route changed."""
         looked = f"Vehicles under way searched for a faster route {counted(self._asked, 'time')}"
-        return [f"{looked}, and changed their route {counted(self._changed, 'time')}."]
+        return [Note("rerouted", f"{looked}, and changed their route {counted(self._changed, 'time')}.")]
 
     def __repr__(self) -> str:
         return f"<ReactiveRouting: every {self.every_ticks} ticks, share {self._share:g}>"

@@ -5,18 +5,19 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
-from simulator.reporting.claims_section import ViewClaim, by_crowd, one_line, sentence, view_claims, worth_reading
+from simulator.results.claims import Claim, by_crowd, claims_in, worth_reading
+from simulator.results.statements import one_line, sentence
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
 
 
-def gathered(*rows: list[dict[str, Any]]) -> list[ViewClaim]:
-    return view_claims(pd.DataFrame([row for group in rows for row in group]))
+def gathered(*rows: list[dict[str, Any]], rounds: int = 2) -> list[Claim]:
+    return claims_in(pd.DataFrame([row for group in rows for row in group]), {"m": rounds})
 
 
-def only(view: str, epsilon: float, kind: str, deltas: list[float], **parameters: Any) -> ViewClaim:
-    (found,) = gathered(claim("m", view, epsilon, kind, deltas, basis="why", **parameters))
+def only(view: str, epsilon: float, kind: str, deltas: list[float], rounds: int = 2, **parameters: Any) -> Claim:
+    (found,) = gathered(claim("m", view, epsilon, kind, deltas, basis="why", **parameters), rounds=rounds)
     return found
 
 
@@ -29,14 +30,14 @@ def test_rows_of_a_view_become_one_claim() -> None:
         "exact",
         "why",
     )
-    assert found.deltas == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
+    assert found.curve == ((0.5, 0.2), (1.0, 0.1), (2.0, 0.01), (4.0, 0.001))
 
 
 def test_row_of_delta_zero_is_found_in_any_order() -> None:
     rows = claim("m", "report_round_1", 1.5, "exact", [0.4, 0.2, 0.0, 0.0], basis="")
     (found,) = gathered(rows[::-1])
     assert found.epsilon == 1.5
-    assert found.deltas == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
+    assert found.curve == ((0.5, 0.4), (1.0, 0.2), (2.0, 0.0), (4.0, 0.0))
 
 
 def test_sentence_of_epsilon_zero() -> None:
@@ -72,7 +73,7 @@ def test_sentence_of_linked_reports_of_sampling_privacy() -> None:
 
 
 def test_sentence_of_no_protection() -> None:
-    text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4), rounds=1)
+    text = sentence(only("report_round_1", math.inf, "infinite", [1.0] * 4, rounds=1))
     assert text == "A server that receives your answer learns where you are, for certain. There is no protection here."
 
 
@@ -89,7 +90,7 @@ def test_sentence_of_released_differences_of_a_crowd() -> None:
 
 def test_unknown_claim_is_not_infinite() -> None:
     (found,) = gathered([UNKNOWN])
-    assert (found.epsilon, found.kind, found.deltas) == (None, "unknown", ())
+    assert (found.epsilon, found.kind, found.curve) == (None, "unknown", ())
     text = sentence(found)
     assert "may learn anything: no limit is proved" in text
     assert "certain" not in text
@@ -119,7 +120,7 @@ def test_infinite_claim_with_bounded_delta_says_at_most() -> None:
     ],
 )  # fmt: skip
 def test_sentence_names_every_observer(view: str, parameters: dict[str, Any], rounds: int, subject: str) -> None:
-    assert sentence(only(view, 1.0, "exact", [0.0], **parameters), rounds=rounds).startswith(subject)
+    assert sentence(only(view, 1.0, "exact", [0.0], rounds, **parameters)).startswith(subject)
 
 
 def test_one_line() -> None:
@@ -129,13 +130,13 @@ def test_one_line() -> None:
         claim("m", "linked_reports", math.inf, "infinite", [0.45] * 4, basis=""),
     )
     assert one_line(claims) == "answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε"
-    assert one_line(claims[1:2], rounds=1) == "its answer: ε = 3.2 (exact)"
+    assert one_line([only("report_round_2", 3.2, "exact", [0.1] * 4, rounds=1)]) == "its answer: ε = 3.2 (exact)"
     assert one_line([]) == "no claim was made"
     changing = only("linked_reports", math.inf, "infinite", [0.3, 0.2, 0.1, 0.0])
     assert one_line([changing]) == "linked reports: δ = 0.2 at ε = 1, no finite ε"
     assert one_line(gathered([{**UNKNOWN, "view": "linked_reports"}])) == "linked reports: not known"
     assert (
-        one_line([only("report_round_1", math.inf, "infinite", [1.0] * 4)], rounds=1)
+        one_line([only("report_round_1", math.inf, "infinite", [1.0] * 4, rounds=1)])
         == "its answer: everything (δ = 1)"
     )
 
@@ -144,15 +145,15 @@ def test_table_omits_uninformative_claims() -> None:
     counts = [
         claim("m", "released_counts", math.inf, "infinite", [1.0] * 4, basis="", crowd=crowd) for crowd in (1, 10)
     ]
-    claims = gathered(
+    rows = (
         claim("m", "report_round_1", 3.2, "exact", [0.1] * 4, basis=""),
         claim("m", "linked_reports", 3.2, "exact", [0.1] * 4, basis=""),
         [{**UNKNOWN, "view": "released_differences"}],
         *counts,
     )
-    one_round = worth_reading(claims, rounds=1)
+    one_round = worth_reading(gathered(*rows, rounds=1))
     assert [(item.view, item.crowd) for item in one_round] == [("report_round_1", None), ("released_counts", None)]
-    assert len(worth_reading(claims, rounds=2)) == 4
+    assert len(worth_reading(gathered(*rows))) == 4
 
 
 def test_claims_about_different_releases_are_rows_of_their_own() -> None:
@@ -164,7 +165,7 @@ def test_claims_about_different_releases_are_rows_of_their_own() -> None:
             for release in releases
         )
     )
-    assert [one.release for one in worth_reading(equal, rounds=1)] == releases
+    assert [one.release for one in worth_reading(equal)] == releases
     assert [len(alike) for alike in by_crowd(equal)] == [1, 1]
     crowds = gathered(
         *(
@@ -173,4 +174,4 @@ def test_claims_about_different_releases_are_rows_of_their_own() -> None:
             for crowd in (10, 100)
         )
     )
-    assert [[one.crowd for one in alike] for alike in by_crowd(worth_reading(crowds, rounds=1))] == [[10, 100]] * 2
+    assert [[one.crowd for one in alike] for alike in by_crowd(worth_reading(crowds))] == [[10, 100]] * 2

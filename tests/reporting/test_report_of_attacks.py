@@ -13,9 +13,10 @@ from test_report_page import HOSTILE, Page, embedded
 
 from simulator.reporting import build_report, print_summary, write_report
 from simulator.reporting.attacks_section import attack_lines
-from simulator.reporting.claims_section import ViewClaim, sentence
 from simulator.reporting.deployments_section import coalition_words, deployment_words
+from simulator.results.claims import Claim
 from simulator.results.record import DeploymentRecord
+from simulator.results.statements import sentence
 
 PRIOR = 0.06
 
@@ -225,7 +226,7 @@ def test_coalition_names(coalition: list[str], kind: str, servers: int, words: s
 )
 def test_sentence_of_share_claims(colluding: int, start: str) -> None:
     constant = ((1.0, 0.45),)
-    claim = ViewClaim(
+    claim = Claim(
         "sampling", "shares", "move", 1, None, None, colluding, 3, float("inf"), "infinite", constant, "exact", ""
     )
     text_of_claim = sentence(claim)

@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from mechanisms.privacy.rounding import rounded_up
-from simulator.reporting.claims_section import learns, short_limit, view_claims
 from simulator.results import formatting
+from simulator.results.claims import claims_in
+from simulator.results.statements import learns, short_limit
 
 SUPERSCRIPT = {ord(sign): plain for plain, sign in zip("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)}
 
@@ -66,7 +67,7 @@ def test_zeros_stay_where_digits_were_dropped(value, written):
 def test_statements_of_claims_are_rounded_up():
     row = {"mechanism": "m", "view": "report_round_1", "queries": 1, "kind": "exact", "basis": "why"}
     for epsilon in drawn(0.01, 20.0, 300):
-        (claim,) = view_claims(pd.DataFrame([{**row, "epsilon": epsilon, "delta": 0.0}]))
+        (claim,) = claims_in(pd.DataFrame([{**row, "epsilon": epsilon, "delta": 0.0}]))
         assert Decimal(epsilon) <= exact(short_limit(claim).removeprefix("ε = ").removesuffix(" (exact)"))
         fold = re.search(r"at most ([\d.,]+)-fold", learns(claim))
         assert fold is None or Decimal(math.exp(epsilon)) <= exact(fold[1]) * (1 + Decimal("1e-12"))

@@ -27,7 +27,7 @@ from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
-from simulator.files.messages import warnings_in
+from simulator.files.messages import Note, notes_of, warnings_among
 from simulator.roads import RoadNetwork, build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.projection import WGS84, project, transform, true_plane
@@ -64,11 +64,12 @@ def build_city(scenario: Scenario) -> City:
         If the files hold no usable network, or the cells cannot be laid over it.
     """
     with faults_of_files(scenario, "roads"):
-        roads, notes = build_roads(scenario.roads)
+        roads, noted = build_roads(scenario.roads)
+    notes = [note.at("roads") for note in noted]
     with faults_of_files(scenario, "traffic"):
         recorded = read_recorded(scenario, roads)
     if recorded is not None:
-        notes += recorded.notes()
+        notes += [note.at("traffic") for note in recorded.notes()]
     if roads is None and recorded is None:
         recorded_engines = " and ".join(names_of("engine", "recorded"))
         rule = f'engine "{scenario.traffic.engine}" needs roads: "none" can be used with engines {recorded_engines}'
@@ -77,7 +78,7 @@ def build_city(scenario: Scenario) -> City:
     try:
         with faults_of_files(scenario, "cells"):
             cells, cell_notes = build_cells(scenario.cells, ground)
-            city = City(ground, cells, (*notes, *cell_notes))
+            city = City(ground, cells, (*notes, *notes_of("cells", cell_notes, "cells")))
             refuse_elsewhere(city, given=getattr(scenario.cells, "crs", None))
         check_memory(scenario, city)
     except ScenarioError as error:
@@ -85,14 +86,14 @@ def build_city(scenario: Scenario) -> City:
     return city
 
 
-def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[str]) -> list[Fault]:
+def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> list[Fault]:
     """Return faults that name coordinates as the likely cause of too many cells.
 
     There are none unless there is a warning about coordinates, or they span more than a city.
     """
     x_min, y_min, x_max, y_max = ground.bounds
     width_km, height_km = (x_max - x_min) / 1000.0, (y_max - y_min) / 1000.0
-    warnings = [warning for warning in warnings_in(notes) if "coordinate" in warning]
+    warnings = [note.text for note in warnings_among(notes) if note.code == "coordinates"]
     section, name = (scenario.traffic, "traffic") if ground.roads is None else (scenario.roads, "roads")
     if "crs" not in type(section).model_fields or not (warnings or max(width_km, height_km) > WIDEST_CITY_KM):
         return []
@@ -123,7 +124,7 @@ def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoad
     file, notes = Path(section.path).name, []
     if true_plane(roads.crs, transform(roads.crs, WGS84, roads.node_xy), what=file)[1]:  # else no copy of the graph
         graph = roads.graph.copy()
-        notes = project(graph, None, what=file)
+        notes = notes_of("plane", project(graph, None, what=file))
         roads = RoadNetwork.from_graph(graph)
     return roads, [*notes, *speed_warnings(roads.links.speed_mps, roads.links.length_m, file=file)]
 

@@ -23,7 +23,7 @@ from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
 from simulator.roads.readers.tntp_files import read_flows
 from simulator.streams import Streams
@@ -191,14 +191,14 @@ def _taking(section: Any, duration_s: float) -> SamplingOptions:
     )
 
 
-def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowCheck | None, list[str]]:
+def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowCheck | None, list[Note]]:
     """Read the flows that `roads.flows` names, and the trips that cause them.
 
     Returns
     -------
     check : FlowCheck or None
         None if the scenario names no flows, or its trips are not those of a table.
-    notes : list of str
+    notes : list of Note
         The reason if flows that are named are not used.
 
     Raises
@@ -211,7 +211,8 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
     if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
-        return None, ["roads.flows: not used: published flows can be compared only with a run of their own trips"]
+        unused = "roads.flows: not used: published flows can be compared only with a run of their own trips"
+        return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):
         file = scenarios.locate(section.flows)
         published = PublishedFlows.matched(read_flows(file), roads, file=str(file))

@@ -18,6 +18,7 @@ from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.mechanisms import BudgetedCampaign
+from simulator.files.messages import Note
 from simulator.sensing.campaign import AskedInRounds, moments_of
 from simulator.sensing.channel import Channel, Latency, Outage
 from simulator.sensing.messages import Behaviour
@@ -105,17 +106,18 @@ def _no_parties(
             yield Fault(where, f"there is none; there are {_listed(known)}", party)
 
 
-def unchecked_counts(scenario: Scenario, deployments: Mapping[str, Deployment]) -> Iterator[str]:
+def unchecked_counts(scenario: Scenario, deployments: Mapping[str, Deployment]) -> Iterator[Note]:
     """Yield a note for each aggregator that accepts reports, if some devices have no reports but answer by counts."""
     population = scenario.population
     if population.answers == "reports" or not (population.answers == "counts" or population.outside):
         return
     for kind in dict.fromkeys(one.kind for one in deployments.values() if isinstance(one, Combining) and one.checks):
         which = "devices" if population.answers == "counts" else "devices outside every cell"
-        yield (
+        text = (
             f"aggregation: {kind} does not check {which}: their reports are drawn as counts; "
             'population.answers = "reports" simulates each report'
         )
+        yield Note("counts_not_checked", text, where="aggregation")
 
 
 def _listed(parties: Iterable[str]) -> str:

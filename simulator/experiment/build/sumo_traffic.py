@@ -13,6 +13,7 @@ from simulator.experiment.build.constructors import same_keys
 from simulator.experiment.build.servers import build_schedules
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
+from simulator.files.messages import Note, notes_of
 from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
@@ -196,7 +197,7 @@ class Beside(NamedTuple):
 
     name: str
     engine: Engine
-    notes: list[str]
+    notes: list[Note]
 
 
 def build_beside(
@@ -241,7 +242,7 @@ def build_beside(
     fleet = Fleet(city.roads.links, physics, demand.trips, demand.routes, clock=clock)
     with stopwatch.phase("compile"):
         fleet.compile()
-    return Beside(section.beside, fleet, demand.notes)
+    return Beside(section.beside, fleet, notes_of("demand", demand.notes))
 
 
 def _faults(scenario: Scenario, error: InputError, *, streams: Streams) -> list[Fault]:

@@ -12,7 +12,7 @@ import pyproj
 import shapely
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.messages import counted
+from simulator.files.messages import counted, warning
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips
 from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
@@ -267,7 +267,7 @@ def read_gmns(
     with np.errstate(over="ignore"):
         given_m = length * config.length_m
     warnings = [
-        *([] if placed else [remarks_on_plane(node_table.file)]),
+        *([] if placed else [warning("coordinates", remarks_on_plane(node_table.file))]),
         *projection.warnings(nodes.xy, file=node_table.file),
         # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
         *length_warnings(
@@ -279,10 +279,10 @@ def read_gmns(
         *shape_warnings(given_m, shape_m, file=link_table.file),
     ]
     if far:
-        warnings.append(
-            f"{link_table.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')} more than {_FAR_M:g} m "
-            "from the nodes of the link: check the coordinate system of geometries, and dir_flag"
-        )
+        ends = counted(far, "shape begins or ends", "shapes begin or end")
+        where = f"{link_table.file}: {ends} more than {_FAR_M:g} m from the nodes of the link"
+        checks = "check the coordinate system of geometries, and dir_flag"
+        warnings.append(warning("coordinates", f"{where}: {checks}"))
     return network_and_report(
         graph,
         numbers,
@@ -425,11 +425,12 @@ def link_values(
             remarks.append(f"{links.table.file}: {words}")
     high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
     given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
-    warnings: list[str] = [*speed_warnings(given_mps, metres, file=links.table.file)]
+    warnings = [*speed_warnings(given_mps, metres, file=links.table.file)]
     if high:
         of_all = counted(len(classes), "link")
         words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
-        warnings.append(f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?")
+        text = f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?"
+        warnings.append(warning("capacities", text))
     return LinkValues(columns, tuple(filled_lengths), tuple(remarks), tuple(warnings))
 
 

@@ -15,7 +15,7 @@ import shapely
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError, positive_faults
 from simulator.files.extras import import_extra
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted
 from simulator.files.xml_elements import elements_of
 from simulator.roads.connectivity import Loss, largest_strong_component
 from simulator.roads.network import RoadNetwork
@@ -301,7 +301,7 @@ def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: fl
     return data
 
 
-def _shape_warnings(graph: nx.MultiDiGraph[Any], file: str) -> list[str]:
+def _shape_warnings(graph: nx.MultiDiGraph[Any], file: str) -> list[Note]:
     """Compare lengths with shapes; SUMO cuts shapes at junctions, so a length may also be that between junctions."""
     node = graph.nodes
     links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]

@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from simulator.files.errors import InputError, both, positive_faults
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted, warning
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, crs_about, distances
 from simulator.roads.read_report import (
@@ -215,12 +215,11 @@ def link_values(
     )
     words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
     given_mps = np.where(no_time | no_length, np.nan, speed)
-    warnings: list[str] = [*speed_warnings(given_mps, metres, file=links.table.file)]
+    warnings = [*speed_warnings(given_mps, metres, file=links.table.file)]
     if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
         observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        warnings.append(
-            f"{links.table.file}: {observation}: check capacity_hours, and whether these are capacities at all"
-        )
+        checks = "check capacity_hours, and whether these are capacities at all"
+        warnings.append(warning("capacities", f"{links.table.file}: {observation}: {checks}"))
     return LinkValues(
         columns=columns,
         defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
@@ -338,7 +337,7 @@ class _PlacedNodes(NamedTuple):
     crs: pyproj.CRS
     straight_m: NDArray[np.float64]
     remarks: list[str]
-    warnings: list[str]
+    warnings: list[Note]
 
 
 def _in_a_square(links: TntpLinks) -> _PlacedNodes:
@@ -348,7 +347,7 @@ def _in_a_square(links: TntpLinks) -> _PlacedNodes:
     xy = np.column_stack((at % side, at // side)).astype(np.float64) * _SPACING_M
     file = links.table.file
     words = f"{file}: no file of nodes: they are in a square in the order of their numbers; maps show no real places"
-    return _PlacedNodes(node, xy, crs_about((0.0, 0.0)), np.zeros(len(links.table)), [], [words])
+    return _PlacedNodes(node, xy, crs_about((0.0, 0.0)), np.zeros(len(links.table)), [], [warning("no_places", words)])
 
 
 def _used(links: TntpLinks) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ import simpy
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted, notes_of
 from simulator.files.tables import Table
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -268,9 +268,9 @@ class Owners:
         """Return the total number of owners of each site, (sites,) int64."""
         return np.bincount(self.site, minlength=len(self.sites))
 
-    def notes(self) -> list[str]:
-        """Return what was left out or filled in while reading, one sentence each."""
-        return list(self.remarks)
+    def notes(self) -> list[Note]:
+        """Return what was left out or filled in while reading."""
+        return notes_of("rows", self.remarks)
 
     def __len__(self) -> int:
         return len(self.site)
@@ -358,13 +358,14 @@ class Static:
             trip_time_s=stayed_s,
         )
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes that owners do not move, and on owners that come after the end of the run."""
-        notes = ["the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"]
+        still = "the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"
+        notes = [Note("owners_stay", still)]
         missing = self.vehicles - self._come(self._now_s)
         if missing:
             of_all = counted(self.vehicles, "data owner comes", "data owners come")
-            notes.append(f"{missing:,} of {of_all} after the end of the run")
+            notes.append(Note("after_the_end", f"{missing:,} of {of_all} after the end of the run"))
         return notes
 
     def close(self) -> None:

@@ -11,7 +11,7 @@ import simpy
 
 from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.readers.sumo import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -252,31 +252,33 @@ class Sumo:
             trip_time_s=registry.trip_time_s,
         )
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes on SUMO's version and seed, and on teleports, collisions and warnings."""
         if self._server is None:
             return []
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
         signals = f"with {counted(self._signals, 'signal')}; links crossed are not counted"
-        notes = [f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}"]
+        notes = [Note("sumo_drove", f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}")]
         if self._inputs.outputs:
-            notes.append(f"outputs that the configuration names are not written: {', '.join(self._inputs.outputs)}")
+            unwritten = f"outputs that the configuration names are not written: {', '.join(self._inputs.outputs)}"
+            notes.append(Note("outputs_not_written", unwritten))
         if self._edges_off_roads:
             off = counted(self._edges_off_roads, "edge of SUMO's network is", "edges of SUMO's network are")
-            notes.append(f"{off} not among the roads: a vehicle there has coordinates and no link")
-        notes += [
-            f"SUMO counted {counted(self._counted[one], one, many)}" for one, many in _COUNTED if self._counted[one]
-        ]
+            notes.append(
+                Note("edges_off_roads", f"{off} not among the roads: a vehicle there has coordinates and no link")
+            )
+        happened = [(self._counted[one], one, many) for one, many in _COUNTED if self._counted[one]]
+        notes += notes_of("sumo_counted", (f"SUMO counted {counted(*each)}" for each in happened))
         absent = self._registry.count(State.ABSENT)
         if absent:
             away = counted(absent, "vehicle was", "vehicles were")
-            notes.append(f"{away} being teleported at the end, or removed by SUMO")
+            notes.append(Note("absent", f"{away} being teleported at the end, or removed by SUMO"))
         notes += self.totals().gridlock(planned=self.scheduled)
         warned = self._server.warned()
-        notes += [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
+        said = [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:
-            notes.append(f"SUMO gave {counted(len(warned) - _MOST_WARNINGS, 'other warning')}")
-        return notes
+            said.append(f"SUMO gave {counted(len(warned) - _MOST_WARNINGS, 'other warning')}")
+        return [*notes, *notes_of("sumo_warned", said)]
 
     def close(self) -> None:
         """End SUMO, even after an error."""

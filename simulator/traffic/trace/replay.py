@@ -8,7 +8,7 @@ import simpy
 
 from simulator.arrays import FloatArray, IntArray, Mask, StateArray
 from simulator.files.errors import InputError
-from simulator.files.messages import counted
+from simulator.files.messages import Note, counted, notes_of
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
 from simulator.traffic.clock import Clock
@@ -43,7 +43,7 @@ class Recording:
     bounds: tuple[float, float, float, float]
     tracks: Tracks
     fix_times_s: FloatArray
-    _notes: tuple[str, ...]
+    _notes: tuple[Note, ...]
     epoch_s: float | None = None
 
     @classmethod
@@ -98,20 +98,20 @@ class Recording:
             f"the trace holds {fixes} of {counted(trace.vehicles, 'vehicle')}; second 0 is "
             f"{in_words(start_s, calendar=trace.calendar)}, and its last fix is at {time_s.max():,.0f} s"
         )
-        notes = [held, *(f"trace: {note}" for note in trace.left_out)]
+        notes = [Note("trace", held), *(note.at("", before="trace: ") for note in trace.left_out)]
         if early:
-            notes.append(f"trace: {counted(early, 'fix is', 'fixes are')} before second 0 and left out")
+            notes.append(Note("early", f"trace: {counted(early, 'fix is', 'fixes are')} before second 0 and left out"))
         if matching is not None:
             if roads is None:
                 raise InputError(["match needs roads to match to, and there are none"])
             tracks, matched = match_trace(tracks, roads, matching)
-            notes += matched
+            notes += notes_of("matched", matched)
         (x_min, y_min), (x_max, y_max) = np.nanmin(xy, axis=0).tolist(), np.nanmax(xy, axis=0).tolist()
         epoch_s = start_s if trace.calendar else None
         return cls(crs, (x_min, y_min, x_max, y_max), tracks, time_s, tuple(notes), epoch_s)
 
-    def notes(self) -> list[str]:
-        """Return what was read, left out and matched, one sentence each."""
+    def notes(self) -> list[Note]:
+        """Return what was read, left out and matched."""
         return list(self._notes)
 
     def __repr__(self) -> str:
@@ -285,17 +285,18 @@ class Replay:
             trip_time_s=float((self._leaves_s[gone] - self._hold_s - self._appears_s[gone]).sum()),
         )
 
-    def notes(self) -> list[str]:
+    def notes(self) -> list[Note]:
         """Return notes on how places between fixes are computed, and on fixes that are not in the run."""
         held = f" from {self._hold_s:g} s after the fix on" if self._hold_s else ""
         rule = (
             f"trace: a vehicle moves evenly between fixes at most {self._gap_s:g} s apart; where the next is later it "
             f"is absent{held} and not queried until its next fix; after its last fix it is parked there"
         )
-        notes = [rule]
+        notes = [Note("between_fixes", rule)]
         late = int(np.count_nonzero(self._recording.fix_times_s > self._duration_s))
         if late:
-            notes.append(f"trace: {counted(late, 'fix is', 'fixes are')} after the end of the run and left out")
+            after = f"trace: {counted(late, 'fix is', 'fixes are')} after the end of the run and left out"
+            notes.append(Note("after_the_end", after))
         return notes
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
-from simulator.files.messages import WarningNote, counted
+from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import RECOGNIZED, TextFormat
 from simulator.traffic.trace import formats
 from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
@@ -61,7 +61,7 @@ class Trace:
     speed_mps: FloatArray
     calendar: bool
     piece: IntArray
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Note, ...] = ()
 
     @classmethod
     def from_fixes(cls, parts: Sequence[Fixes], *, order: Order = "auto") -> "Trace":
@@ -103,17 +103,24 @@ class Trace:
             )
             for part in parts
         )
-        notes = [note for part in parts for note in part.notes]
+        notes = [Note("fixes", text) for part in parts for text in part.notes]
         naive = [part.source for part in parts if part.times.naive]
         if naive:
-            notes.append(NAIVE)
+            notes.append(Note("no_time_zone", NAIVE))
         zoned = [part.source for part in parts if part.times.calendar and not part.times.naive]
         if naive and zoned:
             rule = f"its times name no time zone and are taken as UTC, but those of {zoned[0]} are in UTC"
-            notes.append(WarningNote(f"{naive[0]}: {rule}: a file in local time is hours off the other"))
+            notes.append(
+                warning("mixed_time_zones", f"{naive[0]}: {rule}: a file in local time is hours off the other")
+            )
         nowhere = _at_null_island(fixes["lon"].to_numpy(), fixes["lat"].to_numpy())
         if nowhere.any():
-            notes.append(f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position")
+            notes.append(
+                Note(
+                    "no_position",
+                    f"{_fixes(nowhere)} at longitude 0, latitude 0, far from all others, left out: no position",
+                )
+            )
             fixes = fixes[~nowhere]
         vehicle, time = fixes["vehicle"].to_numpy(), fixes["time_s"].to_numpy()
         together = vehicle[1:] == vehicle[:-1]
@@ -121,25 +128,24 @@ class Trace:
             fixes = fixes.iloc[np.lexsort((time, vehicle))]
         again, elsewhere = _repeated(fixes)
         if (again & ~elsewhere).any():
-            notes.append(f"{_fixes(again & ~elsewhere)} repeated, left out")
+            notes.append(Note("repeated", f"{_fixes(again & ~elsewhere)} repeated, left out"))
         if elsewhere.any():
-            notes.append(
-                f"{_fixes(elsewhere)} of a vehicle that is elsewhere at the same moment, left out: the first in the "
-                "file is kept"
-            )
+            there = "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept"
+            notes.append(Note("elsewhere", f"{_fixes(elsewhere)} {there}"))
         fixes = fixes[~again]
         unnamed = [number[name] for part in parts if part.unnamed for name in part.names]
         copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed)])
         if copy_of:
             first, second = next((names[other], names[copy]) for copy, other in copy_of.items())
             recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
-            notes.append(f"{recorded} of another, fix by fix, as {second!r} is of {first!r}: left out")
+            copied = f"{recorded} of another, fix by fix, as {second!r} is of {first!r}: left out"
+            notes.append(Note("copies", copied))
             fixes = fixes[~fixes["vehicle"].isin(copy_of)]
         vehicle, piece = fixes["vehicle"].to_numpy(), fixes["piece"].to_numpy()
         breaks = np.count_nonzero((vehicle[1:] == vehicle[:-1]) & (piece[1:] != piece[:-1]))
         if breaks:
             between = counted(int(breaks), "break", "breaks")
-            notes.append(f"{between} between segments of a recording: the vehicle is absent there")
+            notes.append(Note("breaks", f"{between} between segments of a recording: the vehicle is absent there"))
         return cls._numbered(names, fixes, clocks.pop(), tuple(notes))
 
     @classmethod
@@ -148,7 +154,7 @@ class Trace:
         names: Sequence[str],
         fixes: pd.DataFrame,
         calendar: bool,  # noqa: FBT001 - of a private constructor
-        notes: tuple[str, ...],
+        notes: tuple[Note, ...],
     ) -> "Trace":
         """Return a trace with vehicles numbered by their first fix; `fixes` are sorted by vehicle, then by time."""
         present, starts, lengths = np.unique(fixes["vehicle"].to_numpy(), return_index=True, return_counts=True)

@@ -1,0 +1,330 @@
+"""The only maker of sentences: claims, their reasons and notes of a run in words."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from simulator.files.messages import Note
+from simulator.results.claims import VALUES, Claim, Reason, weakest_claim
+from simulator.results.formatting import (
+    LEAST_CHANCE,
+    chance,
+    claimed,
+    inner_case,
+    number,
+    percent,
+    related,
+    sentence_case,
+)
+
+REASONS = {
+    Reason.ROUNDS_DIFFER: "Rounds counted different devices",
+    Reason.SERVERS_COMBINE: "Servers are combined other than by addition",
+}
+
+
+def say(value: Claim | Note | Reason) -> str:
+    """State a value of this module in words: a claim in one whole sentence, whose limit `short_limit` has in brief."""
+    match value:
+        case Claim():
+            return sentence(value)
+        case Reason():
+            return REASONS[value]
+    return value.text
+
+
+class Subject(NamedTuple):
+    """The observers of a sentence: what they are, with the clauses that say when, and whether they are several."""
+
+    parts: tuple[str, ...]
+    several: bool = False
+
+    def __str__(self) -> str:
+        return ", ".join(self.parts)
+
+
+_ORDINALS = {"": "", "1": "first", "2": "second", "3": "third"}
+_COUNTS = {2: "two", 3: "three"}
+_OBSERVERS = {
+    "report": "A server that receives your answer",
+    "report_of_round": "A server that receives only your {ordinal} answer",
+    "known_report": "An observer that knows which answer is yours",
+    "linked_reports": "{Answers} servers that link your {answers} answers",
+    "linked_by_one": "A server that receives your {answers} answers",
+    "located_reports": "A server chosen by where you are",
+    "released_counts": "Any reader of the published {what}",
+    "released_differences": "Any reader of the published {what}",
+    "released_values": "Any reader of the published speeds",
+    "reading_servers": "{colluding} servers that read",
+    "shuffled": "A server that receives {which} answers shuffled{among}",
+    "shares": "Some servers that combine their shares",
+    "one_share": "One of the {servers} servers that hold shares of your answers",
+    "several_shares": "{holders} that combine their shares",
+}
+"""Who observes, by its code."""
+_SEVERAL = ("linked_reports", "reading_servers", "shares", "several_shares")
+"""Codes of observers that are several."""
+
+
+def subject_of(claim: Claim) -> Subject:
+    """Return the observer of a claim's view, as in ``Two servers that link your two answers``."""
+    code, answers = _observer_code(claim), _COUNTS.get(claim.rounds, str(claim.rounds))
+    what = (
+        "estimates" if claim.view != "released_counts" else "counts" if claim.rounds == 1 else "counts of every round"
+    )
+    name = _OBSERVERS.get(code, sentence_case(claim.view.replace("_", " "))).format(
+        ordinal=_ORDINALS[claim.round],
+        answers=answers,
+        Answers=sentence_case(answers),
+        what=what,
+        which=f"round {claim.round}’s" if claim.round else "all",
+        among=f" among {claim.crowd:,} devices" if claim.crowd else "",
+        colluding=claim.colluding,
+        servers=claim.servers,
+        holders=sentence_case(share_holders(claim.colluding or 0, claim.servers or 0)),
+    )
+    parts = [name if claim.seen else f"{name} (none in this run)"]
+    if code in {"released_counts", "released_differences", "reading_servers"}:
+        if claim.servers:
+            parts.append(f"with the noise of {claim.servers - (claim.colluding or 0)} of {claim.servers} servers")
+        if code == "reading_servers":
+            parts.append(f"the published {what}")
+        parts += _crowd(claim)
+    parts += [f"over {claim.queries} queries"] * (claim.queries > 1)
+    return Subject((*parts, *([f"campaign {claim.campaign}"] if claim.campaign else [])), code in _SEVERAL)
+
+
+def _observer_code(claim: Claim) -> str:
+    code = claim.family
+    match code:
+        case "report" if claim.round:
+            code = "report_of_round"
+        case "linked_reports" if claim.one_server:
+            code = "linked_by_one"
+        case "linked_reports" if claim.rounds not in _COUNTS:
+            code = "known_report"
+        case "released_counts" if claim.one_server:
+            code = "shuffled"
+        case "released_counts" if claim.servers and claim.colluding:
+            code = "reading_servers"
+        case "shares" if claim.servers and claim.colluding:
+            code = "one_share" if claim.colluding == 1 else "several_shares"
+    return code
+
+
+def _crowd(claim: Claim) -> list[str]:
+    """Return the clauses on who else is in the cell, and on what is left out."""
+    clauses = [] if claim.suppressed_below is None else [f"where counts below {claim.suppressed_below} are left out"]
+    if claim.crowd == 1:
+        return ["if you are alone in your cell", *clauses]
+    if claim.crowd is not None:
+        least = "at least " if claim.view == "released_counts" and claim.suppressed_below is None else ""
+        return [f"if {least}{claim.crowd:,} devices, including yours, are in your cell", *clauses]
+    return clauses
+
+
+def share_holders(colluding: int, servers: int) -> str:
+    """Name several of the servers that hold shares."""
+    every = "both servers" if servers == 2 else f"all {servers} servers"
+    return every if colluding == servers else f"{colluding} of the {servers} servers"
+
+
+_LARGEST_LIMIT = math.log(1e6)
+"""Largest ε that is reported as a limit: odds shifted a millionfold."""
+_HARDLY_A_LIMIT = math.log(1e3)
+
+
+def learns(claim: Claim, *, several: bool = False) -> str:
+    """
+    State what the observer of a claim's view can learn.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+    several
+        Whether the subject is plural.
+
+    Returns
+    -------
+    text
+        A sentence without its subject and full stop, for example ``learns your exact cell with probability 45 %``.
+    """
+    code, epsilon, delta = claim.limit
+    verb, most = "learn" if several else "learns", "at most " if claim.delta_kind == "bound" else ""
+    text = "may learn anything: no limit is proved, so treat it as no protection"
+    match code:
+        case "everything":
+            text = f"{verb} {_unprotected(claim)}, for certain. There is no protection here"
+        case "constant":
+            what = "your exact cell" if claim.tells_cell else "for certain that you were there"
+            what += " at one query or more" if claim.queries > 1 else ""
+            likely = f"with probability {most}{percent(delta, up=True)}"
+            text = f"{verb} {what} {likely}; no ε changes that ({related('δ', '=', delta)} at every ε)"
+        case "never":
+            text = "can sometimes learn where you are for certain; no finite ε holds always"
+        case "except":
+            most = "" if 0 < delta < LEAST_CHANCE else most
+            text = f"{_shift(claim, epsilon)} except with probability {most}{chance(delta)}; no ε holds always"
+        case "always" if epsilon < 1e-12:
+            text = f"{verb} nothing about where you are: the observation is equally likely wherever you are"
+        case "always":
+            text = f"{_shift(claim, epsilon)}{'; the truth may be better' if claim.kind == 'bound' else ''}"
+    return text
+
+
+def _shift(claim: Claim, epsilon: float) -> str:
+    """State by how much ε lets an observer shift the odds; above `_LARGEST_LIMIT`, that it is no protection."""
+    if epsilon > _LARGEST_LIMIT:
+        return f"can learn {_unprotected(claim)}: ε = {claimed(epsilon)} is no protection"
+    odds = f"can shift the odds between {_alternatives(claim)} at most {number(math.exp(epsilon), up=True)}-fold"
+    return f"{odds}{', which is hardly a limit' if epsilon > _HARDLY_A_LIMIT else ''} (ε = {claimed(epsilon)})"
+
+
+def _unprotected(claim: Claim) -> str:
+    return "how fast you drive" if claim.view == VALUES else "where you are"
+
+
+def _alternatives(claim: Claim) -> str:
+    if claim.view == VALUES:
+        return "any two speeds at which you might drive"
+    return "any two places you might be" if claim.adjacency == "move" else "your being in a cell or outside all cells"
+
+
+_SHORT = {
+    "unknown": "not known",
+    "unlimited": "no limit is proved",
+    "everything": "everything (δ = 1)",
+    "constant": "{delta} at every ε",
+    "except": "{delta} at ε = {epsilon}, no finite ε",
+    "never": "no finite ε",
+    "always": "ε {sign} {epsilon} ({kind})",
+}
+"""A limit in a few words, by its code."""
+
+
+def short_limit(claim: Claim) -> str:
+    """State the limit of a claim in a few words, such as ``δ = 0.45 at every ε``."""
+    code, epsilon, delta = claim.limit
+    sign = "≤" if (claim.kind if code == "always" else claim.delta_kind) == "bound" else "="
+    return _SHORT[code].format(sign=sign, epsilon=claimed(epsilon), delta=related("δ", sign, delta), kind=claim.kind)
+
+
+def sentence(claim: Claim, *, over: str | None = None, subject: Subject | None = None, end: str = "") -> str:
+    """
+    State who the observer is and what it can learn.
+
+    Parameters
+    ----------
+    claim
+        The claim.
+    over
+        How the sentence states the queries that the claim is about, with which it begins; empty for nothing. By default
+        the observer's name includes their number.
+    subject
+        The observers, where they are not that of the claim alone.
+    end
+        What the sentence says after its limit.
+
+    Returns
+    -------
+    text
+        One whole sentence.
+    """
+    who = subject or subject_of(claim if over is None else replace(claim, queries=1, campaign=None))
+    text = f"{who}{', ' if len(who.parts) > 1 else ' '}{learns(claim, several=who.several)}{end}."
+    return f"{over}, {inner_case(text)}" if over else text
+
+
+def one_line(claims: Iterable[Claim], *, queries: int = 1) -> str:
+    """
+    State in one line what one mechanism's reports to a number of queries reveal about a device.
+
+    Parameters
+    ----------
+    claims
+        One mechanism's claims.
+    queries
+        The number of queries.
+
+    Returns
+    -------
+    text
+        For example ``answer 2 alone: ε = 3.2 (exact); linked reports: δ = 0.45 at every ε``.
+    """
+    chosen = [claim for claim in claims if claim.queries == queries]
+    reports = [claim for claim in chosen if claim.family == "report"]
+    linked = [claim for claim in chosen if claim.view == "linked_reports"]
+    pooled = [claim for claim in chosen if claim.family in _POOLED]
+    parts = []
+    if reports:
+        weakest = weakest_claim(reports)
+        name = f"answer {weakest.round} alone" if weakest.round else "its answer" + "s" * (queries > 1)
+        parts.append(f"{name}: {short_limit(weakest)}")
+    parts += [f"linked reports: {short_limit(claim)}" for claim in linked if claim.rounds > 1]
+    if pooled:
+        weakest = weakest_claim(pooled)
+        shared = f"shares of {share_holders(weakest.colluding or 0, weakest.servers or 0)}"
+        parts.append(f"{_POOLED[weakest.family] or shared}: {short_limit(weakest)}")
+    return "; ".join(parts) or "no claim was made"
+
+
+_POOLED = {
+    "shares": "",
+    "located_reports": "located reports",
+    **dict.fromkeys(("shuffled", "released_counts", "released_differences", VALUES), "shuffled answers"),
+}
+"""What reveals something of reports mixed with others, by the view's family; shares are named by their number."""
+
+
+def campaign_lines(claims: Sequence[Claim], *, queries: int, windows: Collection[int] = ()) -> list[str]:
+    """
+    State what one mechanism reveals over a whole campaign, then over fewer queries.
+
+    Parameters
+    ----------
+    claims
+        The mechanism's claims that hold in the campaign.
+    queries
+        Number of queries of the campaign.
+    windows
+        Further numbers of queries.
+
+    Returns
+    -------
+    lines
+        One for all queries, one for each further number that a claim is about, and one for a single query.
+    """
+    stated = {claim.queries for claim in claims}
+    lines = []
+    for seen in dict.fromkeys((queries, *sorted(windows, reverse=True), 1)):
+        if seen in stated:
+            over = f"over {seen:,} queries: " if seen > 1 else "in one query: " if queries > 1 else ""
+            lines.append(f"{over}{one_line(claims, queries=seen)}")
+    return lines or [one_line([])]
+
+
+def row_words(alike: Sequence[Claim]) -> str:
+    """State what the observer learns, or of several claims that differ in their crowd, what the limits depend on."""
+    claim = alike[0]
+    if len(alike) == 1:
+        return sentence(claim)
+    where = "among the reports" if claim.family == "shuffled" else "in your cell"
+    return (
+        f"{subject_of(replace(claim, crowd=None))}, to tell apart {_alternatives(claim)}: "
+        f"the limits depend on how many devices, including yours, are {where}."
+    )
+
+
+def release_parameters(release: Mapping[str, Any]) -> str:
+    """Return the numbers that a release is specified with, without its `kind`, as in ``k = 6, sampling = 0.4``."""
+    return ", ".join(
+        f"{key} = {value:g}"
+        for key, value in release.items()
+        if isinstance(value, int | float) and key not in QUESTION and (key, value) != ("sample", 1.0)
+    )
+
+
+QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
+"""Parameters of a campaign of speeds that are not part of its release."""
