@@ -33,7 +33,7 @@ from simulator.experiment.releases import describe_releases
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
 from simulator.files.extras import own_version
-from simulator.files.messages import Note, notes_of, warning, warnings_among
+from simulator.files.messages import Note, notes_of, texts_of, warning, warnings_among
 from simulator.results.record import (
     BESIDE,
     RUN_FORMAT,
@@ -212,7 +212,7 @@ class RunData:
                 length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
                 cells=city.cells.count,
                 crs=city.ground.crs_text,
-                notes=[note.text for note in city.notes],
+                notes=texts_of(city.notes),
             ),
             traffic=traffic,
             motion_every=motion.every,

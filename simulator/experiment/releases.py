@@ -29,7 +29,7 @@ from simulator.aggregation.publication import Publication, PublishedCounts, Publ
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.experiment.study_area import City
-from simulator.files.messages import Note, notes_of
+from simulator.files.messages import Note, notes_of, texts_of
 from simulator.results.record import OccupancyTheory, ReleaseRecord
 from simulator.results.statements import release_parameters
 from simulator.sensing.speed_survey import SpeedQuestion
@@ -230,7 +230,7 @@ def describe_releases(releases: Mapping[str, CampaignRelease]) -> list[ReleaseRe
             release=dict(release.section),
             words=release.words,
             mechanisms=[release.speeds.mechanism] if release.speeds else list(release.counts),
-            notes=[note.text for note in release.notes],
+            notes=texts_of(release.notes),
             theory={name: theory for name, of in release.counts.items() if (theory := _theory(of)) is not None},
         )
         for release in releases.values()

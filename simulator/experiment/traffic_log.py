@@ -9,7 +9,7 @@ import simpy
 
 from scenarios.run_clock import RunClock
 from simulator.arrays import Cells
-from simulator.files.messages import Note, warning
+from simulator.files.messages import Note, texts_of, warning
 from simulator.results.record import BESIDE, VEHICLE_STATES, TrafficRecord
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
@@ -82,7 +82,7 @@ class TrafficLog:
             mean_trip_s=[_mean_trip_s(seen) for seen in self.totals],
             arrived_total=self.totals[-1].arrived,
             stuck_released=self.totals[-1].stuck_released,
-            notes=[note.text for note in notes],
+            notes=texts_of(notes),
         )
 
     def _uncounted(self) -> list[Note]:

@@ -51,6 +51,11 @@ def warnings_among(notes: Iterable[Note]) -> list[Note]:
     return [note for note in notes if note.level == "warning"]
 
 
+def texts_of(notes: Iterable[Note]) -> list[str]:
+    """Return the texts of notes, in their order."""
+    return [note.text for note in notes]
+
+
 def counted(number: float, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun, or with a noun and verb.
 

@@ -8,6 +8,7 @@ import simpy
 
 from simulator import run
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
+from simulator.files.messages import Note
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
@@ -62,8 +63,8 @@ def test_log_agrees_with_totals_at_queries():
 
 def test_logging_does_not_change_the_run():
     clock = Clock(0.5)
-    often = drive_alone("fleet", fleet(clock), clock=clock, times_s=[0.5 * k for k in range(1, 119)])
-    seldom = drive_alone("fleet", fleet(clock), clock=clock, times_s=[20.0, 59.0])
+    often, _ = drive_alone("fleet", fleet(clock), clock=clock, times_s=[0.5 * k for k in range(1, 119)])
+    seldom, _ = drive_alone("fleet", fleet(clock), clock=clock, times_s=[20.0, 59.0])
     for name in SERIES:
         assert [getattr(often, name)[39], getattr(often, name)[117]] == getattr(seldom, name)
     assert seldom.arrived_total == 2, "the third departs at tick 40 of half a second and needs 80 more"
@@ -76,14 +77,14 @@ def test_log_between_ticks_gives_the_earlier_state():
     env.run(until=5.0)
     engine.advance()
     log.take(5.0, engine)
-    alone = drive_alone("fleet", fleet(clock), clock=clock, times_s=[4.9, 5.0, 5.7])
+    alone, _ = drive_alone("fleet", fleet(clock), clock=clock, times_s=[4.9, 5.0, 5.7])
     assert alone.departed == [1, 2, 2]
     assert log.record([]).departed == [2]
 
 
 def test_mean_trip_time_without_trips_is_null():
     seen = [Totals(5, 0, 5, 0, 0, 0), Totals(5, 0, 2, 3, 1, 0), Totals(5, 0, 1, 4, 2, 9, 0, 50.0)]
-    record = TrafficLog("trace", [1.0, 2.0, 3.0], seen).record(["a note"])
+    record = TrafficLog("trace", [1.0, 2.0, 3.0], seen).record([Note("own", "a note")])
     facts = record.model_dump(exclude_unset=True)
     assert facts["mean_trip_s"] == [None, None, 12.5]
     assert (facts["arrived_total"], facts["stuck_released"], facts["notes"]) == (4, 2, ["a note"])

@@ -9,6 +9,7 @@ from synthetic_run import SyntheticRun
 
 from simulator.experiment.run import run_scenario
 from simulator.reporting.report import build_report, write_report
+from simulator.results.record import BESIDE
 
 
 def record(engine, *, on_road, waiting, arrived, mean_trip_s, stuck=0, notes=(), absent=0):
@@ -46,7 +47,13 @@ def report_of(tmp_path):
     def build(traffic):
         directory = SyntheticRun().write(tmp_path / "run")
         facts = json.loads((directory / "run.json").read_text(encoding="utf-8"))
-        (directory / "run.json").write_text(json.dumps({**facts, "traffic": traffic}), encoding="utf-8")
+        statements = [
+            {"code": "sumo_drove" if text == "SUMO 9 drove" else "other", "level": "note", "where": where, "text": text}
+            for where, one in zip(("traffic", BESIDE), (traffic, *traffic.get("beside", [])), strict=False)
+            for text in one.get("notes", [])
+        ]
+        facts |= {"traffic": traffic, "statements": statements}
+        (directory / "run.json").write_text(json.dumps(facts), encoding="utf-8")
         return build_report(directory)
 
     return build

@@ -9,6 +9,7 @@ import shapely
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads.readers.gmns import read_gmns
 
 
@@ -18,7 +19,7 @@ def folder(tmp_path):
 
 
 def notes_of(folder, **more):
-    return "\n".join(read_gmns(folder, **more)[1].notes())
+    return "\n".join(texts_of(read_gmns(folder, **more)[1].notes()))
 
 
 def test_gmns_attributes_and_zones(folder):
@@ -38,7 +39,7 @@ def test_undirected_link_becomes_two_links_with_class_defaults(folder):
     assert there["length_m"] == back["length_m"] == 1115
     assert there["speed_mps"] == pytest.approx(30 / 3.6)
     assert (there["lanes"], there["capacity_vph"]) == (1, 600)
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "1 undirected link became a road for each direction" in notes
     assert "speed_mps taken by class of road in 1 of 3 links: residential" in notes
 
@@ -60,7 +61,7 @@ def test_units_from_arguments_and_config_table(tmp_path):
     assert one.graph.edges[1, 2, 0]["speed_mps"] == pytest.approx(36 * 0.44704)
     both, report = read_gmns(said, length_m=1.0)
     assert both.graph.edges[1, 2, 0]["length_m"] == 830
-    assert any("long_length is mile, but the scenario's unit is used" in note for note in report.notes())
+    assert any("long_length is mile, but the scenario's unit is used" in note for note in texts_of(report.notes()))
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_missing_lengths_come_from_geometry_or_distance(tmp_path):
     assert data["length_m"] == pytest.approx(data["geometry"].length)
     a, b = (network.node_xy[network.node_names.index(node)] for node in (2, 3))
     assert network.graph.edges[2, 3, 0]["length_m"] == pytest.approx(np.hypot(*(a - b)))
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "taken as the length of its shape in 1 of 4 links" in notes
     assert "taken as the straight distance between its nodes in 1 of 4 links" in notes
 
@@ -143,7 +144,7 @@ def test_two_nodes_at_one_position_are_1_m_apart(tmp_path):
     nodes = GMNS_NODES.replace("2,-71.09,42.36", "2,-71.10,42.36")
     network, report = read_gmns(write_gmns_text(tmp_path / "g", nodes=nodes, links=gmns_links((",830,", ",,"))))
     assert network.graph.edges[1, 2, 0]["length_m"] == 1
-    assert any("taken as 1 m" in note for note in report.notes())
+    assert any("taken as 1 m" in note for note in texts_of(report.notes()))
 
 
 def test_parallel_links_loops_and_unreachable_nodes(tmp_path):
@@ -154,7 +155,7 @@ def test_parallel_links_loops_and_unreachable_nodes(tmp_path):
     assert network.graph.number_of_edges(1, 2) == 2
     assert 4 not in network.graph
     assert report.lost_zones == (9,)
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "1 link connects the same nodes in the same direction as another" in notes
     assert "dropped row 6: it leads from a node to itself" in notes
 

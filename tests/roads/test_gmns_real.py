@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import shapely
 
+from simulator.files.messages import texts_of
 from simulator.roads.readers.gmns import read_gmns
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns")
@@ -44,7 +45,7 @@ def test_lima_geometries_start_at_their_nodes():
     starts = np.array([shapely.get_point(data["geometry"], 0).coords[0] for *_, data in network.graph.edges(data=True)])
     nodes = np.array([(network.graph.nodes[a]["x"], network.graph.nodes[a]["y"]) for a, _ in network.graph.edges()])
     assert np.hypot(*(starts - nodes).T).max() < 1
-    assert not any("dir_flag" in note for note in report.notes())
+    assert not any("dir_flag" in note for note in texts_of(report.notes()))
 
 
 def test_cambridge_by_car():
@@ -58,7 +59,7 @@ def test_cambridge_by_car():
 
 
 def test_cambridge_lengths_and_capacities_give_warnings():
-    found_warnings = read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].warnings
+    found_warnings = texts_of(read_gmns(ROOT / "Cambridge_Multimodal_Network")[1].warnings)
     mercator = "check the unit; lengths measured in Web Mercator are too long by such a factor"
     assert any(f"0.739 times as long as its stated length: {mercator}" in warning for warning in found_warnings)
     assert any(

@@ -8,6 +8,7 @@ from pyproj import CRS, Geod, Transformer
 from scenarios.roads import GeoPackageRoads
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import scale_error, true_plane
 from simulator.roads.readers.gmns import read_gmns
@@ -93,7 +94,7 @@ def test_gmns_and_openstreetmap_and_geopackage_are_replaced_too(tmp_path):
     write_geopackage(RoadNetwork.from_graph(graph), tmp_path / "block.gpkg")
     read, notes = build_roads(GeoPackageRoads(source="geopackage", path=str(tmp_path / "block.gpkg")))
     assert read.crs == CRS("EPSG:32632")
-    assert "projected to" in notes[0]
+    assert "projected to" in notes[0].text
     assert np.allclose(read.bounds, osm.bounds, atol=0.1)
 
 
@@ -103,7 +104,7 @@ def test_data_owners_in_a_plane_are_measured_on_the_ground(tmp_path):
     owners = Owners.from_file(tmp_path / "owners.csv", OwnerOptions({"x": "x", "y": "y"}, crs="EPSG:3857"))
     west, south, east, north = owners.bounds
     assert (east - west, north - south) == (pytest.approx(745, rel=0.06), pytest.approx(1112, rel=0.06))
-    assert any("projected to" in note for note in owners.notes())
+    assert any("projected to" in note for note in texts_of(owners.notes()))
 
 
 def test_the_scale_is_that_of_a_geodesic():

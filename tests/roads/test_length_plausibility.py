@@ -10,6 +10,7 @@ from pyproj import CRS, Transformer
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads import read_tables
 from simulator.roads.plausibility import length_warnings
 from simulator.roads.projection import Projection
@@ -35,7 +36,7 @@ def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
     north = [(node, node + side, 1113.0) for node in range(side * (side - 1))]
     ways = [*east, *north]
     edges = pd.DataFrame(ways + [(b, a, m) for a, b, m in ways], columns=["src", "dst", "len"])
-    assert read(tmp_path, nodes, edges)[1].notes() == []
+    assert texts_of(read(tmp_path, nodes, edges)[1].notes()) == []
     message = r"n\.csv: rows 0|n\.csv: rows 1, 2, .*: lon must be longitude and lat latitude"
     with pytest.raises(InputError, match=message):
         read(tmp_path, nodes.rename(columns={"lon": "lat", "lat": "lon"}), edges)
@@ -44,7 +45,7 @@ def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
 def test_lengths_unlike_the_straight_distance_give_a_warning(tmp_path):
     nodes = pd.DataFrame({"id": [1, 2], "lon": [10.0, 10.1], "lat": [60.0, 60.0]})
     edges = pd.DataFrame({"src": [1, 2], "dst": [2, 1], "len": [5.6, 5.6]})
-    assert "the straight distance between a link's nodes" in read(tmp_path, nodes, edges)[1].notes()[0]
+    assert "the straight distance between a link's nodes" in texts_of(read(tmp_path, nodes, edges)[1].notes())[0]
 
 
 def street_grid(seed=5, side=6):
@@ -74,7 +75,7 @@ def read_grid(folder, *, lengths=1.0, places=1.0, crs="EPSG:32618"):
     nodes.to_csv(folder / "n.csv", index=False)
     edges.to_csv(folder / "e.csv", index=False)
     columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst", "length_m": "len"}
-    return read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=columns, crs=crs)[1].notes()
+    return texts_of(read_tables(nodes=folder / "n.csv", edges=folder / "e.csv", columns=columns, crs=crs)[1].notes())
 
 
 FEET = 1 / 0.3048
@@ -117,9 +118,9 @@ def test_state_plane_feet_read_as_utm_metres_give_a_warning(tmp_path):
     edges.to_csv(tmp_path / "e.csv", index=False)
     columns = {"node": "id", "x": "x", "y": "y", "from": "src", "to": "dst"}
     files = {"nodes": tmp_path / "n.csv", "edges": tmp_path / "e.csv", "crs": "EPSG:32618"}
-    (area,) = read_tables(**files, columns=columns)[1].warnings
+    (area,) = texts_of(read_tables(**files, columns=columns)[1].warnings)
     assert "is outside the area of use of 'WGS 84 / UTM zone 18N'" in area
-    both = read_tables(**files, columns=columns | {"length_m": "len"})[1].warnings
+    both = texts_of(read_tables(**files, columns=columns | {"length_m": "len"})[1].warnings)
     assert both[0] == area
     assert "the straight distance between a link's nodes" in both[1]
 
@@ -164,7 +165,7 @@ def test_coordinates_of_unknown_unit_are_refused_with_the_unit_that_fits(reader,
     stated_m = float(re.search(r"to_meter=([0-9.e+]+)", str(caught.value))[1])
     assert stated_m == pytest.approx(float(np.median(1 / scale)), rel=1e-3)
     roads, report = read_it(crs=f"+proj=tmerc +lat_0=40 +lon_0=-74 +to_meter={stated_m}")  # the remedy stated
-    assert [warning for warning in report.warnings if "straight" in warning] == []
+    assert [warning for warning in texts_of(report.warnings) if "straight" in warning] == []
     links = roads.links
     straight_m = np.hypot(*(roads.node_xy[links.to_node] - roads.node_xy[links.from_node]).T)
     assert np.median(links.length_m / straight_m) == pytest.approx(1, abs=0.01)

@@ -11,6 +11,7 @@ import pytest
 from osm_town import LINKS, NODES, WAYS, write_pbf, xml
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads.readers.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
@@ -60,7 +61,7 @@ def test_a_town_in_every_format(write, name):
     assert edge(roads, 6, 3)["speed_mps"] == pytest.approx(50 / 3.6)
     assert edge(roads, 1, 3)["speed_mps"] == pytest.approx(30 * 1609.344 / 3600)
     assert edge(roads, 2, 1, "living_street")["osm_ways"] == "15"
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "links lead from junction to junction; 3 nodes between them are points of their geometry" in notes
     assert (
         "speed_mps taken by class of road in 2 of 8 links: living_street 15 km/h (1), residential 30 km/h (1)" in notes
@@ -93,7 +94,7 @@ def test_graph_saved_by_osmnx_is_the_same_town(write, tmp_path, simplify):
     assert edge(theirs, 1, 2)["lanes"] == 2
     if not simplify:
         assert sorted(theirs.graph.edges()) == sorted(ours.graph.edges())
-        assert "left out 4 edges that are not open to cars" in report.notes()[0]
+        assert "left out 4 edges that are not open to cars" in texts_of(report.notes())[0]
         np.testing.assert_allclose(np.sort(theirs.links.capacity_vph), np.sort(ours.links.capacity_vph))
 
 
@@ -126,7 +127,7 @@ def test_loop_is_split_in_two_at_one_node_for_both_directions(write):
     middle = next(iter(set(roads.node_names) - {1, 2, 3, 6}))
     assert middle in {20, 21, 22}
     assert roads.graph.number_of_edges(6, middle) == roads.graph.number_of_edges(middle, 6) == 2
-    assert "cut 2 links from a junction to itself in two" in "\n".join(report.notes())
+    assert "cut 2 links from a junction to itself in two" in "\n".join(texts_of(report.notes()))
     around = [nodes[node] for node in (6, 20, 21, 22, 6)]
     on_globe = sum(ox.distance.great_circle(a[1], a[0], b[1], b[0]) for a, b in itertools.pairwise(around))
     both = sum(data["length_m"] for start, end, data in roads.graph.edges(data=True) if middle in (start, end))
@@ -142,7 +143,9 @@ def test_a_ring_road_without_junctions_is_kept(write):
 def test_way_is_split_where_a_node_is_missing(write):
     ways = WAYS | {30: ((2, 999, 3, 6), {"highway": "tertiary"})}
     roads, report = read_osm(write(ways=ways))
-    assert "streets refer to 1 node that the file does not contain, and are cut there" in "\n".join(report.notes())
+    assert "streets refer to 1 node that the file does not contain, and are cut there" in "\n".join(
+        texts_of(report.notes())
+    )
     assert roads.graph.number_of_edges(3, 6) == 2  # this stretch occurs in two ways
     assert roads.graph.number_of_edges(2, 3) == 1
 
@@ -155,7 +158,7 @@ def test_nodes_at_one_position_are_merged(write):
     plain, _ = read_osm(write("plain.osm"))
     assert sorted(roads.graph.edges()) == sorted(plain.graph.edges())
     assert roads.total_length_m == pytest.approx(plain.total_length_m)
-    assert "merged 2 nodes with the neighbour along a way at the same place" in "\n".join(report.notes())
+    assert "merged 2 nodes with the neighbour along a way at the same place" in "\n".join(texts_of(report.notes()))
 
 
 def test_streets_without_return_path_are_dropped_and_counted(write):
@@ -164,7 +167,7 @@ def test_streets_without_return_path_are_dropped_and_counted(write):
     roads, report = read_osm(write(nodes=nodes, ways=ways))
     assert 40 not in roads.node_names
     assert (report.loss.nodes, report.loss.links) == (1, 1)
-    assert "left out 0.6 km of streets" in "\n".join(report.notes())
+    assert "left out 0.6 km of streets" in "\n".join(texts_of(report.notes()))
 
 
 def test_deleted_elements_and_reversible_ways(write):
@@ -172,7 +175,9 @@ def test_deleted_elements_and_reversible_ways(write):
     ways = WAYS | {13: ((3, 6), {"highway": "tertiary", "oneway": "reversible"})}
     roads, report = read_osm(write(ways=ways, more=deleted))
     assert roads.graph.number_of_edges(6, 3) == 1
-    assert "1 way whose direction changes with the hour taken as open in both directions" in "\n".join(report.notes())
+    assert "1 way whose direction changes with the hour taken as open in both directions" in "\n".join(
+        texts_of(report.notes())
+    )
 
 
 def test_reading_changes_no_settings_and_uses_no_network(write, monkeypatch):

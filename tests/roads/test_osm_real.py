@@ -8,7 +8,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from simulator.files.messages import counted
+from simulator.files.messages import counted, texts_of
 from simulator.roads.readers.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
@@ -45,9 +45,9 @@ def assert_same(roads, report, theirs):
     """Nodes and links agree except for loops, which are split in two; lengths to the millimetre of rounding."""
     loops = nx.number_of_selfloops(theirs)
     cut = f"cut {counted(loops, 'link')} from a junction to itself in two"
-    assert [note.endswith(cut) for note in report.notes() if "from a junction to itself" in note] == [True] * bool(
-        loops
-    )
+    assert [note.endswith(cut) for note in texts_of(report.notes()) if "from a junction to itself" in note] == [
+        True
+    ] * bool(loops)
     added = set(roads.node_names) - set(theirs)
     assert set(theirs) <= set(roads.node_names)
     assert len(added) <= loops
@@ -71,7 +71,9 @@ def test_west_oakland_equals_the_network_of_osmnx():
     everything = theirs.number_of_edges()
     simple = strong_and_simple(theirs)
     points = len(ox.truncate.largest_component(theirs, strongly=True)) - len(simple)
-    assert f"junction; {points:,} nodes between them are points of their geometry" in "\n".join(report.notes())
+    assert f"junction; {points:,} nodes between them are points of their geometry" in "\n".join(
+        texts_of(report.notes())
+    )
     assert report.loss.links == everything - ox.truncate.largest_component(theirs, strongly=True).number_of_edges()
 
 
@@ -94,5 +96,5 @@ def test_helsinki_speeds_and_lanes_equal_its_tags():
     tagged = [data for *_, data in roads.graph.edges(data=True) if data["class"] == "secondary"]
     assert {round(data["speed_mps"] * 3.6) for data in tagged} <= set(range(30, 41))
     assert 1 <= roads.links.lanes.min() <= roads.links.lanes.max() <= 4
-    text = "\n".join(report.notes())
+    text = "\n".join(texts_of(report.notes()))
     assert f"capacity_vph taken by class of road in {len(roads.links)} of {len(roads.links)} links" in text

@@ -13,7 +13,7 @@ from test_sumo_net import LOCATION, edge, junction, lane
 from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
-from simulator.files.messages import warnings_in
+from simulator.files.messages import texts_of, warnings_among
 from simulator.roads import build_grid, read_tables
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.readers.gmns import read_gmns
@@ -102,7 +102,7 @@ READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
 
 @pytest.mark.parametrize("reader", READERS)
 def test_every_reader_warns_of_implausible_speeds(reader, tmp_path):
-    said = {mps: warnings_in(reader(tmp_path, mps)) for mps in (36.0, 50.0, 13.9 / 3.6)}
+    said = {mps: texts_of(warnings_among(reader(tmp_path, mps))) for mps in (36.0, 50.0, 13.9 / 3.6)}
     assert said[36.0] == []
     (fast,), (slow,) = said[50.0], said[13.9 / 3.6]
     assert "free-flow speed above 140 km/h (median 180 km/h, highest 180 km/h): check the units" in fast
@@ -152,7 +152,11 @@ def test_published_networks_give_warnings_only_in_wrong_units(name):
 
     def warnings(units):
         length_m, time_s = units
-        return [said for said in read_tntp(**files, length_m=length_m, time_s=time_s)[1].warnings if "km/h" in said]
+        return [
+            said
+            for said in texts_of(read_tntp(**files, length_m=length_m, time_s=time_s)[1].warnings)
+            if "km/h" in said
+        ]
 
     assert warnings(right) == []
     assert [len(warnings(units)) for units in wrong] == [1] * len(wrong)
@@ -168,5 +172,5 @@ def test_berlin_in_metres_and_seconds_gives_a_warning():
     with pytest.raises(InputError, match="agree if one unit of the coordinates is 1,60"):  # no system is stated
         read_tntp(**files, length_m=1.0, time_s=1.0)
     crs = "+proj=tmerc +lat_0=52.5 +lon_0=13.35 +to_meter=1609.344"
-    (said,) = [d for d in read_tntp(**files, length_m=1.0, time_s=1.0, crs=crs)[1].warnings if "km/h" in d]
+    (said,) = [d for d in texts_of(read_tntp(**files, length_m=1.0, time_s=1.0, crs=crs)[1].warnings) if "km/h" in d]
     assert "highest 216 km/h" in said

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads.readers.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
@@ -100,7 +101,9 @@ def test_edges_become_links_in_the_projection_of_the_file(write, name):
     assert "class" not in roads.graph.edges["B", "A", "BA"]
     middle = roads.locate([ab], 0.5)
     np.testing.assert_allclose(middle, [[600_050, 4_900_008]], atol=1e-6)  # bent, as the middle lane
-    assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in "\n".join(report.notes())
+    assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in "\n".join(
+        texts_of(report.notes())
+    )
     assert report.frame.to_city([[5.0, 7.0]]).tolist() == [[600_005.0, 4_900_007.0]]
 
 
@@ -109,13 +112,13 @@ def test_another_vehicle_class_uses_other_lanes(write):
     by_edge = links_by_sumo_edge(roads)
     assert sorted(by_edge) == ["AB", "BA", "BC", "bus"]
     assert roads.links.lanes[by_edge["AB"]] == 3
-    assert not any("which have no lane" in note for note in report.notes())
+    assert not any("which have no lane" in note for note in texts_of(report.notes()))
 
 
 def test_unsupported_features_are_noted(write):
     """Of AB-BC, AB-BA and BA-AB only AB-BC is connected for cars; no car returns from the end of BC."""
     _, report = read_sumo_net(write(net()))
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "left out 1 of 4 edges, which have no lane for vehicle class 'passenger'" in notes
     assert "the file does not connect 2 of 3 turns from link to link" in notes
     assert "kept what is outside the largest part in which every node can be reached" in notes
@@ -125,7 +128,7 @@ def test_unsupported_features_are_noted(write):
 def test_strong_component_is_kept_on_request(write):
     roads, report = read_sumo_net(write(net()), keep="strong")
     assert sorted(links_by_sumo_edge(roads)) == ["AB", "BA"]
-    assert "kept the 2 nodes and 2 links" in report.notes()[-1]
+    assert "kept the 2 nodes and 2 links" in texts_of(report.notes())[-1]
 
 
 def test_roads_without_return_path_are_kept_by_default(write):
@@ -140,7 +143,7 @@ def test_network_without_projection_is_placed_at_the_anchor(write):
     roads, report = read_sumo_net(path, anchor=(11.3, 44.5))
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy[:1]), [[11.3, 44.5]], atol=1e-9)
     np.testing.assert_allclose(roads.node_xy[1], [100.0, 0.0])
-    assert "it states no location; it was taken as transverse Mercator about 11.3, 44.5" in report.notes()[1]
+    assert "it states no location; it was taken as transverse Mercator about 11.3, 44.5" in texts_of(report.notes())[1]
     nowhere, _ = read_sumo_net(path)
     np.testing.assert_allclose(nowhere.to_wgs84(nowhere.node_xy[:1]), [[0.0, 0.0]], atol=1e-9)
 
@@ -165,7 +168,7 @@ def test_parallel_edges_are_kept_and_loops_dropped(write):
     path = write(net(*EDGES, edge("AB2", "A", "B"), edge("AA", "A", "A"), *JUNCTIONS))
     roads, report = read_sumo_net(path)
     assert roads.graph.number_of_edges("A", "B") == 2
-    assert any(note.endswith("left out 1 edge from a junction to itself: AA") for note in report.notes())
+    assert any(note.endswith("left out 1 edge from a junction to itself: AA") for note in texts_of(report.notes()))
 
 
 @pytest.mark.parametrize(
@@ -273,7 +276,7 @@ def chain(length, *, cut=0.0):
     [(100, 0, False), (100, 15, False), (70, 15, False), (10_000, 0, True), (328, 15, True), (30.48, 0, True)],
 )
 def test_lengths_unlike_their_shapes_give_a_warning(write, length, cut, warned):
-    found_warnings = read_sumo_net(write(chain(length, cut=cut)))[1].warnings
+    found_warnings = texts_of(read_sumo_net(write(chain(length, cut=cut)))[1].warnings)
     assert [message for message in found_warnings if "the shape of a link is, in the median" in message] == list(
         found_warnings
     )

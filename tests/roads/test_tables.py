@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads import read_tables
 from simulator.roads.schema import node_ids, node_keys
 
@@ -70,7 +71,7 @@ def test_ring_of_three_nodes(write):
     np.testing.assert_array_equal(roads.links.lanes, 1)
     assert roads.crs.to_epsg() == 32618
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy), nodes()[["lon", "lat"]], atol=1e-9)
-    assert report.notes() == []
+    assert texts_of(report.notes()) == []
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_unusable_rows_are_dropped_by_number_and_reason(write):
     table["mps"] = [10.0] * 9 + [-1.0, 20.0]
     roads, report = read(write, nodes(), table, columns={"speed_mps": "mps"})
     prefix = report.links_file
-    assert report.notes()[len(report.warnings) :] == [
+    assert texts_of(report.notes())[len(texts_of(report.warnings)) :] == [
         f"{prefix}: dropped rows 4, 9: from or to is not in the node file",
         f"{prefix}: dropped row 5: it leads from a node to itself",
         f"{prefix}: dropped rows 6, 7, 8: length_m is not a number above 0",
@@ -137,7 +138,7 @@ def test_at_most_twenty_dropped_rows_are_listed(write):
     _, report = read(write, nodes(), edges(*[(1, 1, 5.0)] * 31))
     (dropped,) = report.dropped
     assert (dropped.rows, dropped.total) == (tuple(range(4, 24)), 31)
-    assert "22, 23 … (31 in all): it leads from a node to itself" in report.notes()[0]
+    assert "22, 23 … (31 in all): it leads from a node to itself" in texts_of(report.notes())[0]
 
 
 def test_edge_between_nodes_at_one_position_is_dropped_without_length(write):
@@ -167,7 +168,9 @@ def test_each_row_uses_its_first_positive_speed(write):
     roads, report = read(write, nodes(), table, columns=SPEEDS, default_speed_mps=7.0)
     by_length = {(length, speed) for length, speed in zip(roads.links.length_m, roads.links.speed_mps, strict=True)}
     assert by_length == {(100.0, 20.0), (200.0, 25 * 0.44704), (300.0, 10.0), (50.0, 15.0), (50.0, 7.0)}
-    assert report.notes()[len(report.warnings) :] == [f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"]
+    assert texts_of(report.notes())[len(texts_of(report.warnings)) :] == [
+        f"{report.links_file}: speed_mps taken as 7 m/s in 1 of 5 rows"
+    ]
 
 
 def test_unusable_lanes_and_capacity_get_counted_defaults(write):
@@ -212,7 +215,7 @@ def test_parquet_index_and_list_columns_are_read(tmp_path):
         columns=COLUMNS | {"lanes": "lanes"},
     )
     assert report.defaults[0].total == 3
-    assert report.notes()[0].endswith("lanes taken as 1 in 3 of 3 rows")
+    assert texts_of(report.notes())[0].endswith("lanes taken as 1 in 3 of 3 rows")
 
 
 @pytest.mark.parametrize(
@@ -364,7 +367,7 @@ def test_the_strong_component_and_its_loss_are_reported(write):
         "kept the 3 nodes and 3 links of the largest part in which every node can be reached from every "
         "other; left out 1 node and 1 link, 2.5 km"
     )
-    assert report.notes() == [expected]
+    assert texts_of(report.notes()) == [expected]
 
 
 def test_empty_network_is_refused_with_the_reason(write):

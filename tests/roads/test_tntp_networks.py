@@ -9,6 +9,7 @@ import pytest
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads.connectivity import largest_part_for_trips
 from simulator.roads.readers.tntp import read_tntp
 
@@ -103,7 +104,7 @@ def test_zero_length_and_zero_time_get_defaults(read):
     here = [(network.graph.nodes[node]["x"], network.graph.nodes[node]["y"]) for node in (1, 3)]
     assert data["length_m"] == pytest.approx(((here[0][0] - here[1][0]) ** 2 + (here[0][1] - here[1][1]) ** 2) ** 0.5)
     assert (data["speed_mps"], data["free_flow_s"]) == (13.9, 0)
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "length_m (0 in the file) taken as the straight distance between its nodes in 1 of 7 links" in notes
     assert "speed_mps (free-flow time 0 in the file) taken as 13.9 m/s in 1 of 7 links" in notes
 
@@ -114,7 +115,7 @@ def test_zero_length_at_one_position_becomes_1_m(read):
     network, report = read(tntp_network(rows=rows), tntp_nodes(places))
     assert network.graph.edges[1, 3, 0]["length_m"] == 1
     assert network.graph.edges[1, 3, 0]["speed_mps"] == pytest.approx(1 / 120)
-    assert any("taken as 1 m in 1 of 7 links" in note for note in report.notes())
+    assert any("taken as 1 m in 1 of 7 links" in note for note in texts_of(report.notes()))
 
 
 def test_zero_and_unlimited_capacity(read):
@@ -122,7 +123,7 @@ def test_zero_and_unlimited_capacity(read):
     network, report = read(tntp_network(rows=rows))
     assert (network.graph.edges[1, 3, 0]["lanes"], network.graph.edges[1, 3, 0]["capacity_vph"]) == (1, 1800)
     assert (network.graph.edges[3, 1, 0]["lanes"], network.graph.edges[3, 1, 0]["capacity_vph"]) == (1000, 1e9)
-    notes = "\n".join(report.notes())
+    notes = "\n".join(texts_of(report.notes()))
     assert "capacity 0 in the file" in notes
     assert "a capacity too high for a road) taken as 1,000 in 1 of 7 links" in notes
 
@@ -130,7 +131,9 @@ def test_zero_and_unlimited_capacity(read):
 def test_parallel_links_are_kept_and_noted(read):
     network, report = read(tntp_network(rows=(*ROWS, *RING, RING[0])))
     assert network.graph.number_of_edges(3, 4) == 2
-    assert any("1 link connects the same nodes in the same direction as another" in note for note in report.notes())
+    assert any(
+        "1 link connects the same nodes in the same direction as another" in note for note in texts_of(report.notes())
+    )
 
 
 def test_zone_without_exit_is_dropped_and_named(read):
@@ -138,7 +141,8 @@ def test_zone_without_exit_is_dropped_and_named(read):
     assert 2 not in network.graph
     assert report.lost_zones == (2,)
     assert any(
-        "1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2") for note in report.notes()
+        "1 zone cannot be reached, or cannot be left" in note and note.endswith(": 2")
+        for note in texts_of(report.notes())
     )
 
 
@@ -199,18 +203,18 @@ def test_a_network_without_coordinates_is_read(tmp_path):
     assert roads.node_names == [1, 2, 5]
     lengths = {(start, end): data["length_m"] for start, end, data in roads.graph.edges(data=True)}
     assert lengths == {(1, 2): 900.0, (2, 1): 900.0, (2, 5): 1.0, (5, 2): 700.0}
-    assert any("no file of nodes" in warning for warning in report.warnings)
+    assert any("no file of nodes" in warning for warning in texts_of(report.warnings))
     assert len(np.unique(roads.node_xy, axis=0)) == 3
 
 
 def test_implausible_units_give_a_warning_if_a_crs_is_stated(read):
     """If none is stated, the coordinates themselves are in doubt, and the network is refused."""
     _, report = read(length_m=1e-3, crs="EPSG:4326")
-    assert "check the unit of length" in report.notes()[0]
+    assert "check the unit of length" in texts_of(report.notes())[0]
     with pytest.raises(InputError, match="no coordinate system is stated"):
         read(length_m=1e-3)
     _, fine = read()
-    assert not any("check" in note for note in fine.notes())
+    assert not any("check" in note for note in texts_of(fine.notes()))
 
 
 def closed_graph(edges, closed):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simulator.files.messages import texts_of
 from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.readers.tntp_files import read_flows
 
@@ -109,7 +110,8 @@ def test_chicago_position_and_lengths_are_plausible():
     straight = np.hypot(*(network.node_xy[links.to_node] - network.node_xy[links.from_node]).T)
     assert np.median(links.length_m / straight) == pytest.approx(1, abs=0.05)
     assert any(
-        "free-flow time 0 in the file) taken as 13.9 m/s in 774 of 2,950 links" in note for note in report.notes()
+        "free-flow time 0 in the file) taken as 13.9 m/s in 774 of 2,950 links" in note
+        for note in texts_of(report.notes())
     )
 
 
@@ -117,7 +119,7 @@ def test_chicago_position_and_lengths_are_plausible():
 def test_chicago_in_another_datum_gives_a_warning():
     network_file, nodes_file, units = files("Chicago-Sketch")
     _, report = read_tntp(network=network_file, nodes=nodes_file, **(units | {"crs": "EPSG:3435"}))
-    assert "is outside the area of use of 'NAD83 / Illinois East (ftUS)'" in report.notes()[0]
+    assert "is outside the area of use of 'NAD83 / Illinois East (ftUS)'" in texts_of(report.notes())[0]
 
 
 @needs_data

@@ -5,6 +5,7 @@ import pytest
 import simpy
 from roads_by_hand import ENGINES, chain, network, routes_of
 
+from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
@@ -85,7 +86,7 @@ def test_engines_agree_with_random_closures(seed, routing):
         totals = fleet.totals()
         assert totals == agents.totals()
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived
-        assert fleet.notes() == agents.notes()
+        assert texts_of(fleet.notes()) == texts_of(agents.notes())
         np.testing.assert_array_equal(fleet.places().link, agents.places().link)
         np.testing.assert_array_equal(fleet.routes.links, agents.routes.links)
     fleet.routes.check_connected(roads.links)
@@ -146,7 +147,7 @@ def test_blocked_vehicles_wait_and_those_on_the_link_leave(engine):
     driven.advance()
     assert ticks_on(driven, 1) == [10, 80, 80]
     assert driven.totals().arrived == 3
-    assert driven.notes() == ["Link 1 was closed from 12 s to 80 s."]
+    assert texts_of(driven.notes()) == ["Link 1 was closed from 12 s to 80 s."]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -215,4 +216,4 @@ def test_wrong_closures_are_refused(engine):
     ):
         with pytest.raises(ValueError, match=rule):
             driven.close_link(0, from_s, to_s)
-    assert driven.notes() == []
+    assert texts_of(driven.notes()) == []

@@ -4,7 +4,7 @@ import pytest
 from test_engines_agree import drive_both
 
 from simulator.experiment.traffic_log import drive_alone
-from simulator.files.messages import warnings_in
+from simulator.files.messages import texts_of, warnings_among
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
@@ -40,8 +40,8 @@ def due(engine, end=END):
 @pytest.mark.parametrize(("city", "vehicles", "stuck_s"), [("blocks", 2000, 30.0), ("avenues", 2700, 1e6)])
 def test_gridlock_warning_of_both_engines_has_its_numbers(city, vehicles, stuck_s):
     fleet, agents = driven(city, vehicles, stuck_s=stuck_s)
-    (message,) = warnings_in(fleet.notes())
-    assert [message] == warnings_in(agents.notes())
+    (message,) = texts_of(warnings_among(fleet.notes()))
+    assert [message] == texts_of(warnings_among(agents.notes()))
     totals = fleet.totals()
     assert (totals.stuck_released > 0) == (stuck_s < END), "a patience beyond the run hides no jam"
     assert totals.arrived < 0.75 * due(fleet)
@@ -72,7 +72,7 @@ def test_gridlock_warning_of_both_engines_has_its_numbers(city, vehicles, stuck_
     ],
 )  # fmt: skip
 def test_gridlock_message_names_only_the_broken_rule(changed, named, others):
-    (message,) = totals(**changed, due=1000).gridlock(planned=1200)
+    (message,) = texts_of(totals(**changed, due=1000).gridlock(planned=1200))
     assert named in message
     assert not any(other in message for other in others)
     assert all(
@@ -88,7 +88,7 @@ def test_waiting_vehicles_are_gridlock_before_any_arrival_is_due():
         totals = engine.totals()
         assert totals.waiting > totals.departed / 3
         assert totals.arrived >= 0.75 * due(engine, end=100)
-        (message,) = warnings_in(engine.notes())
+        (message,) = texts_of(warnings_among(engine.notes()))
         assert f"gridlock: {totals.waiting:,} vehicles wait to enter" in message
 
 
@@ -96,7 +96,7 @@ def test_waiting_vehicles_are_gridlock_before_any_arrival_is_due():
 @pytest.mark.parametrize("vehicles", [5, 300])
 def test_flowing_traffic_gives_no_warning(city, vehicles):
     for engine in driven(city, vehicles):
-        assert warnings_in(engine.notes()) == []
+        assert warnings_among(engine.notes()) == []
 
 
 def test_run_that_ends_before_the_trips_is_no_gridlock():
@@ -107,7 +107,7 @@ def test_run_that_ends_before_the_trips_is_no_gridlock():
     env.run(until=120.5)
     fleet.advance()
     assert fleet.totals().arrived < 200
-    assert warnings_in(fleet.notes()) == warnings_in(agents.notes()) == []
+    assert warnings_among(fleet.notes()) == warnings_among(agents.notes()) == []
 
 
 def totals(**changed):
@@ -146,10 +146,10 @@ def test_cleared_jam_is_reported_with_its_worst_time(vehicles, jammed):
     (driven, _), _ = drive_both(roads, vehicles=vehicles, duration_s=300.0, step_s=1.0, stuck_s=1e6, seed=1)
     physics = LinkPhysics.build(roads.links, clock, stuck_s=1e6)
     fleet = Fleet(roads.links, physics, driven.trips, driven.routes, clock=clock)
-    record = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
-    assert warnings_in(fleet.notes()) == []
+    record, notes = drive_alone("fleet", fleet, clock=clock, times_s=[150.0, 300.0, 400.0, 7200.0])
+    assert warnings_among(fleet.notes()) == []
     assert record.arrived[-1] == vehicles
-    message = warnings_in(record.notes)
+    message = texts_of(warnings_among(notes))
     assert len(message) == jammed
     if jammed:
         ended = {at_s: due(driven, end=at_s) for at_s in record.times_s[:3]}

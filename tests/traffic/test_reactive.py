@@ -5,6 +5,7 @@ import pytest
 import simpy
 from roads_by_hand import ENGINES, network, routes_of
 
+from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
@@ -77,8 +78,8 @@ def test_routing_without_queues_equals_free_flow(engine):
     free = drive(engine, roads, trips, until=2000)
     reacting = drive(engine, roads, trips, until=2000, reactive={"every_s": 10.0, "share": 1.0})
     np.testing.assert_array_equal(free.entries, reacting.entries)
-    assert free.notes() == []
-    assert "changed their route 0 times" in reacting.notes()[0]
+    assert texts_of(free.notes()) == []
+    assert "changed their route 0 times" in texts_of(reacting.notes())[0]
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -6,6 +6,7 @@ import simpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
@@ -54,7 +55,7 @@ def assert_equal_at(engines, tick, roads):
     totals = fleet.totals()
     assert totals == agents.totals()
     assert totals.departed == totals.waiting + totals.on_road + totals.arrived
-    assert fleet.notes() == agents.notes()
+    assert texts_of(fleet.notes()) == texts_of(agents.notes())
     np.testing.assert_array_equal(fleet.routes.offsets, agents.routes.offsets)
     np.testing.assert_array_equal(fleet.routes.links, agents.routes.links)
     ours, theirs = fleet.places(), agents.places()

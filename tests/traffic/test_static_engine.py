@@ -3,6 +3,7 @@
 import numpy as np
 import simpy
 
+from simulator.files.messages import texts_of
 from simulator.roads.projection import crs_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
@@ -33,7 +34,7 @@ def test_owners_without_times_are_always_present():
     assert (totals.departed, totals.on_road, totals.arrived, totals.waiting) == (3, 3, 0, 0)
     assert engine.speeds().tolist() == [0.0] * 3
     assert engine.vehicles == 3
-    assert len(engine.notes()) == 1
+    assert len(texts_of(engine.notes())) == 1
 
 
 def test_owners_arrive_and_leave_at_their_times():
@@ -55,6 +56,6 @@ def test_owners_arrive_and_leave_at_their_times():
         assert totals.arrived == expected.count(gone)
         assert totals.departed == totals.waiting + totals.on_road + totals.arrived + totals.absent
     assert engine.totals().mean_trip_s == 10.0
-    assert len(engine.notes()) == 1
+    assert len(texts_of(engine.notes())) == 1
     at(engine, 0)
-    assert engine.notes()[1] == "2 of 4 data owners come after the end of the run"
+    assert texts_of(engine.notes())[1] == "2 of 4 data owners come after the end of the run"

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.traffic.static.owners import OwnerOptions, Owners
 from simulator.traffic.static.rows import FileFormat
 
@@ -60,8 +61,8 @@ def test_count_column_gives_that_many_owners(write):
     assert len(owners) == 21
     assert owners.arrive_s is None
     assert owners.crs.to_epsg() == 32610
-    assert len(owners.notes()) == 1
-    assert "left out 1 row without lon and lat: row 5" in owners.notes()[0]
+    assert len(texts_of(owners.notes())) == 1
+    assert "left out 1 row without lon and lat: row 5" in texts_of(owners.notes())[0]
     x_min, y_min, x_max, y_max = owners.bounds
     assert 2000 < x_max - x_min < 3000
     assert 3000 < y_max - y_min < 4000
@@ -122,7 +123,7 @@ def test_place_has_the_coordinates_of_its_first_row(write):
     path = write("p,x,y\na,0,0\na,5,5\nb,9,9\na,0,0\n")
     owners = read(path, {"place": "p", "x": "x", "y": "y"}, crs="EPSG:32610")
     assert owners.sites.xy.tolist() == [[0.0, 0.0], [9.0, 9.0]]
-    assert owners.notes() == [f"{path}: 1 place has more than one coordinate; each is where it is first"]
+    assert texts_of(owners.notes()) == [f"{path}: 1 place has more than one coordinate; each is where it is first"]
     nameless = read(path, {"x": "x", "y": "y"}, crs="EPSG:32610")
     assert nameless.sites.names is None
     assert nameless.at_sites().tolist() == [2, 1, 1]
@@ -136,7 +137,7 @@ def test_duplicates_follow_the_given_rule_and_are_counted(write, rule, there):
     path = write(DOUBLE)
     owners = read(path, {"place": "place", "count": "n", "period": "hour"}, duplicates=rule)
     assert by_name(owners) == {"a": there, "b": 1}
-    assert owners.notes()[0].startswith(f"{path}: 2 rows of the same place and period as an earlier one: ")
+    assert texts_of(owners.notes())[0].startswith(f"{path}: 2 rows of the same place and period as an earlier one: ")
 
 
 def test_duplicate_counts_are_refused_without_a_rule(write):
@@ -154,7 +155,9 @@ def test_equal_owner_rows_are_all_counted(write):
     assert by_name(read(path, {"place": "place"}, ignored=("who", "when"))) == {"a": 3, "b": 1}
     owners = read(path, {"place": "place", "owner": "who", "period": "when"})
     assert by_name(owners) == {"a": 3, "b": 1}
-    assert owners.notes() == [f"{path}: 1 row of the same place and period and owner as an earlier one: each counts"]
+    assert texts_of(owners.notes()) == [
+        f"{path}: 1 row of the same place and period and owner as an earlier one: each counts"
+    ]
     once = read(path, {"place": "place", "owner": "who", "period": "when"}, duplicates="first")
     assert by_name(once) == {"a": 2, "b": 1}
 
@@ -163,7 +166,7 @@ def test_one_per_owner_keeps_its_last_row(write):
     path = write("who,when,place\n1,2020-01-03,a\n1,2020-01-02,b\n2,2020-01-01,b\n3,2020-01-01,b\n3,2020-01-01,c\n")
     owners = read(path, {"place": "place", "owner": "who", "time": "when"}, one_per="owner")
     assert by_name(owners) == {"a": 1, "b": 1, "c": 1}
-    assert "3 owners, each where it was last in 5 rows" in owners.notes()[-1]
+    assert "3 owners, each where it was last in 5 rows" in texts_of(owners.notes())[-1]
     untimed = read(path, {"place": "place", "owner": "who"}, one_per="owner")
     assert by_name(untimed) == {"a": 0, "b": 2, "c": 1}
 
@@ -174,12 +177,12 @@ def test_times_are_converted_to_seconds_of_the_run(write):
     assert owners.arrive_s.tolist() == [0.0, 30.0, 60.0]
     assert owners.leave_s.tolist() == [45.0, 75.0, 105.0]
     assert [owners.sites.names[site] for site in owners.site] == ["c", "b", "a"]
-    assert "left out 1 row without a time: row 3" in owners.notes()[0]
+    assert "left out 1 row without a time: row 3" in texts_of(owners.notes())[0]
     later = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:40", dwell_s=45.0)
     assert later.arrive_s.tolist() == [-40.0, -10.0, 20.0]
     latest = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:46", dwell_s=45.0)
     assert latest.arrive_s.tolist() == [-16.0, 14.0]
-    assert "1 row whose time ends before the run starts" in latest.notes()[1]
+    assert "1 row whose time ends before the run starts" in texts_of(latest.notes())[1]
     assert "start must be one, as ISO 8601" in faults(path, {"place": "place", "time": "t"}, start="noon")
 
 
@@ -224,7 +227,7 @@ def test_window_keeps_only_the_rows_inside(write):
     path = write("lon,lat\n-74,40.7\n-73.9,40.8\n2.3,48.9\n139.7,35.7\n")
     owners = read(path, {"lon": "lon", "lat": "lat"}, window=(-75.0, 40.0, -73.0, 41.0))
     assert len(owners) == 2
-    assert "left out 2 rows outside the window: rows 3, 4" in owners.notes()[0]
+    assert "left out 2 rows outside the window: rows 3, 4" in texts_of(owners.notes())[0]
     assert "within 1,000 km of their middle" in faults(path, {"lon": "lon", "lat": "lat"})
     assert "none of the selected rows has a place in the window" in faults(
         path, {"lon": "lon", "lat": "lat"}, window=(0.0, 0.0, 1.0, 1.0)
@@ -266,7 +269,7 @@ def test_invalid_owner_tables_are_refused(write, words):
 def test_truncated_row_is_dropped_as_without_coordinates(write):
     owners = read(write(STATIONS + "11,ML,9\n"))
     assert by_name(owners) == by_name(read(write(STATIONS)))
-    assert "left out 2 rows without lon and lat: rows 5, 7" in owners.notes()[0]
+    assert "left out 2 rows without lon and lat: rows 5, 7" in texts_of(owners.notes())[0]
 
 
 def test_more_owners_than_memory_are_refused(write, monkeypatch):

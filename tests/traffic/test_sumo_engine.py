@@ -10,6 +10,7 @@ import simpy
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net, plain_run, tool
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.traffic.engine import State
 from simulator.traffic.sumo.inputs import SumoInputs
 
@@ -70,7 +71,7 @@ def test_the_mesoscopic_model(own_net):
         assert totals.arrived == sum(trip["arrival"] <= 199 for trip in trips) > 20
         assert totals.trip_time_s == pytest.approx(sum(t["duration"] + t["departDelay"] for t in trips), abs=1.0)
         assert np.isfinite(driven.sumo.places().xy).all()
-        assert "mesoscopic" in driven.sumo.notes()[0]
+        assert "mesoscopic" in texts_of(driven.sumo.notes())[0]
 
 
 def test_seed_determines_the_run(own_net):
@@ -136,7 +137,7 @@ def test_vehicle_has_a_link_only_on_known_edges(own_net):
         for vehicle, there in seen[100.0].items():
             edge = there.lane.rpartition("_")[0]
             assert places.link[rows[vehicle]] == link_of.get(edge, -1)
-        assert "45 edges of SUMO's network are not among the roads" in " ".join(driven.sumo.notes())
+        assert "45 edges of SUMO's network are not among the roads" in " ".join(texts_of(driven.sumo.notes()))
 
 
 def test_roads_of_another_network_are_refused(own_net):
@@ -207,7 +208,7 @@ def test_teleported_vehicles_are_absent_and_counted(own_net):
         assert max(absent) > 0
         assert totals.arrived > 0, "they came back further on"
         assert totals.stuck_released >= totals.arrived
-        assert any(f"SUMO counted {totals.stuck_released} teleports" in note for note in driven.sumo.notes())
+        assert any(f"SUMO counted {totals.stuck_released} teleports" in note for note in texts_of(driven.sumo.notes()))
     with Driven(engine(inputs(own_net, BLOCKED, teleport_s=0.0))) as never:
         assert never.to(149).totals().stuck_released == 0
 
@@ -254,6 +255,6 @@ def test_query_before_the_start_is_an_error(own_net):
     sumo = engine(inputs(own_net))
     with pytest.raises(RuntimeError, match="call start"):
         sumo.advance()
-    assert sumo.notes() == []
+    assert texts_of(sumo.notes()) == []
     sumo.close()
     assert simpy.Environment().now == 0

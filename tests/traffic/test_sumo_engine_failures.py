@@ -11,6 +11,7 @@ import pytest
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
 from simulator.traffic.sumo.server import SumoServer
 
@@ -154,7 +155,7 @@ def test_close_ends_sumo_at_any_time_and_is_idempotent(net):
         with pytest.raises(InputError, match="SUMO is closed"):
             driven.to(5)
         assert driven.sumo.totals().departed == 0
-        assert driven.sumo.notes()
+        assert texts_of(driven.sumo.notes())
 
 
 def test_exception_during_a_request_ends_sumo_at_once(net):

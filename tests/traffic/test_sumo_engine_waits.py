@@ -10,6 +10,7 @@ import pytest
 from sumo_by_hand import Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.traffic.sumo.inputs import SumoInputs
 from simulator.traffic.sumo.server import SumoLog, SumoServer
 
@@ -114,5 +115,5 @@ def test_sumo_warning_appears_in_the_notes(net):
       <trip id="later" depart="5" from="A0B0" to="B0C0"/></routes>"""
     with Driven(engine(inputs(net, routes))) as driven:
         driven.to(60)
-        notes = driven.sumo.notes()
+        notes = texts_of(driven.sumo.notes())
     assert "SUMO warned 2 times, first: Route file should be sorted by departure time, ignoring 'late'!" in notes

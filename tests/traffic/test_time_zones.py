@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from simulator.files.errors import InputError
-from simulator.files.messages import warnings_in
+from simulator.files.messages import texts_of, warnings_among
 from simulator.traffic.static.owners import OwnerOptions, Owners
 from simulator.traffic.static.rows import FileFormat
 from simulator.traffic.trace import read_trace
@@ -82,7 +82,7 @@ def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
     )
     (tmp_path / name).write_text(text.replace("+01:00", "Z").replace("+01", "Z").replace("Z", ""))
     trace = read_trace(tmp_path / name, order="any")
-    assert "times without a time zone are taken as UTC" in trace.left_out
+    assert "times without a time zone are taken as UTC" in texts_of(trace.left_out)
 
 
 def owners(folder, moments, **reading):
@@ -118,8 +118,8 @@ def test_owner_times_without_zone_are_taken_as_utc_with_a_note(tmp_path):
     naive = [MIXED[0], MIXED[3]]
     read = owners(tmp_path, naive, start="2008-02-03T09:00:00")
     assert sorted(read.arrive_s.tolist()) == [3600.0, 4500.0]
-    assert sum(note in told for told in read.notes()) == 1
-    assert not any(note in told for told in owners(tmp_path, MIXED[1:3]).notes())
+    assert sum(note in told for told in texts_of(read.notes())) == 1
+    assert not any(note in told for told in texts_of(owners(tmp_path, MIXED[1:3]).notes()))
     with pytest.raises(InputError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
         owners(tmp_path, naive, start="2008-02-03T09:00:00+01:00")
 
@@ -129,7 +129,7 @@ def test_files_with_and_without_zones_give_a_warning(zones, warned, tmp_path):
     files = [tmp_path / "first.csv", tmp_path / "second.csv"]
     for file, zone in zip(files, zones, strict=True):
         file.write_text(f"vehicle,time,lon,lat\n{file.stem},2008-02-03T10:00:00{zone},11.3,44.5\n")
-    found_warnings = warnings_in(read_trace(files).left_out)
+    found_warnings = texts_of(warnings_among(read_trace(files).left_out))
     assert len(found_warnings) == warned
     if warned:
         assert "first.csv: its times name no time zone" in found_warnings[0]
@@ -174,7 +174,7 @@ def test_a_log_in_disorder_is_sorted_on_request(tmp_path):
 def test_times_in_the_repeated_hour_are_of_the_nearer_pass(tmp_path, local, expected):
     trace = fixes_at(tmp_path, [local], time_zone="Europe/Berlin")
     assert trace.time_s.tolist()[1:] == utc(*expected)
-    assert sum("the end of summer time repeats" in note for note in trace.left_out) == 1
+    assert sum("the end of summer time repeats" in note for note in texts_of(trace.left_out)) == 1
 
 
 def test_local_times_that_do_not_exist_are_refused(tmp_path):
@@ -186,9 +186,9 @@ def test_local_times_that_do_not_exist_are_refused(tmp_path):
 def test_a_time_zone_is_not_used_for_times_that_name_theirs(tmp_path):
     (tmp_path / "f.csv").write_text("vehicle,time,lon,lat\na,2024-03-31T01:59Z,10,50\n")
     trace = read_trace(tmp_path / "f.csv", time_zone="Europe/Berlin")
-    assert trace.left_out == (
+    assert texts_of(trace.left_out) == [
         f"{tmp_path / 'f.csv'}: its times are numbers or name their time zone: Europe/Berlin is not used",
-    )
+    ]
 
 
 def test_owner_times_are_those_of_a_time_zone(tmp_path):

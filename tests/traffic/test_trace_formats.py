@@ -16,6 +16,7 @@ import trace_files as files
 from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.trace import Recording, Replay, Trace, read_trace
@@ -100,7 +101,7 @@ def test_gpx_segments_are_separate_pieces(tmp_path):
         engine.advance()
         seen.append(State(engine.places().state[0]))
     assert seen == [State.ON_ROAD, State.ABSENT, State.ABSENT, State.ON_ROAD, State.ON_ROAD]
-    assert "1 break between segments of a recording: the vehicle is absent there" in trace.left_out
+    assert "1 break between segments of a recording: the vehicle is absent there" in texts_of(trace.left_out)
     after = Recording.build(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
     assert after.fix_times_s.tolist() == [30, 60]  # a fix before the break does not lead into the run
 
@@ -118,7 +119,7 @@ def test_a_copied_track_counts_once(tmp_path):
     files.written(tmp_path, "copy of a.gpx", f'<gpx version="1.1">{track}</gpx>')
     trace = read_trace(tmp_path)
     assert trace.names == ["a/1", "a/2"]
-    assert "2 recordings are copies of another, fix by fix, as 'a/3' is of 'a/1': left out" in trace.left_out
+    assert "2 recordings are copies of another, fix by fix, as 'a/3' is of 'a/1': left out" in texts_of(trace.left_out)
 
 
 def test_two_named_vehicles_at_one_place_both_count(tmp_path):
@@ -214,7 +215,7 @@ def test_dropped_fixes_are_counted(tmp_path):
     )
     trace = read_trace(files.written(tmp_path, "t.csv", rows))
     assert trace.frame()[["time_s", "lon"]].to_numpy().tolist() == [[0, 11.3], [20, 11.3]]
-    notes = " ".join(trace.left_out)
+    notes = " ".join(texts_of(trace.left_out))
     assert "1 fix repeated" in notes
     assert "2 fixes of a vehicle that is elsewhere at the same moment" in notes
     assert "1 fix at longitude 0, latitude 0" in notes
@@ -274,7 +275,7 @@ def test_times_in_other_formats(tmp_path, written, time_format):
     files.TIDY.drop(columns=["time_s", "speed_mps"]).assign(time=moments).to_csv(file, index=False)
     trace = read_trace(file, time_format=time_format)
     assert_frame_equal(trace.frame(), files.TIDY, check_dtype=False)
-    assert trace.left_out == ("times without a time zone are taken as UTC",)
+    assert texts_of(trace.left_out) == ["times without a time zone are taken as UTC"]
 
 
 def test_time_format_with_a_zone(tmp_path):

@@ -11,6 +11,7 @@ import pytest
 import simpy
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
@@ -106,7 +107,10 @@ def test_matching_without_noise_is_exact_away_from_junctions(driven, method):
     found, recording = _matched(driven, driven.trace(), Matching(method, 50.0, 2.0))
     assert (found["link"].to_numpy() == driven.link)[driven.away].mean() == 1.0
     assert np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"]).max() < 1e-3
-    assert any(f"{len(driven.link):,} of {len(driven.link):,} fixes are matched" in note for note in recording.notes())
+    assert any(
+        f"{len(driven.link):,} of {len(driven.link):,} fixes are matched" in note
+        for note in texts_of(recording.notes())
+    )
 
 
 @pytest.mark.parametrize("method", ["nearest", "hmm"])
@@ -166,9 +170,10 @@ def test_fixes_off_the_roads_keep_their_position_and_are_counted(driven, method)
     trace = Trace.from_frame(frame, crs=driven.roads.crs)
     recording = Recording.build(trace, driven.roads, gap_s=60.0, matching=Matching(method, 30.0, 3.0))
     assert any(
-        "3 of 4 fixes are matched" in note and "1 with no road within 30 m" in note for note in recording.notes()
+        "3 of 4 fixes are matched" in note and "1 with no road within 30 m" in note
+        for note in texts_of(recording.notes())
     )
-    assert any("2 legs between fixes have no likely route" in note for note in recording.notes())
+    assert any("2 legs between fixes have no likely route" in note for note in texts_of(recording.notes()))
     engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60, gap_s=60.0), simpy.Environment()
     engine.start(env)
     for time_s, on_road, y in ((12, True, 0), (18, False, -400), (22, False, -400), (28, True, 0)):

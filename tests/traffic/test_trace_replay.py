@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
+from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
@@ -121,7 +122,7 @@ def test_the_start_is_a_recorded_time():
     assert xy(engine) == [[50, 0], [50, 50]]
     later = laid(start=17.0)
     assert later.tracks.vehicles == 1
-    assert "trace: 1 fix is before second 0 and left out" in later.notes()
+    assert "trace: 1 fix is before second 0 and left out" in texts_of(later.notes())
     with pytest.raises(
         InputError, match=r"start must be before the last fix, got 100\.0; the fixes are from 10 s to 80 s"
     ):
@@ -143,7 +144,7 @@ def test_fixes_after_the_run_are_dropped():
     for engine in played(laid(), 12, 14.5, 16, duration_s=14.0):
         assert engine.vehicles == 1
         assert len(engine.places()) == 1
-    assert any("4 fixes are after the end of the run" in note for note in engine.notes())
+    assert any("4 fixes are after the end of the run" in note for note in texts_of(engine.notes()))
 
 
 @given(st.data())
