@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
+from simulator.charts.page import Page
 from simulator.experiment.run_record import DeploymentRecord, ViewRecord
 from simulator.reporting.claims_section import share_holders
-from simulator.reporting.figures import Page
 from simulator.reporting.formatting import listed, sentence_case
 from simulator.reporting.run_reader import FinishedRun
 

@@ -13,7 +13,8 @@ from mechanisms.central import LaplaceCounts, SampleThenSuppress
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
-from simulator.reproduction.published_results import Curve, Results
+from simulator.charts import Series
+from simulator.reproduction.published_results import Results
 
 EPSILON, DELTA = 1.0, 1e-6
 OCCUPANCY = 100
@@ -248,10 +249,10 @@ def draw(results: Results, view: str, comparisons: Sequence[Comparison]) -> None
         for name in (one.plan.name for one in shown[0].plans):
             found = [next((one for one in each.ranking if one.plan.name == name), None) for each in shown]
             if any(one is not None for one in found):
-                curves.append(Curve(name, x, [None if one is None else one.plan.std_error for one in found]))
+                curves.append(Series(name, x, [None if one is None else one.plan.std_error for one in found]))
                 # A logarithmic axis cannot show a simulated error of 0.
                 simulated = [None if one is None or one.simulated == 0.0 else one.simulated for one in found]
-                curves.append(Curve(f"{name}, simulated", x, simulated, "points"))
+                curves.append(Series(f"{name}, simulated", x, simulated, "points"))
         results.add_panel(panel, curves, view=title)
 
 

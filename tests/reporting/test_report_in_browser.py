@@ -204,7 +204,7 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
     page = open_page(reports("collusion") / "report.html", scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").evaluate_all("nodes => nodes.map(n => n.id)") == ["values-box"]
-    assert page.locator("[data-figure]:empty").count() == 0
+    assert page.locator("[data-chart]:empty").count() == 0
     page.emulate_media(media="print")
     for name in ("nav", "#controls", ".tools", ".columns", "#values-box"):
         assert page.locator(name).filter(visible=True).count() == 0, name
@@ -230,7 +230,7 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")
-    figure = page.locator("figure", has=page.locator('[data-figure="series-0"]'))
+    figure = page.locator("figure", has=page.locator('[data-chart="series-0"]'))
     files = {}
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:
