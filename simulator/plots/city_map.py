@@ -10,7 +10,7 @@ from simulator.charts.matplotlib import plain
 from simulator.charts.styles import BASELINE, PLAIN
 from simulator.files.errors import InputError
 from simulator.plots.looks import MOST_SHAPES, pyplot
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.run import COUNT, FinishedRun
 
 if TYPE_CHECKING:
     import geopandas as gpd

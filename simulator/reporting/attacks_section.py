@@ -8,9 +8,9 @@ from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
 from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
-from simulator.reporting.formatting import number, percent
 from simulator.reporting.run_charts import style
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import number, percent
+from simulator.results.run import FinishedRun, records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",

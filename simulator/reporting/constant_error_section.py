@@ -5,11 +5,11 @@ import math
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Page
 from simulator.charts.styles import PLAIN
-from simulator.experiment.run_record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.reporting.claims_section import view_claims
-from simulator.reporting.formatting import parameter, whole
 from simulator.reporting.run_charts import growth, measured, style
-from simulator.reporting.run_reader import UNMATCHED, FinishedRun
+from simulator.results.formatting import parameter, whole
+from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
+from simulator.results.run import UNMATCHED, FinishedRun
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""

@@ -6,10 +6,10 @@ from pandas import DataFrame
 
 from simulator.charts.page import Page
 from simulator.charts.spec import with_shared_ends
-from simulator.experiment.run_record import OccupancyTheory
-from simulator.reporting.formatting import whole
 from simulator.reporting.run_charts import occupancy
-from simulator.reporting.run_reader import COUNT, FinishedRun, records
+from simulator.results.formatting import whole
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import COUNT, FinishedRun, records
 
 
 def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:

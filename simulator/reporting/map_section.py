@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from simulator.charts.page import Drawn, Page
 from simulator.charts.spec import with_shared_ends
-from simulator.reporting.formatting import LARGE, finite
 from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_charts import over_queries
-from simulator.reporting.run_reader import ALL_VEHICLES, COUNT, FinishedRun
+from simulator.results.formatting import LARGE, finite
+from simulator.results.run import ALL_VEHICLES, COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from simulator.charts import Axis, Chart, Series, Style
 from simulator.charts.styles import BASELINE, styles_of
-from simulator.experiment.run_record import OccupancyTheory
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import COUNT, FinishedRun
 
 POINT_LIMIT = 3000
 

@@ -7,9 +7,9 @@ from scenarios.kinds import names_of, title
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Page
 from simulator.charts.styles import PLAIN, STYLES, numbered_style
-from simulator.experiment.run_record import LinkVolumes, TrafficRecord
-from simulator.reporting.formatting import sentence_case
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.formatting import sentence_case
+from simulator.results.record import LinkVolumes, TrafficRecord
+from simulator.results.run import FinishedRun
 
 RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""

@@ -11,10 +11,10 @@ from simulator.charts import Chart, Series
 from simulator.charts.page import Page
 from simulator.charts.spec import over_names
 from simulator.charts.styles import PUBLISHED, styles_of
-from simulator.reporting.formatting import MISSING, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.published_results import CITATIONS, OWN, Entry, Reproduction, Value
+from simulator.results.formatting import MISSING, number, scientific, whole
 
 
 def shown(value: Value) -> str:

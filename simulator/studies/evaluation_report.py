@@ -8,8 +8,8 @@ import pandas as pd
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
 from simulator.charts.styles import styles_of
-from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
+from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
 from simulator.studies.tables import TABLES, TITLES, view_table, write_tables

@@ -11,8 +11,8 @@ from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
 from simulator.charts import Series
 from simulator.charts.styles import PUBLISHED
-from simulator.reporting.formatting import finite
 from simulator.reproduction.published_results import Results
+from simulator.results.formatting import finite
 
 
 def amplified(epsilon: float, sampling: float, *, delta: float = 0.0) -> tuple[float, float]:
