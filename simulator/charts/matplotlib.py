@@ -91,7 +91,7 @@ def _interval(series: Series, at: NDArray[np.float64]) -> NDArray[np.float64] | 
 
 def _draw_line(ax: "Axes", series: Series, chart: Chart) -> None:
     x, y, style = _numbers(series.x), _numbers(series.y), series.look
-    look = marker(style) | {"label": _label(series), "linestyle": DASHES[style.dash]}
+    look: dict[str, Any] = marker(style) | {"label": _label(series), "linestyle": DASHES[style.dash]}
     if series.thin:
         look["linewidth"] = 0.9
     if series.mark == "points":
@@ -102,7 +102,8 @@ def _draw_line(ax: "Axes", series: Series, chart: Chart) -> None:
     if interval is None:
         ax.plot(x, y, **look)
     else:
-        ax.errorbar(x, y, **{"xerr" if chart.sideways else "yerr": interval}, elinewidth=1, capsize=1.5, **look)
+        look["xerr" if chart.sideways else "yerr"] = interval
+        ax.errorbar(x, y, elinewidth=1, capsize=1.5, **look)
     for at, is_bound in zip(zip(x, y, strict=True), series.bounds, strict=False):
         if is_bound:
             beside: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "va": "center", "fontsize": "small"}

@@ -48,7 +48,7 @@ class Axis:
     log: bool = False
     share: bool = False
     ends: tuple[float, float] | None = None
-    ticks: Mapping[float, str] | None = None
+    ticks: Mapping[float, str] | Mapping[int, str] | None = None
     names: bool = False
     from_zero: bool = False
     headings: Mapping[float, str] | None = None

@@ -6,6 +6,7 @@ import pandas as pd
 from scenarios.kinds import names_of
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
+from simulator.charts.spec import Mark
 from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.run_charts import style
@@ -307,9 +308,9 @@ def _points(
 ) -> Series:
     """Draw measured points; gains with their 95 % interval."""
     sources = [f"{name} ({coalition})" for name, coalition in zip(rows["name"], rows["coalition"], strict=True)]
-    ends = [(rows[up] + rows[end] - rows["gain"]).to_numpy() for end in ("gain_low", "gain_high")]
+    low, high = ((rows[up] + rows[end] - rows["gain"]).to_numpy() for end in ("gain_low", "gain_high"))
     look = style(run, mechanism)._replace(hollow=hollow)
-    return Series(run.label(mechanism), x.to_numpy(), rows[up].to_numpy(), "points", look, *ends, texts=sources)
+    return Series(run.label(mechanism), x.to_numpy(), rows[up].to_numpy(), "points", look, low, high, sources)
 
 
 def _theory(
@@ -317,7 +318,7 @@ def _theory(
 ) -> list[Series]:
     """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
     y = y.dropna()
-    mark = "line" if len(y) > 1 else "dashes"
+    mark: Mark = "line" if len(y) > 1 else "dashes"
     words = f"{run.label(mechanism)}, theory"
     look = style(run, mechanism)
     return [Series(words, x[y.index].to_numpy(), y.to_numpy(), mark, look, thin=thin)] if len(y) else []

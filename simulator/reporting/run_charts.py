@@ -113,13 +113,16 @@ def growth(run: FinishedRun) -> Chart | None:
     series: list[Series] = []
     for name, mechanism in run.mechanisms.items():
         look, label, scaling = style(run, name), run.label(name), mechanism.scaling
-        pairs = [] if scaling is None else [(n, s) for n, s in zip(scaling.asked, scaling.std_error, strict=True) if s]
-        for mark, words, points in (("line", "theory", pairs), ("points", "this run", measured(run, name))):
-            if points:
-                series.append(Series(f"{label}, {words}", *zip(*points, strict=True), mark, look, legend=label))
-    error = Axis(f"error per cell, {run.owners.many}", log=True)
+        theory = [] if scaling is None else [(n, s) for n, s in zip(scaling.asked, scaling.std_error, strict=True) if s]
+        if theory:
+            asked, error = zip(*theory, strict=True)
+            series.append(Series(f"{label}, theory", asked, error, "line", look, legend=label))
+        if points := measured(run, name):
+            asked, error = zip(*points, strict=True)
+            series.append(Series(f"{label}, this run", asked, error, "points", look, legend=label))
+    x, y = Axis("devices asked", log=True), Axis(f"error per cell, {run.owners.many}", log=True)
     about = "Error per cell against the number of devices asked."
-    return Chart(series, Axis("devices asked", log=True), error, about=about, height=420) if series else None
+    return Chart(series, x, y, about=about, height=420) if series else None
 
 
 def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:

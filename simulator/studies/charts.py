@@ -10,7 +10,7 @@ import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
-from simulator.charts.spec import names_axis
+from simulator.charts.spec import Mark, names_axis
 from simulator.charts.styles import PLAIN, styles_of
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.run import statistic_of
@@ -87,6 +87,7 @@ def _curves(
         y_axis = _value_axis(words, mean, half[mean.index], share=score.format == "percent")
         # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
         crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
+        mark: Mark = "linked" if crossed else "points"
         for label, rows in _panels(own, others, titles) if crossed else [("all settings", own)]:
             series = []
             for name, style in styles.items():
@@ -94,8 +95,8 @@ def _curves(
                 mine = mine.assign(place=[place(value) for value in mine[factor]]).sort_values("place", kind="stable")
                 value, reach = (mine[column].to_numpy(dtype=float) for column in (score.column, score.column + HALF))
                 if len(mine):
-                    mark, ends = ("linked" if crossed else "points"), (value - reach, value + reach)
-                    series.append(Series(name, mine["place"].to_numpy(), value, mark, style, *ends))
+                    x, ends = mine["place"].to_numpy(), (value - reach, value + reach)
+                    series.append(Series(name, x, value, mark, style, *ends))
             caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
             about = f"{caption}; mean over replicates with 95 % intervals."
             chart = Chart(series, x_axis, y_axis, caption, about, height=340 + 20 * (len(series) // 3))
@@ -214,7 +215,8 @@ def _front(
         for one, other in pairwise(steps):
             corners += [(at[other], error[one]), (at[other], error[other])]
         dotted = PLAIN._replace(dash="dot")
-        series.append(Series("front", *np.transpose(corners), style=dotted, thin=True, legend=""))
+        x, y = np.transpose(corners)
+        series.append(Series("front", x, y, style=dotted, thin=True, legend=""))
     for name, style in styles_of(names).items():
         mine = rows["mechanism"].astype(str) == name
         # The legend shows a filled symbol, where a mechanism has any.

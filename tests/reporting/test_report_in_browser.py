@@ -248,6 +248,24 @@ def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     assert written == pytest.approx(own["estimate"].tolist(), abs=0.002)
 
 
+def test_charts_state_the_values_pointed_at_and_share_a_scale_on_request(reports, open_page):
+    page = open_page(reports("tiny") / "report.html")
+    own = load(reports("tiny")).estimates.query("mechanism == 'sampling'")
+    chart = page.locator('[data-chart="occupancy-0"]')
+    chart.scroll_into_view_if_needed()
+    point = chart.locator("g path[transform]").first.bounding_box()
+    page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    name, across, up = page.locator(".hover:not([hidden]):not(#hover)").inner_text().split("\n")
+    assert name == "one cell, one query"
+    assert int(across.removeprefix("vehicles in the cell: ")) in set(own["truth"])
+    shown = float(up.removeprefix("estimate \u2212 truth: ").replace("\u2212", "-"))
+    assert (own["estimate"] - own["truth"] - shown).abs().min() < 0.005
+    baseline = page.locator('[data-chart="occupancy-2"] svg')
+    together = baseline.text_content()
+    page.locator("[data-same=occupancy]").uncheck()
+    assert baseline.text_content() != together
+
+
 def test_large_data_are_packed_and_read_again(reports, open_page, tmp_path, monkeypatch):
     plain = report.build_report(reports("tiny"))
     monkeypatch.setattr(report, "PACKED_FROM", 0)

@@ -165,3 +165,12 @@ def test_figures_hold_finite_numbers_only():
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
     figures = json.loads(found[1])["charts"]
     assert list(figures) == ["sp-one-0", "sp-one-1"]
+
+
+def test_bars_over_numbers_are_drawn(tmp_path):
+    bars = Series("P[j]", [1.0, 2.0, 3.0], [0.2, 0.5, 0.3], "bars")
+    result = Reproduction(rows=[Row("one", 1, 1, True)], charts=[Chart([bars], Axis("j"), Axis("P"), "Bars", "Bars.")])
+    path = write_page([(entry(), result)], tmp_path / "page.html", seed=1)
+    dom, console_lines = open_page(path, tmp_path / "profile")
+    assert console_lines == []
+    assert len(re.findall(r'<rect[^>]*fill="#0072B2"', dom)) == 3 + 1  # and the legend's
