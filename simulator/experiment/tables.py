@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from scenarios.run_clock import RunClock
 from simulator.aggregation.publication import CellValues
 from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
-from simulator.experiment.scaling import SCALED, Participation, Scaled, scale_to_all
+from simulator.experiment.scaling import Participation, Scaled, scale_to_all
+from simulator.results.tables import SCALED
 from simulator.sensing.query import Answer, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
@@ -88,15 +88,6 @@ def tabulate_estimates(queries: Sequence[Query], participation: Participation) -
             **{f"scaled_{column}": np.concatenate([getattr(one, column) for one in scaled]) for column in SCALED},
         }
     )
-
-
-def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
-    """Return a table with the column `time` beside `time_s`, as text (`RunClock.text`)."""
-    moments, of_rows = np.unique(table["time_s"], return_inverse=True)
-    texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
-    timed, place = table.copy(deep=False), [*table].index("time_s") + 1
-    timed.insert(place, "time", pd.Series(texts.take(of_rows), index=table.index))
-    return timed
 
 
 def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
