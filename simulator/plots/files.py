@@ -13,7 +13,7 @@ from simulator.files.atomic_write import export_folder, plain_name
 from simulator.files.errors import InputError
 from simulator.plots.looks import COLUMN_IN, figure_of, paper_style, pyplot
 from simulator.plots.run_plots import NothingToDrawError, RunPlots
-from simulator.reporting.formatting import number
+from simulator.results.formatting import number
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from scenarios.kinds import names_of
 from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
-from simulator.reporting.formatting import number, percent
+from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
 from simulator.results.tables import records
 

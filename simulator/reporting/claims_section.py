@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import chance, claimed, number, percent, related, sentence_case
+from simulator.results.formatting import chance, claimed, number, percent, related, sentence_case
 from simulator.results.run import RunResult
 from simulator.results.tables import records
 

@@ -5,7 +5,7 @@ import math
 from simulator.reporting import figures
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import SUPERSCRIPTS, parameter, whole
+from simulator.results.formatting import SUPERSCRIPTS, parameter, whole
 from simulator.results.names import UNMATCHED
 from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.results.run import RunResult

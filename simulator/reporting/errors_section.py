@@ -6,7 +6,7 @@ from pandas import DataFrame
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
-from simulator.reporting.formatting import whole
+from simulator.results.formatting import whole
 from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
 from simulator.results.run import RunResult

@@ -7,7 +7,7 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from simulator.reporting.formatting import finite
+from simulator.results.formatting import finite
 from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
 from simulator.results.run import RunResult

@@ -21,7 +21,7 @@ from simulator.reporting.claims_section import (
     view_claims,
     weakest_claim,
 )
-from simulator.reporting.formatting import inner_case, listed, number, percent
+from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
 from simulator.results.tables import records

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import LARGE, finite
 from simulator.reporting.motion_section import motion_section
+from simulator.results.formatting import LARGE, finite
 from simulator.results.names import ALL_VEHICLES, COUNT
 from simulator.results.run import RunResult
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from simulator.reporting.formatting import size
 from simulator.reporting.traffic_section import RECORDINGS
+from simulator.results.formatting import size
 from simulator.results.run import RunResult
 
 _FINE = 64

@@ -20,7 +20,6 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from simulator.files.atomic_write import write_file
-from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
@@ -30,6 +29,7 @@ from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
+from simulator.results import formatting
 from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 

@@ -20,8 +20,8 @@ from scenarios.run_clock import RunClock
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
-from simulator.reporting.formatting import counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME, page_faults
+from simulator.results.formatting import counted, duration, listed, number, percent, whole
 from simulator.results.record import RunRecord
 from simulator.results.run import RunResult, opened
 from simulator.results.tables import records

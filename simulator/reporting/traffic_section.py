@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scenarios.kinds import names_of, title
 from simulator.reporting import figures
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import sentence_case
+from simulator.results.formatting import sentence_case
 from simulator.results.record import LinkVolumes, TrafficRecord
 from simulator.results.run import RunResult
 
