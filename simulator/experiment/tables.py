@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
+from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
 from simulator.experiment.scaling import Participation, Scaled, scale_to_all
+from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
 from simulator.sensing.query import Answer, Query
 
@@ -96,13 +96,12 @@ def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
     sent = arrived + late + lost; `used` are the messages whose report was counted.
     """
     rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
-    return pd.DataFrame(rows, columns=[*ROUND_KEY, *(field.name for field in fields(ServerAccount))])
+    return TABLES["servers"].frame(rows)
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row per query, mechanism and round: the columns of `rounds.parquet`."""
-    columns = [*ROUND_KEY, *(field.name for field in fields(RoundAccount) if field.name != "servers")]
-    return pd.DataFrame([{**place, **vars(account)} for place, account in _rounds(queries)], columns=columns)
+    return TABLES["rounds"].frame({**place, **vars(account)} for place, account in _rounds(queries))
 
 
 def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], RoundAccount]]:

@@ -21,10 +21,10 @@ from scenarios.references import DATA_PREFIX
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
 from simulator.results.record import DeploymentRecord, MechanismRecord, RefinementRecord, ReleaseRecord, RunRecord
+from simulator.results.schema import TABLES
 from simulator.results.store import (
     COMPLETE,
     SCENARIO,
-    TABLES,
     StoredTables,
     fill_directory,
     read_record,

@@ -11,7 +11,6 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pandas.api.types import is_numeric_dtype
 from pydantic import ValidationError
 from pyproj import CRS
 from pyproj.exceptions import CRSError
@@ -19,6 +18,7 @@ from pyproj.exceptions import CRSError
 import scenarios
 from scenarios import Scenario
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
+from simulator.results import schema
 from simulator.results.record import RUN_FORMAT, RunRecord
 from simulator.results.tables import MOBILITY_SCORES, with_times
 
@@ -27,29 +27,6 @@ COMPLETE = "run.json"
 
 SCENARIO = "scenario.toml"
 """File with the scenario, all values resolved."""
-
-SHAPES = ("cells", "roads", "surroundings")
-"""Tables with shapes: the cells, the links of the roads, and water, places and streets for maps."""
-
-ALWAYS = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
-"""Tables that every run has."""
-
-_COLUMNS = {
-    "estimates": ("campaign mechanism", "query time_s cell truth estimate std_error lower upper"),
-    "rounds": ("campaign mechanism", "query round asked answered counted late lost rejected unpaired bytes_up"),
-    "servers": ("campaign mechanism server", "query round sent arrived late lost used"),
-    "scores": ("campaign mechanism interval", "mae rmse bias max_error coverage hot_cells_recall theory_rmse"),
-    "claims": ("mechanism view kind basis", "queries crowd k colluding servers epsilon delta"),
-    "attacks": ("name coalition mechanism", "prior success theory"),
-    "cells": ("name geometry", "cell"),
-}
-"""Columns of a table in every format: those of texts, and those of numbers."""
-
-OF_VEHICLES = ("entries", "places", "guesses")
-"""Tables about single vehicles; a run may have none of them."""
-
-TABLES = (*SHAPES, *ALWAYS, *OF_VEHICLES)
-"""All tables, each in a Parquet file of its name."""
 
 LATEST = "latest"
 """Name of the link to the newest run in the same folder."""
@@ -229,11 +206,12 @@ class StoredTables(dict[str, Any]):
         super().__init__()
         self._directory, self._record = directory, record
         held = {path.stem for path in directory.glob("*.parquet")}
-        self.update(dict.fromkeys({"roads", "surroundings", *OF_VEHICLES} - held))
-        if record.format == 1:  # which may lack these
-            self.update({name: pd.DataFrame() for name in ("servers", "attacks") if name not in held})
-        if missing := [name for name in TABLES if name not in held | self.keys()]:
-            raise UnfinishedRunError(f"{directory}: {missing[0]}.parquet is not in it")
+        for name, table in schema.TABLES.items():
+            if name in held:
+                continue
+            if not table.optional and (record.format > 1 or name not in {"servers", "attacks"}):
+                raise UnfinishedRunError(f"{directory}: {name}.parquet is not in it")
+            self[name] = None if table.optional else table.frame()
 
     def __missing__(self, name: str) -> Any:
         """Read a table."""
@@ -245,23 +223,25 @@ def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
     """Read a table and check it."""
     path = folder / f"{name}.parquet"
     remedy = "restore the file, or run the scenario again"
+    read = gpd.read_parquet if name in {"cells", "roads", "surroundings"} else pd.read_parquet
     try:
-        table = gpd.read_parquet(path) if name in SHAPES else pd.read_parquet(path)
+        table = read(path)
     except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
-    texts, numbers = (names.split() for names in _COLUMNS.get(name, ("", "")))
-    if missing := [column for column in (*texts, *numbers) if column not in table]:
-        raise UnfinishedRunError(f"{path}: without the columns {', '.join(missing)}: {remedy}")
-    for column in (*texts, *numbers):
-        if table[column].notna().any() and is_numeric_dtype(table[column]) != (column in numbers):
-            kind = "numbers" if column in numbers else "texts"
-            raise UnfinishedRunError(f"{path}: column {column} must have {kind}: {remedy}")
+    fault = schema.TABLES[name].fault(table)
     known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
-    if "mechanism" in texts and (others := {*map(str, table["mechanism"].dropna())} - known):
-        raise UnfinishedRunError(f"{path}: {COMPLETE} has no mechanism {', '.join(sorted(others))}: {remedy}")
-    if "cell" in numbers and record.city.cells and not table["cell"].between(1, record.city.cells).all():
-        raise UnfinishedRunError(f"{path}: column cell must be from 1 to {record.city.cells}: {remedy}")
+    if fault is None and "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
+        fault = f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
+    if (
+        fault is None
+        and "cell" in table
+        and record.city.cells
+        and not table["cell"].between(1, record.city.cells).all()
+    ):
+        fault = f"column cell must be from 1 to {record.city.cells}"
+    if fault is not None:
+        raise UnfinishedRunError(f"{path}: {fault}: {remedy}")
     return table
 
 

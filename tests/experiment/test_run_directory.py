@@ -20,7 +20,8 @@ import scenarios
 from simulator import run
 from simulator.api import load
 from simulator.reporting import build_report
-from simulator.results.store import TABLES, DirectoryError, UnfinishedRunError, fill_directory, link_latest
+from simulator.results.schema import TABLES
+from simulator.results.store import DirectoryError, UnfinishedRunError, fill_directory, link_latest
 
 COLUMNS = {
     "estimates": "campaign query time_s time mechanism cell truth estimate std_error lower upper vehicles "
