@@ -30,7 +30,7 @@ def export(
     """Write a finished run for QGIS, kepler.gl or SimWrapper."""
     from simulator.experiment.provenance import attributions  # noqa: PLC0415 - slow to import
     from simulator.experiment.result import RunData  # noqa: PLC0415 - slow to import
-    from simulator.exports.geopackage import write_run  # noqa: PLC0415 - slow to import
+    from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
     from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
 
@@ -40,7 +40,7 @@ def export(
         for credit in attributions(data.scenario, data.record.data)
     ]
     if to == "geopackage":
-        write_run(data, path, overwrite=overwrite)
+        write_geopackage(data, path, overwrite=overwrite)
     elif to == "kepler":
         write_trips(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS)

@@ -12,7 +12,7 @@ from simulator.experiment.result import RunData
 from simulator.roads.writers.geo_files import write_layers
 
 
-def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
+def write_geopackage(data: RunData, file: str | Path, *, overwrite: bool) -> None:
     """Write a run as a GeoPackage.
 
     Parameters
