@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
     from simulator.attacks.own import CellAttack
     from simulator.attacks.reconstruction import Guesses, Prior
-    from simulator.conformance.aggregators import check_aggregator
-    from simulator.conformance.attacks import check_attack
-    from simulator.conformance.cells import check_cells
-    from simulator.conformance.demand import check_demand
-    from simulator.conformance.engines import check_engine
+    from simulator.plug_in_checks.aggregators import check_aggregator
+    from simulator.plug_in_checks.attacks import check_attack
+    from simulator.plug_in_checks.cells import check_cells
+    from simulator.plug_in_checks.demand import check_demand
+    from simulator.plug_in_checks.engines import check_engine
     from simulator.experiment.run_directory import UnfinishedRunError
     from simulator.exports.geopackage import write_geopackage
     from simulator.plots import COLUMN_IN, paper_style
@@ -73,11 +73,11 @@ _MODULES = {
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
     "simulator.attacks.own": ("CellAttack",),
     "simulator.attacks.reconstruction": ("Guesses", "Prior"),
-    "simulator.conformance.aggregators": ("check_aggregator",),
-    "simulator.conformance.attacks": ("check_attack",),
-    "simulator.conformance.cells": ("check_cells",),
-    "simulator.conformance.demand": ("check_demand",),
-    "simulator.conformance.engines": ("check_engine",),
+    "simulator.plug_in_checks.aggregators": ("check_aggregator",),
+    "simulator.plug_in_checks.attacks": ("check_attack",),
+    "simulator.plug_in_checks.cells": ("check_cells",),
+    "simulator.plug_in_checks.demand": ("check_demand",),
+    "simulator.plug_in_checks.engines": ("check_engine",),
     "simulator.experiment.run_directory": ("UnfinishedRunError",),
     "simulator.exports.geopackage": ("write_geopackage",),
     "simulator.plots": ("COLUMN_IN", "paper_style"),

@@ -7,7 +7,7 @@ runs               an error in a small run, or an answer of the wrong kind: no `
 accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
 own_storage        a combination that modifies the servers' sums, which are not its own; for an aggregator that cuts
                    reports into shares: fewer shares than are needed that depend on the report or on one another
-                   (`simulator.conformance.shares`)
+                   (`simulator.plug_in_checks.shares`)
 repeatable         another estimate from the same sums, or from the same seed
 global_random      a draw from the global random numbers of NumPy or Python
 unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
@@ -29,10 +29,10 @@ from mechanisms.local import Estimate, KRandomizedResponse, LocalMechanism, NoPr
 from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
-from simulator.conformance.kit import global_random_states
-from simulator.conformance.shares import check_too_few_shares
 from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
+from simulator.plug_in_checks.kit import global_random_states
+from simulator.plug_in_checks.shares import check_too_few_shares
 
 CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")
 LEVEL = 1e-6

@@ -19,12 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mechanisms.conformance.findings import ConformanceReport, Findings
-from simulator.conformance.kit import global_random_states, report_of, small_city
-from simulator.experiment.build.constructors import METHODS
-from simulator.files.errors import InputError
+from mechanisms.conformance.findings import ConformanceReport, Findings, checks_of
+from simulator.plug_in_checks.kit import expect_no_global_draws, report_of, require_methods, small_city
 from simulator.roads import RoadNetwork
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
 from simulator.traffic.demand.trip_table_readers import table_of_frame
 from simulator.traffic.paths import ShortestPaths
@@ -33,18 +32,62 @@ DURATION_S, VEHICLES = 1200.0, 200
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
-    """The function that makes a demand, the seed of its random numbers, its trips, and what a run notes of them."""
+class DemandTrial:
+    """The function that makes a demand, the seed of its random numbers, its trips, and what a run makes of them."""
 
     make: Callable[[], Any]
     seed: int
     frame: pd.DataFrame
-    notes: tuple[str, ...]
-    driven: int
+    drawn: Demand
 
     def again(self, roads: RoadNetwork) -> pd.DataFrame:
         """Return the trips of a new demand with an equal generator."""
         return _trips(self.make(), roads, self.seed)
+
+
+def _trips(own: Any, roads: RoadNetwork, seed: int) -> pd.DataFrame:
+    trips: pd.DataFrame = own.trips(roads, vehicles=VEHICLES, duration_s=DURATION_S, rng=np.random.default_rng(seed))
+    return trips
+
+
+def _prepare(make: Callable[..., Any], seed: int, _: Findings) -> DemandTrial:
+    roads, own = small_city(), make()
+    require_methods("demand", own)
+    frame, rng = _trips(own, roads, seed), np.random.default_rng(seed)
+    table, paths = table_of_frame(frame, title="trips"), ShortestPaths(roads.links, through=roads.through)
+    options = SamplingOptions(duration_s=DURATION_S)
+    return DemandTrial(make, seed, frame, draw_table_trips(table, roads, paths, options, clock=Clock(), rng=rng))
+
+
+def check_driven(trial: DemandTrial, findings: Findings) -> None:
+    """Check that at least half of the trips are driven; what a run would note of the others is listed."""
+    for note in trial.drawn.notes:
+        findings.note(note)
+    trips, driven = len(trial.frame), len(trial.drawn.trips)
+    findings.expect(2 * driven >= trips, f"only {driven} of {trips} trips are driven")
+    findings.figures |= {"trips": trips, "driven": driven}
+
+
+def check_repeatable(trial: DemandTrial, findings: Findings) -> None:
+    """Check that a second demand with an equal generator has equal trips."""
+    same = trial.frame.equals(trial.again(small_city()))
+    findings.expect(same, "trips returns other trips with an equal generator")
+
+
+def check_roads(trial: DemandTrial, findings: Findings) -> None:
+    """Check that the roads, which the run uses afterwards, are as before."""
+    roads = small_city()
+    before = pickle.dumps(roads)
+    trial.again(roads)
+    findings.expect(pickle.dumps(roads) == before, "trips writes on the roads that it is given")
+
+
+def check_randomness(trial: DemandTrial, findings: Findings) -> None:
+    """Check that numpy's and Python's global generators are as before."""
+    expect_no_global_draws(findings, lambda: trial.again(small_city()))
+
+
+CHECKS = checks_of(globals())
 
 
 def check_demand(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport:
@@ -62,64 +105,4 @@ def check_demand(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport
     ConformanceReport
         The result of each check; its ``raise_for_failures`` raises an error if any failed.
     """
-
-    def prepare(findings: Findings) -> _Trial | None:
-        roads, own = small_city(), make()
-        if missing := [name for name in METHODS["demand"] if not callable(getattr(own, name, None))]:
-            findings.fault(f"must have {', '.join(missing)}")
-            return None
-        frame = _trips(own, roads, seed)
-        taking = SamplingOptions(duration_s=DURATION_S)
-        paths = ShortestPaths(roads.links, through=roads.through)
-        try:
-            table = table_of_frame(frame, title="trips")
-            demand = draw_table_trips(table, roads, paths, taking, clock=Clock(), rng=np.random.default_rng(seed))
-        except InputError as error:
-            findings.faults += error.faults
-            return None
-        return _Trial(make, seed, frame, tuple(demand.notes), len(demand.trips))
-
-    return report_of(getattr(make, "__name__", type(make).__name__), prepare, CHECKS, seed)
-
-
-def _trips(own: Any, roads: RoadNetwork, seed: int) -> pd.DataFrame:
-    trips: pd.DataFrame = own.trips(roads, vehicles=VEHICLES, duration_s=DURATION_S, rng=np.random.default_rng(seed))
-    return trips
-
-
-def check_driven(trial: _Trial, findings: Findings) -> None:
-    """Check that at least half of the trips are driven; what a run would note of the others is listed."""
-    for note in trial.notes:
-        findings.note(note)
-    words = f"only {trial.driven} of {len(trial.frame)} trips are driven"
-    findings.expect(2 * trial.driven >= len(trial.frame), words)
-    findings.figures |= {"trips": len(trial.frame), "driven": trial.driven}
-
-
-def check_repeatable(trial: _Trial, findings: Findings) -> None:
-    """Check that a second demand with an equal generator has equal trips."""
-    same = trial.frame.equals(trial.again(small_city()))
-    findings.expect(same, "trips returns other trips with an equal generator")
-
-
-def check_roads(trial: _Trial, findings: Findings) -> None:
-    """Check that the roads, which the run uses afterwards, are as before."""
-    roads = small_city()
-    before = pickle.dumps(roads)
-    trial.again(roads)
-    findings.expect(pickle.dumps(roads) == before, "trips writes on the roads that it is given")
-
-
-def check_randomness(trial: _Trial, findings: Findings) -> None:
-    """Check that numpy's and Python's global generators are as before."""
-    before = global_random_states()
-    trial.again(small_city())
-    findings.expect(global_random_states() == before, "uses global random numbers: use the given rng")
-
-
-CHECKS: dict[str, Callable[[_Trial, Findings], None]] = {
-    "driven": check_driven,
-    "repeatable": check_repeatable,
-    "roads": check_roads,
-    "randomness": check_randomness,
-}
+    return report_of(make, _prepare, CHECKS, seed)

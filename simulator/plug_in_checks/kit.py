@@ -1,17 +1,17 @@
-"""What the checks of users' cells and engines have in common: a small city, and the run of a table of checks."""
+"""What the checks of users' parts of a simulation have in common: a small city, their run, and global randomness."""
 
 import pickle
 import random  # noqa: TID251 - to see whether a user's code draws from it
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
-from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, Trial, run_check
+from mechanisms.conformance.findings import ConformanceReport, Findings, Trial, run_checks
+from simulator.experiment.build.constructors import missing_methods
+from simulator.files.errors import InputError
 from simulator.roads import RoadNetwork, build_grid
-
-INTERFACE = "interface"
-"""Name of the check that comes first: if it fails, the others are skipped."""
 
 
 def small_city() -> RoadNetwork:
@@ -20,35 +20,46 @@ def small_city() -> RoadNetwork:
 
 
 def report_of(
-    subject: str,
-    prepare: Callable[[Findings], Trial | None],
+    make: Callable[..., Any],
+    prepare: Callable[[Callable[..., Any], int, Findings], Trial],
     checks: Mapping[str, Callable[[Trial, Findings], None]],
     seed: int,
 ) -> ConformanceReport:
-    """Run checks, and return all results; an exception that the user's code raises is a fault of the check.
+    """Run checks, and return all results; an `InputError` of `prepare` is a list of faults of the check ``interface``.
 
     Parameters
     ----------
-    subject
-        What is checked, in words.
+    make
+        What makes the user's object, or the object.
     prepare
-        Makes what the other checks need; its findings are those of the check ``interface``.
+        Makes what the other checks need from `make` and the seed; it may record findings.
     checks
         The other checks, by name.
     seed
         Seed of all random numbers.
     """
-    findings, trial = Findings(), None
-    try:
-        trial = prepare(findings)
-    except Exception as error:  # noqa: BLE001 - a user's class may raise anything
-        findings.fault(f"raises {type(error).__name__}: {error}")
-    results = [findings.result(INTERFACE)]
-    if trial is None or findings.faults:
-        results += [CheckResult(name, "skipped", "not run: the interface is wrong") for name in checks]
-    else:
-        results += [run_check(name, check, trial) for name, check in checks.items()]
-    return ConformanceReport(subject, seed, 0.0, tuple(results), ())
+
+    def prepared(findings: Findings) -> Trial | None:
+        try:
+            return prepare(make, seed, findings)
+        except InputError as error:
+            findings.faults += error.faults
+            return None
+
+    return run_checks(getattr(make, "__name__", type(make).__name__), prepared, checks, seed=seed)
+
+
+def require_methods(role: str, own: Any) -> None:
+    """Raise an `InputError` if an object lacks methods of its role."""
+    if missing := missing_methods(role, own):
+        raise InputError([f"must have {', '.join(missing)}"])
+
+
+def expect_no_global_draws(findings: Findings, call: Callable[[], object]) -> None:
+    """Expect that a call draws no global random numbers of NumPy or Python."""
+    before = global_random_states()
+    call()
+    findings.expect(global_random_states() == before, "uses global random numbers: use the given rng")
 
 
 def global_random_states() -> bytes:
@@ -59,12 +70,11 @@ def global_random_states() -> bytes:
 @contextmanager
 def seeded_global_randomness(seed: int) -> Iterator[None]:
     """Seed the global random numbers of NumPy and Python in the block, for code that draws them, and restore them."""
-    states = global_random_states()
+    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002 - to restore them
     np.random.seed(seed)  # noqa: NPY002, TID251 - other people's code draws from it
     random.seed(seed)
     try:
         yield
     finally:
-        numpys, pythons = pickle.loads(states)  # noqa: S301 - pickled a moment ago
         np.random.set_state(numpys)  # noqa: NPY002 - as it was
         random.setstate(pythons)
