@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
     from simulator.attacks.own import CellAttack
     from simulator.attacks.reconstruction import Guesses, Prior
+    from simulator.exports.geopackage import write_geopackage
+    from simulator.plots import COLUMN_IN, paper_style
     from simulator.plug_in_checks.aggregators import check_aggregator
     from simulator.plug_in_checks.attacks import check_attack
     from simulator.plug_in_checks.cells import check_cells
     from simulator.plug_in_checks.demand import check_demand
     from simulator.plug_in_checks.engines import check_engine
-    from simulator.experiment.run_directory import UnfinishedRunError
-    from simulator.exports.geopackage import write_geopackage
-    from simulator.plots import COLUMN_IN, paper_style
+    from simulator.results.store import UnfinishedRunError
     from simulator.roads import RoadNetwork
     from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
@@ -78,7 +78,7 @@ _MODULES = {
     "simulator.plug_in_checks.cells": ("check_cells",),
     "simulator.plug_in_checks.demand": ("check_demand",),
     "simulator.plug_in_checks.engines": ("check_engine",),
-    "simulator.experiment.run_directory": ("UnfinishedRunError",),
+    "simulator.results.store": ("UnfinishedRunError",),
     "simulator.exports.geopackage": ("write_geopackage",),
     "simulator.plots": ("COLUMN_IN", "paper_style"),
     "simulator.roads": ("RoadNetwork",),

@@ -244,7 +244,7 @@ def _expect_means(
     for truth, (sample, stated) in enumerate(zip(samples, expected, strict=True)):
         lower, upper = mean_interval(sample, alpha=alpha)
         for v in np.flatnonzero((stated < lower) | (stated > upper)):
-            words = say(place_of(truth), v + 1, sample[:, v].mean(), stated[v])
+            words = say(place_of(truth), int(v) + 1, sample[:, v].mean(), stated[v])
             findings.fault(f"{words}, within {(upper[v] - lower[v]) / 2:.2g}")
 
 
