@@ -10,7 +10,8 @@ from simulator.charts.matplotlib import plain
 from simulator.charts.styles import BASELINE, PLAIN
 from simulator.files.errors import InputError
 from simulator.plots.looks import MOST_SHAPES, pyplot
-from simulator.results.run import COUNT, FinishedRun
+from simulator.results.names import COUNT
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -48,7 +49,7 @@ def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
 
 
 def values_of(
-    run: FinishedRun, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
+    run: RunResult, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
 ) -> Values:
     """Select the values of a map, and the ends of its colours; see `RunPlots.map` for the parameters.
 

@@ -4,7 +4,6 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -12,8 +11,6 @@ import numpy as np
 from simulator.charts import Axis, Chart, Series, Style
 from simulator.charts.matplotlib import draw
 from simulator.charts.styles import PLAIN
-from simulator.experiment.collect import RunData
-from simulator.experiment.provenance import attributions
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import new_axes
 from simulator.reporting.attacks_section import findings_in_order
@@ -21,8 +18,7 @@ from simulator.reporting.claims_section import ViewClaim, view_claims, worth_rea
 from simulator.reporting.run_charts import growth, style
 from simulator.reporting.traffic_section import over_time
 from simulator.results.compare import paired_difference
-from simulator.results.run import FinishedRun
-from simulator.results.store import TABLES
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,12 +56,6 @@ class Row(NamedTuple):
         return max(1.2, 1.0 + wrapped(self.label).count("\n"), 0.7 * len(self.marks))
 
 
-def finished_run(data: RunData) -> FinishedRun:
-    """Return a run in memory as the report reads it."""
-    tables = {name: getattr(data, name) for name in ("cells", "roads", "guesses", *TABLES)}
-    return FinishedRun(Path(), record=data.record, tables=tables)
-
-
 class RunPlots:
     """The plots of a run: `result.plot`.
 
@@ -74,15 +64,14 @@ class RunPlots:
 
     Parameters
     ----------
-    data
+    run
         The run.
     shown
         Whether new figures are those of pyplot, which notebooks show.
     """
 
-    def __init__(self, data: RunData, *, shown: bool = True) -> None:
-        self._data, self._shown = data, shown
-        self._run = finished_run(data)
+    def __init__(self, run: RunResult, *, shown: bool = True) -> None:
+        self._run, self._shown = run.leading, shown
 
     def __repr__(self) -> str:
         return f"<RunPlots of {self._run.record.scenario}: map, errors, growth, privacy, attacks, traffic>"
@@ -141,10 +130,8 @@ class RunPlots:
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
-        credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        draw_map(
-            ax, values._replace(cells=cells), self._data.roads if roads else None, credit, scale=self._run.on_earth
-        )
+        credit = "; ".join(self._run.attributions)
+        draw_map(ax, values._replace(cells=cells), self._run.roads if roads else None, credit, scale=self._run.on_earth)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":

@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from simulator.charts import Axis, Chart, Series, Style
 from simulator.charts.styles import BASELINE, styles_of
+from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
-from simulator.results.run import COUNT, FinishedRun
+from simulator.results.run import RunResult
 
 POINT_LIMIT = 3000
 
 
-def style(run: FinishedRun, mechanism: str) -> Style:
+def style(run: RunResult, mechanism: str) -> Style:
     """
     Choose a mechanism's style, the same in every chart.
 
@@ -37,7 +38,7 @@ def style(run: FinishedRun, mechanism: str) -> Style:
 
 
 def occupancy(
-    run: FinishedRun, mechanism: str, label: str, *, campaigns: Sequence[str], theory: OccupancyTheory | None
+    run: RunResult, mechanism: str, label: str, *, campaigns: Sequence[str], theory: OccupancyTheory | None
 ) -> Chart:
     """
     Draw one mechanism's errors against the number of vehicles in the cell.
@@ -60,7 +61,7 @@ def occupancy(
     chart
         Of more than `POINT_LIMIT` points every n-th, which its title says.
     """
-    every_row = run.asked_estimates
+    every_row = run.asked.estimates
     rows = every_row[(every_row["mechanism"] == mechanism) & every_row["campaign"].isin(campaigns)]
     truth = rows["truth"].to_numpy(dtype=float)
     error = (rows["estimate"] - rows["truth"]).to_numpy(dtype=float)
@@ -96,7 +97,7 @@ def _band(theory: OccupancyTheory | None, low: float, high: float) -> tuple[NDAr
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
 
-def growth(run: FinishedRun) -> Chart | None:
+def growth(run: RunResult) -> Chart | None:
     """
     Draw the theoretical and the measured error against the number of devices asked.
 
@@ -125,7 +126,7 @@ def growth(run: FinishedRun) -> Chart | None:
     return Chart(series, x, y, about=about, height=420) if series else None
 
 
-def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
+def measured(run: RunResult, mechanism: str) -> list[tuple[float, float]]:
     """
     Return pairs of devices asked and measured error, one per campaign.
 
@@ -142,7 +143,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
         Mean devices asked and RMSE, where both are above 0, the mechanism published its own counts and no budget was
         divided.
     """
-    rows = run.asked_scores[run.asked_scores["mechanism"] == mechanism]
+    rows = run.asked.scores[run.asked.scores["mechanism"] == mechanism]
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
@@ -153,7 +154,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]
 
 
-def over_queries(run: FinishedRun, campaign: str, mechanism: str, label: str) -> Chart:
+def over_queries(run: RunResult, campaign: str, mechanism: str, label: str) -> Chart:
     """
     Draw the truth, estimate and interval of a single cell over the queries.
 

@@ -9,7 +9,7 @@ from simulator.charts.page import Page
 from simulator.charts.styles import PLAIN, STYLES, numbered_style
 from simulator.results.formatting import sentence_case
 from simulator.results.record import LinkVolumes, TrafficRecord
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
@@ -67,7 +67,7 @@ class EngineTraffic:
         return self.record.arrived[-1] / self.departed if self.departed else math.nan
 
 
-def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -97,7 +97,7 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     return {"recording": None, "engines": engines, "drawn": page.add("traffic", over_time(run)), "notes": named}
 
 
-def over_time(run: FinishedRun, *, arrived: bool = False) -> Chart:
+def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
     """
     Draw the vehicles on the road and waiting to enter it over the minutes of the run; each engine has one colour.
 
@@ -134,7 +134,7 @@ FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 
 
-def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def flow_check_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Compare the run's link volumes with published ones, and explain the differences.
 

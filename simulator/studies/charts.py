@@ -13,7 +13,7 @@ from simulator.charts.page import Drawn, Page
 from simulator.charts.spec import Mark, names_axis
 from simulator.charts.styles import PLAIN, styles_of
 from simulator.results.formatting import claimed, parameter, real
-from simulator.results.run import statistic_of
+from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, leaks_of
 
 MOST_PANELS = 12

@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 
 from simulator.charts.page import Page
-from simulator.experiment.scaling import is_partial
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.results.formatting import whole
-from simulator.results.run import statistic_of
+from simulator.results.names import statistic_of
+from simulator.results.tables import is_partial
 from simulator.studies.charts import (
     MOST_PANELS,
     attack_charts,

@@ -21,7 +21,7 @@ from simulator.api import load, run
 from simulator.reporting import report
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.map_section import city_outlines
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -107,7 +107,7 @@ def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(report
     directory = reports(name)
     comment = re.search(r"# Finding \(seed 1\): (.*?)\n(?!#)", (FOLDER / f"{name}.toml").read_text(), re.DOTALL)[1]
     stated = " ".join(re.sub(r"(?m)^# ?", "", comment).split())
-    assert sentences(FinishedRun(directory))[0] == stated
+    assert sentences(RunResult.load(directory))[0] == stated
     page = open_page(directory / "report.html")
     first = page.locator("#finding p").first
     assert " ".join(first.inner_text().split()) == stated
@@ -252,7 +252,7 @@ def test_charts_state_the_values_pointed_at_and_share_a_scale_on_request(reports
     page = open_page(reports("tiny") / "report.html")
     own = load(reports("tiny")).estimates.query("mechanism == 'sampling'")
     chart = page.locator('[data-chart="occupancy-0"]')
-    chart.scroll_into_view_if_needed()
+    chart.evaluate('node => node.scrollIntoView({block: "center", behavior: "instant"})')
     point = chart.locator("g path[transform]").first.bounding_box()
     page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     name, across, up = page.locator(".hover:not([hidden]):not(#hover)").inner_text().split("\n")
