@@ -1,19 +1,18 @@
 """Tables of a run as frames: figures of all vehicles, moments as text, and what pages and plots select."""
 
+import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from scenarios.run_clock import RunClock
+from simulator.results.schema import TABLES
 
 SCALED = ("estimate", "std_error", "lower", "upper")
 """Columns of `estimates.parquet` that have a scaled one beside them."""
 SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
 """Columns of `scores.parquet` that have a scaled one beside them."""
-
-MOBILITY_SCORES = ("earth_movers_m", "jensen_shannon", "kendall_tau", "top_n_overlap")
-"""Columns of `scores.parquet` with scores of mobility research."""
 
 
 def is_partial(scores: pd.DataFrame) -> bool:
@@ -56,6 +55,60 @@ def mean_asked(rounds: pd.DataFrame) -> dict[tuple[str, str], float]:
     means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
     names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
     return dict(zip(names, means["asked"].astype(float), strict=True))
+
+
+def findings(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `attacks.parquet` with texts that are empty if null, and float64 that is NaN if null."""
+    columns = TABLES["attacks"].columns
+    texts = [column.name for column in columns if not column.is_number]
+    numbers = [column.name for column in columns if column.is_number]
+    frame = attacks.reset_index(drop=True)
+    frame[texts] = frame[texts].astype(object).where(frame[texts].notna(), "")
+    frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce").astype("float64")
+    return frame
+
+
+def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of each decile of cells by occupancy.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of a run, of campaigns that count vehicles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
+        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
+        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
+        `rmse` / `occupancy`, null for empty cells.
+    """
+    rows = []
+    for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+        truth = group.groupby("cell")["truth"].mean()
+        order = np.argsort(truth.to_numpy(), kind="stable")
+        decile = np.empty(len(truth), dtype=np.int64)
+        decile[order] = np.arange(len(truth)) * min(10, len(truth)) // len(truth) + 1
+        of_cell = pd.Series(decile, index=truth.index)
+        of_row = group["cell"].map(of_cell)
+        square = group["estimate"].sub(group["truth"]).pow(2).groupby(of_row).mean()
+        truth_square = group["truth"].pow(2).groupby(of_row).mean()
+        for number, part in truth.groupby(of_cell):
+            occupancy, rmse = float(part.mean()), math.sqrt(square[number])
+            rows.append(
+                {
+                    "campaign": campaign,
+                    "mechanism": mechanism,
+                    "decile": number,
+                    "cells": len(part),
+                    "occupancy": occupancy,
+                    "rms_occupancy": math.sqrt(truth_square[number]),
+                    "rmse": rmse,
+                    "relative_error": rmse / occupancy if occupancy else math.nan,
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
