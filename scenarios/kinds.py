@@ -74,7 +74,7 @@ def _latency(name: str, title: str, class_: str) -> Kind:
 
 
 def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"release:{class_}", name, title, f"simulator.experiment.releases:build_{name}", *capabilities)
+    return _kind(f"release:{class_}", name, title, f"{_BUILD}releases:build_{name}", *capabilities)
 
 
 def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:

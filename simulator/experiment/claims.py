@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,11 +24,11 @@ from mechanisms.privacy import (
 )
 from mechanisms.privacy.rounding import NEGLIGIBLE, rounded_up
 from mechanisms.privacy.view import ADJACENCIES, Adjacency, possible_adjacency
+from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
-from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
-from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.campaign import Campaign, WindowBudget
 from simulator.sensing.query import Query, answers_of_devices
 
 RELEASED_VALUES = "released_values"
@@ -43,36 +44,37 @@ Place = Mapping[str, int | str | None]
 
 
 def released_claims(
-    name: str, mechanism: LocalMechanism, release: CampaignRelease, queries: int, crowds: Sequence[int]
+    name: str, campaign: Campaign, queries: int, crowds: Sequence[int]
 ) -> Iterator[tuple[str, Place, PrivacyClaim]]:
     """Yield the view, its parameters and the claim of what one campaign publishes of one mechanism through a release.
 
     Parameters
     ----------
-    name, mechanism
+    name
         The mechanism whose counts or speeds are released.
-    release
-        The campaign's release. What several campaigns reveal together is not stated.
+    campaign
+        The campaign. What several campaigns reveal together is not stated.
     queries
         Number of queries under the release.
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
     """
-    origin = f"Released by {release.words}, campaign {release.campaign}: "
-    place: Place = {"release": release.words, "campaign": release.campaign, "queries": queries}
-    if release.speeds is not None and release.speeds.mechanism == name:
-        claim = release.speeds.release.claim(queries=queries)
-        basis = f"{origin}{STATISTICS[release.statistic]}. {claim.basis}"
+    words, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
+    origin = f"Released by {words}, campaign {campaign.name}: "
+    place: Place = {"release": words, "campaign": campaign.name, "queries": queries}
+    if speeds is not None and speeds.mechanism == name:
+        claim = speeds.release.claim(queries=queries)
+        basis = f"{origin}{STATISTICS[speeds.statistic]}. {claim.basis}"
         yield RELEASED_VALUES, {**place, "adjacency": "one_value"}, replace(claim, basis=basis)
-    if name not in release.counts:
+    if name not in campaign.publications:
         return
     differences = mechanism.rounds > 1
     view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
-    place = {**place, "k": release.section.get("k")}
+    place = {**place, "k": campaign.release.get("k")}
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
-            claim = _release_claim(release.counts[name], crowd, queries, change)
+            claim = _release_claim(campaign.publications[name].release, crowd, queries, change)
             yield (
                 view,
                 {**place, "adjacency": adjacency, "crowd": crowd},
@@ -95,7 +97,35 @@ KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "ep
 COLUMNS = (*KEY, "delta", "kind", "basis")
 
 
-def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
+class _Alike(NamedTuple):
+    """Campaigns that ask the same mechanisms, whose claims are therefore the same, and their closed queries."""
+
+    campaigns: Sequence[Campaign]
+    queries: Sequence[Query]
+
+    @property
+    def first(self) -> Campaign:
+        """One of them."""
+        return self.campaigns[0]
+
+    @property
+    def campaign(self) -> str | None:
+        """The name of the campaign with a budget; None for the campaigns without one."""
+        return None if self.first.budget is None else self.first.name
+
+
+def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[_Alike]:
+    """Gather the campaigns that ask the same mechanisms, those without a budget first."""
+    alike: dict[int, list[Campaign]] = {}
+    for campaign in sorted(campaigns, key=lambda one: one.budget is not None):
+        alike.setdefault(id(campaign.mechanisms), []).append(campaign)
+    return [
+        _Alike(group, [query for query in queries if any(query.campaign == one.name for one in group)])
+        for group in alike.values()
+    ]
+
+
+def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> pd.DataFrame:
     """Return the table of the claims of every mechanism for every view, and of every release.
 
     Claims for released and shuffled reports are computed from the reports that were counted in the run.
@@ -112,10 +142,11 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         the cell for views of released counts; of numbers above the fewest counted in a query, which are left out, this
         one takes the place if no other is given. There are always rows for the number of queries of each campaign, and
         of a campaign with a budget for those that the budget covers, which longer campaigns without one have too.
-    groups
+    campaigns
         The campaigns of the run. The views that their deployments create, shares and shuffled reports, have rows too.
-        For a round of shuffled reports `crowd` is the fewest reports counted in a query of the campaign; queries that
-        counted none are left out.
+    queries
+        Closed queries. For a round of shuffled reports `crowd` is the fewest reports counted in a query of the
+        campaign; queries that counted none are left out.
 
     Returns
     -------
@@ -129,33 +160,50 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
     """
     rows = []
     # A budget is compared with what campaigns without one reveal over as many queries.
-    windows = {group.budget.window for group in groups if group.budget is not None}
-    for group in groups:
-        for row in _group_rows(section, group, windows):
-            schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
-            rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
+    windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
+    for alike in _gathered(campaigns, queries):
+        for row in _group_rows(section, alike, windows):
+            schedule = _schedule_words(alike.first.budget, str(row["mechanism"]))
+            rows.append({"campaign": alike.campaign, **row, "basis": f"{schedule}{row['basis']}"})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     texts = dict.fromkeys(("campaign", "release"), "str")
     return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
 
 
-def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -> Iterator[dict[str, object]]:
-    """Yield the rows of the claims that hold in each campaign of a group."""
-    lengths = Counter(query.campaign for query in group.queries)
+_BUDGET_WORDS = {
+    "uniform": "Uniform budget (LBU): ε = {epsilon} for any {w} consecutive queries, ε/{w} at each. ",
+    "absorption": "Budget absorption (LBA): ε = {epsilon} for any {w} consecutive queries. ",
+    "population_absorption": (
+        "Population absorption (LPA): each device answers at most once, with ε = {epsilon}, in any {w} consecutive "
+        "queries. "
+    ),
+}
+
+
+def _schedule_words(budget: WindowBudget | None, mechanism: str) -> str:
+    """Return the schedule of a budget in words, with which the basis of claims begins; empty without a budget."""
+    if budget is None:
+        return ""
+    return _BUDGET_WORDS[budget.kind].format(epsilon=number(budget.epsilon[mechanism]), w=budget.window)
+
+
+def _group_rows(section: Claims, alike: _Alike, windows: Iterable[int]) -> Iterator[dict[str, object]]:
+    """Yield the rows of the claims that hold in each of some campaigns that are alike."""
+    lengths, budget = Counter(query.campaign for query in alike.queries), alike.first.budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
-    asked = (*section.queries, *shorter, *(() if group.budget is None else (group.budget.window,)))
-    for name, mechanism in group.mechanisms.items():
+    asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
+    for name, mechanism in alike.first.mechanisms.items():
         as_it_is = any(
-            r.statistic == "count" and name not in r.counts and group.deployments[campaign].noise is None
-            for campaign, r in group.releases.items()
+            one.speeds is None and name not in one.publications and one.deployment.noise is None
+            for one in alike.campaigns
         )
-        counted, claiming = CountedReports.of(name, group.queries), group.claiming(name)
+        counted, claiming = CountedReports.of(name, alike.queries), alike.first.asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
         crowds = [crowd for crowd in section.crowds if crowd <= most] or [most][: min(most, 1)]
         stated = set()  # a device that cannot be followed is seen in one query, whatever the number of queries
         for repeats in dict.fromkeys((*asked, *lengths.values())):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
-            made = deployment_views(name, group.deployments, mechanism, group.queries, repeats)
+            made = deployment_views(name, alike.campaigns, alike.queries, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
@@ -166,16 +214,17 @@ def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -
                 stated.add(seen_by)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
                 yield from _rows(name, view.name, seen, claim, section.epsilons)
-        for campaign, release in group.releases.items():
-            for repeats in dict.fromkeys((*asked, *([lengths[campaign]] if lengths[campaign] else ()))):
-                for noisy_view, claim in _with_noise(name, mechanism, group, campaign, repeats):
+        for campaign in alike.campaigns:
+            for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
+                for noisy_view, claim in _with_noise(name, campaign, alike.queries, repeats):
                     seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                    yield from _rows(name, noisy_view.name, {"campaign": campaign, **seen}, claim, section.epsilons)
-                for view_name, place, claim in released_claims(name, mechanism, release, repeats, crowds):
+                    place = {"campaign": campaign.name, **seen}
+                    yield from _rows(name, noisy_view.name, place, claim, section.epsilons)
+                for view_name, place, claim in released_claims(name, campaign, repeats, crowds):
                     yield from _rows(name, view_name, place, claim, section.epsilons)
 
 
-def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[str]:
+def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[str]:
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
     The planned claim is the one that would hold if every device asked were counted, and if as many devices were counted
@@ -187,16 +236,17 @@ def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[st
     ----------
     section
         Values of ε at which δ is compared, and numbers of devices counted in the cell for views of released counts.
-    groups
-        The campaigns of the run. Claims about budgets that depend on the estimates are left out: they do not depend on
-        how many reports were counted.
+    campaigns, queries
+        The campaigns of the run, and its closed queries. Claims about budgets that depend on the estimates are left
+        out: they do not depend on how many reports were counted.
     """
-    return [warning for group in groups if not group.adaptive for warning in _weakened_claims(section, group)]
+    groups = _gathered([campaign for campaign in campaigns if not campaign.adaptive], queries)
+    return [warning for alike in groups for warning in _weakened_claims(section, alike)]
 
 
-def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
-    warnings, closed = [], group.queries
-    for name, mechanism in group.mechanisms.items():
+def _weakened_claims(section: Claims, alike: _Alike) -> list[str]:
+    warnings, closed = [], alike.queries
+    for name, mechanism in alike.first.mechanisms.items():
         everywhere = CountedReports.of(name, closed)
         if everywhere is None:
             continue
@@ -216,7 +266,7 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
                 why = f"(the noise of {everywhere.fewest[0]:,} devices only)"
             if change:
                 changes.setdefault("released", f"{view.name} {why}: {change}")
-        created = deployment_views(name, group.deployments, mechanism, closed, 1)
+        created = deployment_views(name, alike.campaigns, closed, 1)
         shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
@@ -225,7 +275,7 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[str]:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            where = "" if group.campaign is None else f"campaigns.{group.campaign}, "
+            where = "" if alike.campaign is None else f"campaigns.{alike.campaign}, "
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
             warnings.append(
                 f"{where}mechanisms.{name}: {_why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)}"
@@ -284,18 +334,18 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, re
 
 
 def _with_noise(
-    name: str, mechanism: LocalMechanism, group: CampaignGroup, campaign: str, queries: int
+    name: str, campaign: Campaign, queries: Sequence[Query], repeats: int
 ) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
     """Yield the claims of a campaign's counts to which servers add noise, for every number of colluding servers."""
-    deployment = group.deployments[campaign]
-    counted = CountedReports.of(name, [query for query in group.queries if query.campaign == campaign])
+    deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
+    counted = CountedReports.of(name, [query for query in queries if query.campaign == campaign.name])
     if deployment.noise is None or counted is None or not any(counted.fewest):
         return
     servers = len(deployment.servers_of(mechanism))
     for adjacency in ADJACENCIES:
         for colluding in range(servers):
             view = ReleasedCounts(
-                None, queries, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
+                None, repeats, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
             )
             yield view, noisy_claim(mechanism, view, deployment.noise)
 

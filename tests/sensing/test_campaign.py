@@ -9,7 +9,7 @@ import simpy
 
 from mechanisms.local import AnonymizedDeniable, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.plain_servers import Trusted
-from simulator.sensing.campaign import Campaign, SensingContext
+from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
@@ -40,7 +40,6 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
     context = SensingContext(
         engine=engine,
         clock=Clock(1.0),
-        cells_of=cells_of,
         population=QueriedPopulation(
             np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
@@ -52,13 +51,8 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
         stopwatch=Stopwatch(),
         closed=closed.append,
     )
-    Campaign(
-        "c",
-        context,
-        schedule=schedule,
-        mechanisms=mechanisms or EVERYONE,
-        deployment=Trusted(),
-    ).start(env)
+    campaign = Campaign("c", schedule, cells_of, mechanisms or EVERYONE, Trusted())
+    env.process(CampaignProcess(campaign, context).run(env))
     env.run(until=until)
     return closed
 

@@ -10,7 +10,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.build.constructors import same_keys
-from simulator.experiment.build.servers import build_schedules
+from simulator.experiment.build.servers import build_schedule
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
@@ -173,7 +173,7 @@ def last_departure_s(clock: Clock, end_s: float) -> float:
 
 def closing_s(scenario: Scenario) -> float:
     """Return a moment at which the last query is certainly closed."""
-    schedules = build_schedules(scenario).values()
+    schedules = [build_schedule(campaign) for campaign in scenario.campaigns]
     return max(scenario.scenario.duration_s, *(schedule.end_s(_MOST_GAPS + 1) for schedule in schedules))
 
 
