@@ -10,10 +10,8 @@ from rich.console import Console
 
 from scenarios import Overrides, Scenario
 from scenarios.in_memory import new_folder
-from simulator.experiment.comparison import DifferentTruthError, compare
-from simulator.experiment.result import RunData
+from simulator.experiment.collect import RunData
 from simulator.experiment.run import Progress, run_scenario
-from simulator.experiment.run_directory import check_free
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
@@ -23,6 +21,8 @@ from simulator.plots.files import summary_html
 from simulator.plots.run_plots import finished_run
 from simulator.reporting import write_report
 from simulator.reporting.terminal_summary import LEAST_WIDTH, print_run
+from simulator.results.compare import DifferentTruthError, compare
+from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
 from simulator.roads.schema import faults_of
 from simulator.roads.writers import write_geoparquet

@@ -28,8 +28,8 @@ def export(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Write a finished run for QGIS, kepler.gl or SimWrapper."""
+    from simulator.experiment.collect import RunData  # noqa: PLC0415 - slow to import
     from simulator.experiment.provenance import attributions  # noqa: PLC0415 - slow to import
-    from simulator.experiment.result import RunData  # noqa: PLC0415 - slow to import
     from simulator.exports.geopackage import write_run  # noqa: PLC0415 - slow to import
     from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import

@@ -21,7 +21,7 @@ def figures(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace figures of the same names.")] = False,
 ) -> None:
     """Write the figures of a finished run as SVG and PDF, at the width of a paper's column."""
-    from simulator.experiment.result import RunData  # noqa: PLC0415 - slow to import
+    from simulator.experiment.collect import RunData  # noqa: PLC0415 - slow to import
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
 
     folder = directory / "figures" if out is None else out

@@ -42,9 +42,9 @@ def run(
     with nullcontext() if quiet else notice("loading the simulator"):
         from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
-        from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - imported only when needed
         from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
         from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
+        from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite

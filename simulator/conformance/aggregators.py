@@ -31,7 +31,7 @@ from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
 from simulator.conformance.kit import global_random_states
 from simulator.conformance.shares import check_too_few_shares
-from simulator.experiment.result import RunData
+from simulator.experiment.collect import RunData
 from simulator.experiment.run import run_scenario
 
 CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")

@@ -24,7 +24,7 @@ from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.error_theory import OCCUPANCIES
-from simulator.experiment.run_record import (
+from simulator.results.record import (
     CostRecord,
     DeploymentRecord,
     MechanismDeployment,

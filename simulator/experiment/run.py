@@ -18,10 +18,10 @@ from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
+from simulator.experiment.collect import RunData, RunOutcome
 from simulator.experiment.components import RunComponents
 from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
-from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError

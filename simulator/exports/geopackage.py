@@ -7,8 +7,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
+from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import attributions
-from simulator.experiment.result import RunData
 from simulator.roads.writers.geo_files import write_layers
 
 

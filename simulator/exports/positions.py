@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import attributions
-from simulator.experiment.result import RunData
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
 from simulator.traffic.fcd import FILES, Samples, write_kepler

@@ -13,8 +13,8 @@ from typing import Any
 
 import pandas as pd
 
+from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import attributions
-from simulator.experiment.result import RunData
 from simulator.exports.positions import kept_positions
 from simulator.files.atomic_write import export_folder, plain_name
 from simulator.traffic.fcd import Samples, paths_of

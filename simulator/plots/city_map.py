@@ -9,7 +9,7 @@ import numpy as np
 from simulator.files.errors import InputError
 from simulator.plots.looks import MOST_SHAPES, plain, pyplot
 from simulator.reporting.figures import BASELINE, INK
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.run import COUNT, FinishedRun
 
 if TYPE_CHECKING:
     import geopandas as gpd

@@ -9,12 +9,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.experiment.result import RunData
+from simulator.experiment.collect import RunData
 from simulator.files.atomic_write import export_folder, plain_name
 from simulator.files.errors import InputError
 from simulator.plots.looks import COLUMN_IN, figure_of, paper_style, pyplot
 from simulator.plots.run_plots import NothingToDrawError, RunPlots
-from simulator.reporting.formatting import number
+from simulator.results.formatting import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

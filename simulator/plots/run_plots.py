@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from simulator.experiment.comparison import paired_difference
+from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import attributions
-from simulator.experiment.result import RunData
-from simulator.experiment.run_directory import TABLES
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
 from simulator.plots.rows import Mark, Row, draw_rows, height_of
 from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
 from simulator.reporting.figures import measured, numbered_style, style
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
+from simulator.results.compare import paired_difference
+from simulator.results.run import FinishedRun
+from simulator.results.store import TABLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

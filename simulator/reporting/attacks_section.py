@@ -10,8 +10,8 @@ from scenarios.kinds import names_of
 from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
-from simulator.reporting.formatting import number, percent
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import number, percent
+from simulator.results.run import FinishedRun, records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",

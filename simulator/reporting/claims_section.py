@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import chance, claimed, number, percent, related, sentence_case
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import chance, claimed, number, percent, related, sentence_case
+from simulator.results.run import FinishedRun, records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
 _KEYS = ("campaign", "mechanism", "view", "release", "adjacency", "queries", *_NUMBERS)

@@ -2,12 +2,12 @@
 
 import math
 
-from simulator.experiment.run_record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.reporting import figures
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import SUPERSCRIPTS, parameter, whole
-from simulator.reporting.run_reader import UNMATCHED, FinishedRun
+from simulator.results.formatting import SUPERSCRIPTS, parameter, whole
+from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
+from simulator.results.run import UNMATCHED, FinishedRun
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
-from simulator.experiment.run_record import DeploymentRecord, ViewRecord
 from simulator.reporting.claims_section import share_holders
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import listed, sentence_case
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.formatting import listed, sentence_case
+from simulator.results.record import DeploymentRecord, ViewRecord
+from simulator.results.run import FinishedRun
 
 _PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
 

@@ -4,11 +4,11 @@ from typing import Any
 
 from pandas import DataFrame
 
-from simulator.experiment.run_record import OccupancyTheory
 from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
-from simulator.reporting.formatting import whole
-from simulator.reporting.run_reader import COUNT, FinishedRun, records
+from simulator.results.formatting import whole
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import COUNT, FinishedRun, records
 
 
 def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:

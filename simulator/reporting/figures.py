@@ -7,9 +7,9 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from simulator.experiment.run_record import OccupancyTheory
-from simulator.reporting.formatting import finite
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.formatting import finite
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import COUNT, FinishedRun
 
 
 class Style(NamedTuple):

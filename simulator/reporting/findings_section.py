@@ -21,8 +21,8 @@ from simulator.reporting.claims_section import (
     view_claims,
     weakest_claim,
 )
-from simulator.reporting.formatting import inner_case, listed, number, percent
-from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, records
+from simulator.results.formatting import inner_case, listed, number, percent
+from simulator.results.run import COUNT, FinishedRun, Statistic, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from simulator.reporting import figures
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import LARGE, finite
 from simulator.reporting.motion_section import motion_section
-from simulator.reporting.run_reader import ALL_VEHICLES, COUNT, FinishedRun
+from simulator.results.formatting import LARGE, finite
+from simulator.results.run import ALL_VEHICLES, COUNT, FinishedRun
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from simulator.reporting.formatting import size
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import RECORDINGS
+from simulator.results.formatting import size
+from simulator.results.run import FinishedRun
 
 _FINE = 64
 """Parts of a unit of the drawing in which places are stored."""

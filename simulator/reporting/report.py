@@ -19,9 +19,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUn
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
-from simulator.experiment.run_directory import UnfinishedRunError
 from simulator.files.atomic_write import write_file
-from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
@@ -30,8 +28,10 @@ from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
+from simulator.results import formatting
+from simulator.results.run import FinishedRun
+from simulator.results.store import UnfinishedRunError
 
 PACKED_FROM = 200_000
 """Characters of data for a page's script from which they are compressed."""

@@ -17,13 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from scenarios.run_clock import RunClock
-from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
-from simulator.reporting.formatting import counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME, page_faults
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import counted, duration, listed, number, percent, whole
+from simulator.results.record import RunRecord
+from simulator.results.run import FinishedRun, records
 
 LEAST_WIDTH = 160
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.kinds import names_of, title
-from simulator.experiment.run_record import LinkVolumes, TrafficRecord
 from simulator.reporting import figures
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import sentence_case
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.formatting import sentence_case
+from simulator.results.record import LinkVolumes, TrafficRecord
+from simulator.results.run import FinishedRun
 
 RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""

@@ -21,13 +21,13 @@ from scenarios import Scenario, plug_ins
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.constructors import source_sha256 as module_sha256
 from simulator.experiment.build_cache import BuildCache, default_folder, using
+from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import (
     data_checksums,
     peak_memory_nbytes,
     source_sha256,
     without_paths,
 )
-from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError

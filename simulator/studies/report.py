@@ -7,9 +7,9 @@ import pandas as pd
 
 from simulator.experiment.scaling import is_partial
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import whole
 from simulator.reporting.report import environment, render_page, write_document
-from simulator.reporting.run_reader import statistic_of
+from simulator.results.formatting import whole
+from simulator.results.run import statistic_of
 from simulator.studies.figures import (
     MOST_PANELS,
     attack_figures,

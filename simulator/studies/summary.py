@@ -8,7 +8,7 @@ import pandas as pd
 
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
-from simulator.reporting.formatting import claimed
+from simulator.results.formatting import claimed
 from simulator.studies.study import Study
 
 

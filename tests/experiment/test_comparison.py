@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from simulator import RunResult, run
-from simulator.experiment.comparison import DifferentTruthError, compare
+from simulator.results.compare import DifferentTruthError, compare
 
 QUERIES, CELLS = 8, 30
 

@@ -9,7 +9,7 @@ import pytest
 
 import crowdveil as cv
 from simulator.attacks.reconstruction import Guesses, RoundAttack
-from simulator.experiment.run_directory import TABLES
+from simulator.results.store import TABLES
 
 TRUSTED = {"coalition": ["server:1"]}
 

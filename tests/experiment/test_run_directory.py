@@ -18,9 +18,9 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.experiment.result import RunData
-from simulator.experiment.run_directory import DirectoryError, UnfinishedRunError, fill_directory, link_latest
+from simulator.experiment.collect import RunData
 from simulator.reporting import build_report
+from simulator.results.store import DirectoryError, UnfinishedRunError, fill_directory, link_latest
 
 COLUMNS = {
     "estimates": "campaign query time_s time mechanism cell truth estimate std_error lower upper vehicles "

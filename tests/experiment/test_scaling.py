@@ -9,11 +9,11 @@ from rich.console import Console
 
 import scenarios
 from simulator import run
-from simulator.experiment.comparison import compare
 from simulator.experiment.scaling import Participation, of_all_vehicles, scale_to_all
 from simulator.plots.run_plots import finished_run
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.terminal_summary import print_run
+from simulator.results.compare import compare
 from simulator.sensing.query import Occupancy
 
 

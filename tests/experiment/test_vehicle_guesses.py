@@ -8,7 +8,7 @@ import crowdveil as cv
 from simulator.experiment.guess_games import Guessed
 from simulator.experiment.vehicle_guesses import GUESS_COLUMNS, CoalitionGuesses, choose_vehicles, tabulate_guesses
 from simulator.plots.run_plots import finished_run
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import FinishedRun
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}

@@ -18,9 +18,9 @@ from simulator.cli import main
 from simulator.plots.looks import figure_of
 from simulator.plots.run_plots import RunPlots
 from simulator.reporting import PageError, build_report, print_summary, write_report
-from simulator.reporting.formatting import chance, claimed, duration, number, parameter, percent, size, whole
 from simulator.reporting.map_section import query_numbers
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.formatting import chance, claimed, duration, number, parameter, percent, size, whole
+from simulator.results.run import FinishedRun
 
 EXTREMES = (5e-324, 1e-300, 1e300, -1e300, 1.7e308, math.inf, -math.inf, math.nan)
 COUNTED = {"query", "cell", "round", "queries", "crowd", "k", "colluding", "servers"}

@@ -12,7 +12,7 @@ from synthetic_run import SyntheticRun
 import crowdveil as cv
 from simulator.reporting.findings_section import first_screen, sentences
 from simulator.reporting.report import build_report
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import FinishedRun
 
 PRIOR = 0.1
 

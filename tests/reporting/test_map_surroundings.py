@@ -12,7 +12,7 @@ import shapely
 import crowdveil as cv
 from simulator.reporting import report
 from simulator.reporting.map_section import city_outlines
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import FinishedRun
 
 SCRIPT = "<script>document.title='stolen'</script>"
 NAMES = ("ميدان التحرير", "天安门", SCRIPT)

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from simulator.api import load, run
 from simulator.reporting.map_section import city_outlines
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import FinishedRun
 from simulator.traffic import motion
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]

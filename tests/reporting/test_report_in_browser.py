@@ -21,7 +21,7 @@ from simulator.api import load, run
 from simulator.reporting import report
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.map_section import city_outlines
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import FinishedRun
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -28,7 +28,20 @@ from simulator.experiment.provenance import (
     without_paths,
 )
 from simulator.experiment.refine import describe_refinements, refinement_warnings
-from simulator.experiment.run_directory import (
+from simulator.experiment.scaling import is_partial, of_all_vehicles
+from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
+from simulator.files.extras import own_version
+from simulator.files.messages import warnings_in
+from simulator.results.record import (
+    RUN_FORMAT,
+    VEHICLE_STATES,
+    CityRecord,
+    FlowCheckRecord,
+    QueryTraffic,
+    RunRecord,
+    TrafficRecord,
+)
+from simulator.results.store import (
     COMPLETE,
     OF_VEHICLES,
     ROADS,
@@ -39,19 +52,6 @@ from simulator.experiment.run_directory import (
     read_record,
     read_table,
 )
-from simulator.experiment.run_record import (
-    RUN_FORMAT,
-    VEHICLE_STATES,
-    CityRecord,
-    FlowCheckRecord,
-    QueryTraffic,
-    RunRecord,
-    TrafficRecord,
-)
-from simulator.experiment.scaling import is_partial, of_all_vehicles
-from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
-from simulator.files.extras import own_version
-from simulator.files.messages import warnings_in
 from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.campaign import Campaign

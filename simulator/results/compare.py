@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.experiment.result import RunData
+from simulator.experiment.collect import RunData
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
 

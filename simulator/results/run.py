@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from scenarios.kinds import title as title_of
-from simulator.experiment.run_directory import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
-from simulator.experiment.run_record import MechanismRecord, ReleaseRecord, RunRecord
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import with_times
+from simulator.results.record import MechanismRecord, ReleaseRecord, RunRecord
+from simulator.results.store import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
 from simulator.roads.projection import LOCAL
 
 

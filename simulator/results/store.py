@@ -16,8 +16,8 @@ from pyproj import CRS
 from pyproj.exceptions import CRSError
 
 from simulator.experiment.mobility_scores import MobilityScores
-from simulator.experiment.run_record import RUN_FORMAT, RunRecord
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
+from simulator.results.record import RUN_FORMAT, RunRecord
 
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
