@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -97,32 +96,17 @@ KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "ep
 COLUMNS = (*KEY, "delta", "kind", "basis")
 
 
-class _Alike(NamedTuple):
-    """Campaigns that ask the same mechanisms, whose claims are therefore the same, and their closed queries."""
+def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[tuple[list[Campaign], list[Query]]]:
+    """Yield the campaigns that ask the same mechanisms, and so have the same claims, together, and their queries.
 
-    campaigns: Sequence[Campaign]
-    queries: Sequence[Query]
-
-    @property
-    def first(self) -> Campaign:
-        """One of them."""
-        return self.campaigns[0]
-
-    @property
-    def campaign(self) -> str | None:
-        """The name of the campaign with a budget; None for the campaigns without one."""
-        return None if self.first.budget is None else self.first.name
-
-
-def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[_Alike]:
-    """Gather the campaigns that ask the same mechanisms, those without a budget first."""
-    alike: dict[int, list[Campaign]] = {}
-    for campaign in sorted(campaigns, key=lambda one: one.budget is not None):
-        alike.setdefault(id(campaign.mechanisms), []).append(campaign)
-    return [
-        _Alike(group, [query for query in queries if any(query.campaign == one.name for one in group)])
-        for group in alike.values()
-    ]
+    Those without a budget come first; each with one is alone, since its mechanisms are its own.
+    """
+    gathered: dict[int, list[Campaign]] = {}
+    for campaign in sorted(campaigns, key=lambda campaign: campaign.budget is not None):
+        gathered.setdefault(id(campaign.mechanisms), []).append(campaign)
+    for alike in gathered.values():
+        names = {campaign.name for campaign in alike}
+        yield alike, [query for query in queries if query.campaign in names]
 
 
 def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> pd.DataFrame:
@@ -161,10 +145,10 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
     rows = []
     # A budget is compared with what campaigns without one reveal over as many queries.
     windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
-    for alike in _gathered(campaigns, queries):
-        for row in _group_rows(section, alike, windows):
-            schedule = _schedule_words(alike.first.budget, str(row["mechanism"]))
-            rows.append({"campaign": alike.campaign, **row, "basis": f"{schedule}{row['basis']}"})
+    for alike, closed in _gathered(campaigns, queries):
+        for row in _group_rows(section, alike, closed, windows):
+            schedule = _schedule_words(alike[0].budget, str(row["mechanism"]))
+            rows.append({"campaign": _only(alike), **row, "basis": f"{schedule}{row['basis']}"})
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     texts = dict.fromkeys(("campaign", "release"), "str")
     return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
@@ -187,23 +171,29 @@ def _schedule_words(budget: WindowBudget | None, mechanism: str) -> str:
     return _BUDGET_WORDS[budget.kind].format(epsilon=number(budget.epsilon[mechanism]), w=budget.window)
 
 
-def _group_rows(section: Claims, alike: _Alike, windows: Iterable[int]) -> Iterator[dict[str, object]]:
-    """Yield the rows of the claims that hold in each of some campaigns that are alike."""
-    lengths, budget = Counter(query.campaign for query in alike.queries), alike.first.budget
+def _only(alike: Sequence[Campaign]) -> str | None:
+    """Return the name of a campaign with a budget; None for campaigns without one, in all of which claims hold."""
+    return None if alike[0].budget is None else alike[0].name
+
+
+def _group_rows(
+    section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of the claims that hold in each of some campaigns that ask the same mechanisms."""
+    lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
     asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
-    for name, mechanism in alike.first.mechanisms.items():
+    for name, mechanism in alike[0].mechanisms.items():
         as_it_is = any(
-            one.speeds is None and name not in one.publications and one.deployment.noise is None
-            for one in alike.campaigns
+            one.speeds is None and name not in one.publications and one.deployment.noise is None for one in alike
         )
-        counted, claiming = CountedReports.of(name, alike.queries), alike.first.asked[name]
+        counted, claiming = CountedReports.of(name, alike, queries), alike[0].asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
         crowds = [crowd for crowd in section.crowds if crowd <= most] or [most][: min(most, 1)]
         stated = set()  # a device that cannot be followed is seen in one query, whatever the number of queries
         for repeats in dict.fromkeys((*asked, *lengths.values())):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
-            made = deployment_views(name, alike.campaigns, alike.queries, repeats)
+            made = deployment_views(name, alike, queries, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
@@ -214,12 +204,12 @@ def _group_rows(section: Claims, alike: _Alike, windows: Iterable[int]) -> Itera
                 stated.add(seen_by)
                 claim = claiming.claim(view) if source is None else source.claim(claiming, view)
                 yield from _rows(name, view.name, seen, claim, section.epsilons)
-        for campaign in alike.campaigns:
+        for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
-                for noisy_view, claim in _with_noise(name, campaign, alike.queries, repeats):
+                for noisy_view, claim in _with_noise(name, campaign, queries, repeats):
                     seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                    place = {"campaign": campaign.name, **seen}
-                    yield from _rows(name, noisy_view.name, place, claim, section.epsilons)
+                    noisy = {"campaign": campaign.name, **seen}
+                    yield from _rows(name, noisy_view.name, noisy, claim, section.epsilons)
                 for view_name, place, claim in released_claims(name, campaign, repeats, crowds):
                     yield from _rows(name, view_name, place, claim, section.epsilons)
 
@@ -241,13 +231,13 @@ def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         out: they do not depend on how many reports were counted.
     """
     groups = _gathered([campaign for campaign in campaigns if not campaign.adaptive], queries)
-    return [warning for alike in groups for warning in _weakened_claims(section, alike)]
+    return [warning for alike, closed in groups for warning in _weakened_claims(section, alike, closed)]
 
 
-def _weakened_claims(section: Claims, alike: _Alike) -> list[str]:
-    warnings, closed = [], alike.queries
-    for name, mechanism in alike.first.mechanisms.items():
-        everywhere = CountedReports.of(name, closed)
+def _weakened_claims(section: Claims, alike: Sequence[Campaign], closed: Sequence[Query]) -> list[str]:
+    warnings = []
+    for name, mechanism in alike[0].mechanisms.items():
+        everywhere = CountedReports.of(name, alike, closed)
         if everywhere is None:
             continue
         crowd = max((crowd for crowd in section.crowds if crowd <= everywhere.asked), default=min(section.crowds))
@@ -266,7 +256,7 @@ def _weakened_claims(section: Claims, alike: _Alike) -> list[str]:
                 why = f"(the noise of {everywhere.fewest[0]:,} devices only)"
             if change:
                 changes.setdefault("released", f"{view.name} {why}: {change}")
-        created = deployment_views(name, alike.campaigns, closed, 1)
+        created = deployment_views(name, alike, closed, 1)
         shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
@@ -275,7 +265,7 @@ def _weakened_claims(section: Claims, alike: _Alike) -> list[str]:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            where = "" if alike.campaign is None else f"campaigns.{alike.campaign}, "
+            where = "" if _only(alike) is None else f"campaigns.{_only(alike)}, "
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
             warnings.append(
                 f"{where}mechanisms.{name}: {_why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)}"
@@ -338,7 +328,7 @@ def _with_noise(
 ) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
     """Yield the claims of a campaign's counts to which servers add noise, for every number of colluding servers."""
     deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
-    counted = CountedReports.of(name, [query for query in queries if query.campaign == campaign.name])
+    counted = CountedReports.of(name, [campaign], queries)
     if deployment.noise is None or counted is None or not any(counted.fewest):
         return
     servers = len(deployment.servers_of(mechanism))

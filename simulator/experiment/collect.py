@@ -27,7 +27,7 @@ from simulator.experiment.provenance import (
     peak_memory_nbytes,
     without_paths,
 )
-from simulator.experiment.refine import describe_refinements, refinement_warnings
+from simulator.experiment.refine import refinement_warnings
 from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
 from simulator.files.extras import own_version
@@ -38,6 +38,7 @@ from simulator.results.record import (
     CityRecord,
     FlowCheckRecord,
     QueryTraffic,
+    RefinementRecord,
     RunRecord,
     TrafficRecord,
 )
@@ -74,6 +75,8 @@ class RunOutcome:
         The traffic engine, at the end of the run.
     queries
         The closed queries, with refined answers.
+    refined
+        The record of each refinement.
     attacked
         The findings of attacks.
     traffic
@@ -92,6 +95,7 @@ class RunOutcome:
 
     engine: Engine
     queries: Sequence[Query]
+    refined: list[RefinementRecord]
     attacked: AttackResults
     traffic: TrafficRecord
     stopwatch: Stopwatch
@@ -210,7 +214,7 @@ class RunData:
             releases=describe_releases(campaigns),
             deployments=describe_deployments(campaigns, queries),
             loss=describe_loss(scenario.channel, campaigns, queries),
-            refinements=describe_refinements(refinements, mechanisms, queries),
+            refinements=outcome.refined,
             # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
             # the first four are never folded. Warnings that depend on the run itself come first.
             warnings=[

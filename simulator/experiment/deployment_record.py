@@ -74,10 +74,15 @@ class CountedReports:
     rests_on: str = ""
 
     @classmethod
-    def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
+    def of(cls, mechanism: str, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Self | None:
         """Return the numbers of a mechanism's reports counted in queries of counts; None if no query asked for any."""
-        asked_for = answers_of_devices(queries)
-        answers = [answer for (_, name), found in asked_for.items() if name == mechanism for _, answer in found]
+        named = {campaign.name: campaign for campaign in campaigns}
+        answers = [
+            answer
+            for (campaign, name), asked in answers_of_devices(queries).items()
+            if name == mechanism and campaign in named
+            for _, answer in asked
+        ]
         if not answers:
             return None
         counted, asked = [answer.counted for answer in answers], [answer.asked for answer in answers]
@@ -91,6 +96,7 @@ class CountedReports:
                 for answer, row, of_all in zip(answers, counted, asked, strict=True)
             ),
             all(answer.summed for answer in answers),
+            " ".join(dict.fromkeys(campaign.deployment.rests_on for campaign in campaigns)),
         )
 
     def claim(self, mechanism: LocalMechanism | AdaptiveBudget, view: View) -> PrivacyClaim:
@@ -153,7 +159,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
     described = []
     for campaign in campaigns:
         deployment = campaign.deployment
-        every = {name: counted_in(campaign, name, queries) for name in campaign.mechanisms}
+        every = {name: CountedReports.of(name, [campaign], queries) for name in campaign.mechanisms}
         answering = {name: counted for name, counted in every.items() if counted is not None}
         if not answering:
             continue
@@ -175,7 +181,9 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
 def deployment_views(
     name: str, campaigns: Sequence[Campaign], queries: Sequence[Query], repeats: int
 ) -> Iterator[tuple[View, CountedReports]]:
-    """Yield each view of one mechanism that the deployments create, once, and the reports it is based on.
+    """Yield each view of one mechanism that the deployments create, and the reports it is based on.
+
+    Deployments that are alike create the same views again.
 
     Parameters
     ----------
@@ -188,13 +196,9 @@ def deployment_views(
     repeats
         Number of queries that a device answers. If it cannot be followed from query to query, its view is of one query.
     """
-    yielded: set[tuple[View, int, str]] = set()
     for campaign in campaigns:
-        deployment, mechanism, counted = (
-            campaign.deployment,
-            campaign.mechanisms[name],
-            counted_in(campaign, name, queries),
-        )
+        deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
+        counted = CountedReports.of(name, [campaign], queries)
         if counted is None:
             continue
         if repeats > 1 and keeps_randomness(mechanism):
@@ -208,11 +212,7 @@ def deployment_views(
             seen += [
                 Shuffled(round_, max(1, crowd), queries=repeats) for round_, crowd in enumerate(counted.fewest, start=1)
             ]
-        for view in seen:
-            crowd = counted.fewest[view.round - 1] if isinstance(view, Shuffled) else 0
-            if view is not None and (view, crowd, counted.rests_on) not in yielded:
-                yielded.add((view, crowd, counted.rests_on))
-                yield view, counted
+        yield from ((view, counted) for view in seen if view is not None)
 
 
 def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalition]:
@@ -237,12 +237,6 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     if NETWORK in parties and deployment.handles == "query" and not deployment.anonymous:
         found += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
     return [*found, (NETWORK,)] if NETWORK in parties else found
-
-
-def counted_in(campaign: Campaign, mechanism: str, queries: Sequence[Query]) -> CountedReports | None:
-    """Return the numbers of a mechanism's reports that a campaign counted; None if no query asked for any."""
-    counted = CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign.name])
-    return None if counted is None else replace(counted, rests_on=campaign.deployment.rests_on)
 
 
 def _describe(name: str, campaign: Campaign, counted: CountedReports) -> MechanismDeployment:

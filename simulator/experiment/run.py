@@ -58,16 +58,10 @@ class Progress(Protocol):
         """Report that the simulation has reached `time_s`."""
 
 
-class Silent:
+class Silent(Progress):
     """A progress receiver that ignores all reports."""
 
     clock = RunClock()
-
-    def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
-
-    def advance_to(self, time_s: float) -> None:
-        """Report that the simulation has reached `time_s`."""
 
 
 _BEATS = 100
@@ -192,7 +186,7 @@ def _run(
                 moved = motion_of_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
-            refine_queries(parts.refinements, parts.mechanisms, queries),
+            *refine_queries(parts.refinements, parts.mechanisms, queries),
             attacked,
             traffic,
             stopwatch,
@@ -241,18 +235,7 @@ def _simulate(
     asking = {campaign.name: CampaignProcess(campaign, context) for campaign in parts.campaigns}
     for campaign in asking.values():
         env.process(campaign.run(env))
-    end_s = parts.end_s
-    handle = RunHandle(
-        env,
-        context,
-        asking,
-        queries,
-        end_s=end_s,
-        clock=parts.clock,
-        traffic=scenario.traffic.engine,
-        city=parts.city,
-        participation=parts.participation,
-    )
+    end_s, handle = parts.end_s, RunHandle(env, context, asking, queries, parts)
     for process in processes:
         env.process(process(handle))
     progress.clock = parts.clock

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import simpy
 
-from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
-from simulator.experiment.scaling import SCALED, Participation
-from simulator.experiment.study_area import City
+from simulator.experiment.components import RunComponents
+from simulator.experiment.scaling import SCALED
 from simulator.experiment.tables import tabulate_estimates, with_times
 from simulator.sensing.campaign import CampaignProcess, SensingContext
 from simulator.sensing.query import Query
@@ -42,16 +41,15 @@ class RunHandle:
         The processes of the campaigns of the scenario, by name.
     queries
         The closed queries of the run so far; more are added.
+    components
+        The components of the run.
+
+    Attributes
+    ----------
     end_s
         The end of the run, seconds.
     clock
         The time of day, or date and time, of each second.
-    traffic
-        The name of the traffic engine in the scenario.
-    city
-        The roads and the cells.
-    participation
-        The share of the vehicles that take part, and that which the operator assumes.
     """
 
     def __init__(
@@ -60,16 +58,11 @@ class RunHandle:
         context: SensingContext,
         campaigns: Mapping[str, CampaignProcess],
         queries: Sequence[Query],
-        *,
-        end_s: float,
-        clock: RunClock,
-        traffic: str,
-        city: City,
-        participation: Participation,
+        components: RunComponents,
     ) -> None:
-        self.env, self.end_s, self.clock = env, end_s, clock
-        self._traffic, self._city, self._participation = traffic, city, participation
-        self._context, self._campaigns, self._queries = context, campaigns, queries
+        self.env, self.end_s, self.clock = env, components.end_s, components.clock
+        self._context, self._campaigns, self._queries, self._components = context, campaigns, queries, components
+        self._city = components.city
         self._asked: Counter[str] = Counter()
 
     @property
@@ -164,8 +157,9 @@ class RunHandle:
         """
         close = getattr(self._context.engine, "close_link", None)
         if close is None:
-            why = _NO_CLOSURE.get(self._traffic, "it has no method close_link")
-            raise ValueError(f"traffic engine {self._traffic} cannot close links: {why}")
+            engine = self._components.scenario.traffic.engine
+            why = _NO_CLOSURE.get(engine, "it has no method close_link")
+            raise ValueError(f"traffic engine {engine} cannot close links: {why}")
         close(link, from_s, to_s)
 
     def published(self) -> pd.DataFrame:
@@ -179,7 +173,7 @@ class RunHandle:
         columns = ["campaign", "query", "time_s", "mechanism", "cell", *SCALED, *(f"scaled_{name}" for name in SCALED)]
         if not self._queries:
             return with_times(pd.DataFrame(columns=columns), self.clock)
-        return with_times(tabulate_estimates(self._queries, self._participation)[columns], self.clock)
+        return with_times(tabulate_estimates(self._queries, self._components.participation)[columns], self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.
