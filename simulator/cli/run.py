@@ -54,11 +54,11 @@ def run(
         directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
-        result.add_report(directory, write_report)
+        saved = result.add_report(directory, write_report)
     named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
     print_files_outside(sorted(named_by_files))
     if not quiet:
-        print_summary(directory)
+        print_summary(saved)
 
 
 @app.command()

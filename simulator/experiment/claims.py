@@ -27,6 +27,7 @@ from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.deployment_record import CountedReports, deployment_views
+from simulator.results.schema import TABLES
 from simulator.sensing.campaign import Campaign, WindowBudget
 from simulator.sensing.query import Query, answers_of_devices
 
@@ -93,7 +94,6 @@ PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
 KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
 """Columns whose values differ between any two rows of the table."""
-COLUMNS = (*KEY, "delta", "kind", "basis")
 
 
 def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[tuple[list[Campaign], list[Query]]]:
@@ -149,9 +149,7 @@ def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Seq
         for row in _group_rows(section, alike, closed, windows):
             schedule = _schedule_words(alike[0].budget, str(row["mechanism"]))
             rows.append({"campaign": _only(alike), **row, "basis": f"{schedule}{row['basis']}"})
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    texts = dict.fromkeys(("campaign", "release"), "str")
-    return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+    return TABLES["claims"].frame(rows)
 
 
 _BUDGET_WORDS = {

@@ -10,8 +10,8 @@ import simpy
 
 from scenarios.suggestions import suggestion
 from simulator.experiment.components import RunComponents
-from simulator.experiment.scaling import SCALED
-from simulator.experiment.tables import tabulate_estimates, with_times
+from simulator.experiment.tables import tabulate_estimates
+from simulator.results.tables import SCALED, with_times
 from simulator.sensing.campaign import CampaignProcess, SensingContext
 from simulator.sensing.query import Query
 from simulator.traffic.clock import after_traffic
