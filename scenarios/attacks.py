@@ -119,7 +119,7 @@ class LinkRounds(SpanningSection):
     kind: Literal["link_rounds"]
 
 
-class Shares(AttackSection):
+class SharesSection(AttackSection):
     """Add up the shares that the coalition holds, and guess the cells of devices from the sum."""
 
     kind: Literal["shares"]

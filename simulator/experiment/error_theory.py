@@ -8,7 +8,7 @@ import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
-from scenarios.channel import Channel
+from scenarios.channel import ChannelSection
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray
@@ -110,7 +110,7 @@ LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01
 
 
 def describe_loss(
-    channel: Channel, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+    channel: ChannelSection, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
 ) -> list[LossRecord]:
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 

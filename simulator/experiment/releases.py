@@ -24,7 +24,7 @@ from mechanisms.local import ParameterError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from scenarios.plug_ins import is_own_kind
-from scenarios.release import Released
+from scenarios.release import ReleaseRules
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
@@ -98,7 +98,7 @@ def build_releases(scenario: Scenario, mechanisms: Mapping[str, Any], city: City
     return built
 
 
-def _place(released: Released, key: str) -> str:
+def _place(released: ReleaseRules, key: str) -> str:
     """Return the key path of an invalid parameter of a release."""
     campaign = f"campaigns.{released.campaign['name']}"
     if key in BOUNDS:
@@ -106,12 +106,12 @@ def _place(released: Released, key: str) -> str:
     return f"release.{key}" if released.at == ("release",) else f"{campaign}.release.{key}"
 
 
-def _section(released: Released) -> dict[str, Any]:
+def _section(released: ReleaseRules) -> dict[str, Any]:
     left_out = {"mechanisms", "sample" if released.campaign["statistic"] == "count" else "sampling"}
     return {key: value for key, value in released.release.items() if value is not None and key not in left_out}
 
 
-def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
+def _of_counts(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
     name = str(released.campaign["name"])
     if released.kind == "none":
         return CampaignRelease(name, "count", _section(released))
@@ -136,7 +136,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     return CampaignRelease(name, "count", _section(released), counts, publications, notes=notes)
 
 
-def _builder(released: Released) -> Callable[..., Any]:
+def _builder(released: ReleaseRules) -> Callable[..., Any]:
     """Return what builds the release of a mechanism's counts."""
     if not is_own_kind("release", released.kind):
         return constructor_of("release", released.kind)
@@ -199,7 +199,7 @@ def build_none(_: Mapping[str, Any], *, bounds: Mapping[str, float], statistic: 
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
 
 
-def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
+def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> CampaignRelease:
     campaign, release = released.campaign, released.release
     receiver = str(released.published()[0]["name"])
     upper = campaign["upper_mps"]

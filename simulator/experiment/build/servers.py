@@ -19,7 +19,7 @@ from simulator.cells import Partition
 from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.mechanisms import BudgetedCampaign
 from simulator.sensing.campaign import AskedInRounds, moments_of
-from simulator.sensing.channel import Channel, Latency, Outage
+from simulator.sensing.channel import Channel, Downtime, Latency
 from simulator.sensing.messages import Behaviour
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
@@ -38,7 +38,7 @@ def build_channel(scenario: Scenario) -> Channel:
             latency = build_own_kind("latency", kind, given)
     else:
         latency = constructor_of("latency", kind)(**given)
-    outages = tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
+    outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
 
