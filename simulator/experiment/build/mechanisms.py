@@ -18,9 +18,9 @@ from mechanisms.local import (
 from mechanisms.local.budget_schedules import Division
 from mechanisms.privacy import PrivacyClaim, View
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.campaigns import Campaign
+from scenarios.campaigns import CampaignSection
 from scenarios.field_types import number
-from scenarios.mechanisms import PlugIn as PlugInSection
+from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of
@@ -105,7 +105,9 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     return built
 
 
-def build_budget(scenario: Scenario, campaign: Campaign, cells: int) -> tuple[dict[str, LocalMechanism], WindowBudget]:
+def build_budget(
+    scenario: Scenario, campaign: CampaignSection, cells: int
+) -> tuple[dict[str, LocalMechanism], WindowBudget]:
     """Build the mechanisms of a campaign with a budget, and the budget.
 
     Returns
