@@ -3,111 +3,112 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mechanisms.planning import plan
 from simulator.reproduction.command import find_entries
-from simulator.reproduction.ldp_baselines import (
+from simulator.reproduction.published_results import Results, read_paper
+from simulator.reproduction.rivals import (
     FORMS,
     OCCUPANCY,
+    SIZES,
     VIEWS,
-    Comparison,
-    Setting,
-    SimulatedPlan,
+    add_answer,
+    add_findings,
     add_rows,
-    answer,
+    by_mechanism,
     compare_in,
     draw,
-    findings,
-    settings,
+    target_of,
 )
-from simulator.reproduction.published_results import Results, read_paper
+
+SIZE = (10**5, 100)
 
 
 @pytest.fixture(scope="module", params=list(VIEWS))
 def comparison(request):
-    return compare_in(Setting(request.param, 10**5, 100), rng=np.random.default_rng(5))
+    return compare_in(request.param, *SIZE, rng=np.random.default_rng(5))
 
 
 def new_results():
-    paper = read_paper("ldp_baselines")
+    paper = read_paper("rivals")
     return Results(paper.entry[0], paper.shared)
 
 
 def test_simulated_error_contains_the_theoretical_one(comparison):
-    assert len(comparison.ranking) > 8
-    for one in comparison.ranking:
-        assert one.agrees, one
-        assert one.low < one.plan.std_error < one.high
+    meeting = comparison[comparison["meets"]]
+    assert len(meeting) > 8
+    assert meeting["simulated"].between(meeting["low"], meeting["high"]).all()
+    assert ((meeting["low"] < meeting["theory"]) & (meeting["theory"] < meeting["high"])).all()
 
 
 def test_wrong_theoretical_error_is_detected(comparison):
     """A theoretical error too small by a third would be detected, except where almost no device is sampled."""
-    found_out = [one.simulated > one.high / 1.5 for one in comparison.ranking if one.low > 0.0]
-    assert len(found_out) > 8
-    assert all(found_out)
+    sampled = comparison[comparison["low"] > 0.0]
+    assert len(sampled) > 8
+    assert (sampled["simulated"] > sampled["high"] / 1.5).all()
 
 
 def test_winner_has_the_least_error_of_all_plans(comparison):
     results = new_results()
     add_rows(results, comparison)
     rows = {row.key: row for row in results.rows}
-    key = comparison.setting.key
+    view = comparison["view"].iloc[0]
+    key = f"{view}, N=100,000, V=100"
     best = min((row.published, row.key) for row in rows.values() if row.published is not None)
     assert f"{key}, {rows[f'{key}: winner'].computed}" == best[1]
-    planned = plan(comparison.setting.target, [one.plan.name for one in comparison.plans], claims=False)
+    planned = plan(target_of(view, *SIZE), list(comparison["name"]), claims=False)
     assert rows[f"{key}: winner"].computed == planned.best.name
-    for one in comparison.plans:
-        row = rows[f"{key}, {one.plan.name}"]
-        assert (row.published is None) == (not one.plan.meets)
+    for one in comparison.itertuples():
+        row = rows[f"{key}, {one.name}"]
+        assert (row.published is None) == (not one.meets)
         assert row.note
 
 
-def test_truths_have_the_stated_occupancy_and_population():
+def test_targets_have_the_stated_occupancy_and_population():
+    sizes = {size for panel in SIZES.values() for size in panel}
+    assert len(sizes) == 7
     for view in VIEWS:
-        listed = settings(view)
-        assert len(set(listed)) == len(listed) == 7
-        for setting in listed:
-            assert setting.truth.sum() == setting.population
-            assert (setting.truth[1:] == OCCUPANCY).all()
-            assert setting.target.expected == OCCUPANCY
+        for population, cells in sizes:
+            target = target_of(view, population, cells)
+            assert (target.population, target.cells, target.expected) == (population, cells, OCCUPANCY)
+            assert (target.adjacency == "enter_leave") == view.endswith("enter_leave")
 
 
-def exchanged(comparison, scale):
-    """The same comparison with Sampling Privacy's errors scaled."""
-    from dataclasses import replace  # noqa: PLC0415 - only here
-
-    entered = []
-    for one in comparison.plans:
-        ours = one.plan.meets and one.plan.name.startswith("sampling_privacy")
-        made = replace(one.plan, std_error=one.plan.std_error * scale) if ours else one.plan
-        entered.append(SimulatedPlan(made, one.simulated, one.low, one.high))
-    return Comparison(comparison.setting, entered)
+def answer_where_ours_are_scaled(comparison, scale):
+    """The answer with the errors of Sampling Privacy scaled."""
+    ours = comparison["name"].str.startswith("sampling_privacy")
+    results = new_results()
+    scaled = comparison.assign(theory=comparison["theory"].where(~ours, comparison["theory"] * scale))
+    add_answer(results, by_mechanism(scaled, "theory"))
+    return results.findings[0]
 
 
 def test_conclusion_follows_from_the_errors(comparison):
-    view = comparison.setting.view
-    assert f"1 of 1 for {VIEWS[view]}" in answer({view: [exchanged(comparison, 1e-6)]})
-    assert "has the least error in 1 of 1 settings" in answer({view: [exchanged(comparison, 1e-6)]})
-    assert "has the least error in 0 of 1 settings" in answer({view: [exchanged(comparison, 1e6)]})
+    view = comparison["view"].iloc[0]
+    assert f"1 of 1 for {VIEWS[view]}" in answer_where_ours_are_scaled(comparison, 1e-6)
+    assert "has the least error in 1 of 1 settings" in answer_where_ours_are_scaled(comparison, 1e-6)
+    assert "has the least error in 0 of 1 settings" in answer_where_ours_are_scaled(comparison, 1e6)
 
 
 @pytest.mark.slow
 def test_findings_of_a_view_name_the_winners():
-    rng = np.random.default_rng(1)
-    comparisons = [compare_in(setting, rng=rng) for setting in settings("linked_reports")]
-    sentences = list(findings("linked_reports", comparisons))
-    winners = {comparison.ranking[0].plan.name for comparison in comparisons}
-    assert all(name in sentences[0] for name in winners)
-    ratios = [c.error_of(*FORMS) / c.ranking[0].plan.std_error for c in comparisons]
-    assert f"{min(ratios):.3g}" in sentences[1]
-    assert f"{max(ratios):.3g}" in sentences[1]
+    rng, view = np.random.default_rng(1), "linked_reports"
+    sizes = dict.fromkeys(size for panel in SIZES.values() for size in panel)
+    table = pd.concat([compare_in(view, *size, rng=rng) for size in sizes], ignore_index=True)
+    errors, results = by_mechanism(table, "theory").loc[view], new_results()
+    add_findings(results, view, errors)
+    winners = set(errors.idxmin(axis=1))
+    assert all(name in results.findings[0] for name in winners)
+    ratios = errors[FORMS].min(axis=1) / errors.min(axis=1)
+    assert f"{ratios.min():.3g}" in results.findings[1]
+    assert f"{ratios.max():.3g}" in results.findings[1]
     # The error of the sampled device's own answer does not grow; that of every mechanism of finite ε does.
-    constant, growing = sentences[-1].split(" stays")
+    constant, growing = results.findings[-1].split(" stays")
     assert "sampling_privacy" in constant
     assert "oue" in growing
-    results = new_results()
-    draw(results, "linked_reports", comparisons)
+    draw(results, view, table)
     assert len(results.drawings) == 2
     for panel in results.drawings:
         assert panel.log_x
