@@ -10,7 +10,7 @@ import pandas as pd
 from scenarios import Scenario
 from scenarios.plug_ins import is_given
 from simulator.files.errors import InputError
-from simulator.studies.design import Design, is_design, read_design
+from simulator.studies.design import design_of
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal
 from simulator.studies.point import PointResult
@@ -201,12 +201,7 @@ def _work(
     **options: Any,
 ) -> Sweep:
     """Return the work of a sweep; parameters as in `sweep`, of which `limits` has `assume_yes` and `timeout_s`."""
-    if not isinstance(scenario, Scenario) and is_design(scenario):
-        if vary:
-            raise InputError(["vary: the file of a design names what is varied itself"])
-        design = read_design(Path(scenario), replicates=replicates, **options)
-    else:
-        design = Design.of_grid(scenario, vary or {}, replicates=1 if replicates is None else replicates, **options)
+    design = design_of(scenario, vary or {}, replicates=replicates, **options)
     given = {at for one in design.settings for at, _, kind in one.scenario.own_kinds() if is_given(kind)}
     if given and workers != 0:
         rule = "is given in Python, and worker processes do not find it"
