@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         roads_of,
         run,
     )
-    from simulator.experiment.run_directory import UnfinishedRunError
+    from simulator.results.store import UnfinishedRunError
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.study import Study
 
@@ -64,7 +64,7 @@ _MODULES = {
     "sweep_points": "simulator.studies.api",
     "Scenario": "scenarios",
     "ScenarioError": "scenarios",
-    "UnfinishedRunError": "simulator.experiment.run_directory",
+    "UnfinishedRunError": "simulator.results.store",
 }
 """The modules of names that are not in `simulator.api`."""
 

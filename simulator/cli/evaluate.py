@@ -21,8 +21,8 @@ from simulator.cli.common import (
     target_options,
 )
 from simulator.cli.sweep import run_with_progress
-from simulator.reporting.formatting import claimed, listed, number
 from simulator.reporting.terminal_summary import wide_console
+from simulator.results.formatting import claimed, listed, number
 
 if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation

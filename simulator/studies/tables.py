@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.reporting.formatting import whole
 from simulator.reporting.report import FORMATS, data, write_document
+from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, is_numeric
 
 SHOWN = tomllib.loads(resources.files("simulator.studies").joinpath("tables.toml").read_text(encoding="utf-8"))

@@ -7,8 +7,7 @@ import pytest
 import crowdveil as cv
 from simulator.experiment.guess_games import Guessed
 from simulator.experiment.vehicle_guesses import GUESS_COLUMNS, CoalitionGuesses, choose_vehicles, tabulate_guesses
-from simulator.plots.run_plots import finished_run
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import RunResult
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}
@@ -258,14 +257,14 @@ def test_no_table_without_attacks_that_guess_cells(tmp_path):
         result = cv.run(cv.Scenario(**SMALL, attacks=attacks), out=tmp_path / "run", overwrite=True)
         assert result.guesses is None
         assert not (tmp_path / "run" / "guesses.parquet").exists()
-        assert FinishedRun(tmp_path / "run").guesses is None
-        assert finished_run(result).guesses is None
+        assert RunResult.load(tmp_path / "run").guesses is None
+        assert result.leading.guesses is None
 
 
 def test_table_is_saved_and_read(small, tmp_path):
     result, _ = small
     folder = result.save(tmp_path / "run")
-    for read in (cv.load(folder).guesses, FinishedRun(folder).guesses, finished_run(result).guesses):
+    for read in (cv.load(folder).guesses, RunResult.load(folder).guesses, result.leading.guesses):
         pd.testing.assert_frame_equal(read, result.guesses, check_exact=True)
 
 
