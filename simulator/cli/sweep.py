@@ -134,29 +134,13 @@ def parse_shard(text: str | None) -> tuple[int, int]:
 def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
     """Do the work, and show how far it is and how long it will take, on standard error."""
     from rich.console import Console  # noqa: PLC0415 - imported only when needed
-    from rich.progress import (  # noqa: PLC0415 - imported only when needed
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn  # noqa: PLC0415 - imported only when needed
 
     from simulator.results.formatting import duration  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
 
     console = Console(stderr=True, quiet=quiet)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=28),
-        MofNCompleteColumn(),
-        TextColumn("points,"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         for note in work.notes:
             console.print(f"note: {note}", markup=False, highlight=False)
