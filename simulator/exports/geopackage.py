@@ -11,7 +11,7 @@ from simulator.results.run import RunResult
 from simulator.roads.writers.geo_files import write_layers
 
 
-def write_run(data: RunResult, file: str | Path, *, overwrite: bool) -> None:
+def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> None:
     """Write a run as a GeoPackage.
 
     Parameters

@@ -7,7 +7,7 @@ runs               an error in a small run, or an answer of the wrong kind: no `
 accounts           accounts that do not add up: a device at no server or at two, reports lost without the channel
 own_storage        a combination that modifies the servers' sums, which are not its own; for an aggregator that cuts
                    reports into shares: fewer shares than are needed that depend on the report or on one another
-                   (`simulator.conformance.shares`)
+                   (`simulator.plug_in_checks.shares`)
 repeatable         another estimate from the same sums, or from the same seed
 global_random      a draw from the global random numbers of NumPy or Python
 unbiased           estimates of the mechanism `no_privacy` that are wrong on average; shares that give another report
@@ -18,26 +18,27 @@ errors             stated standard errors, of estimates or in theory, that diffe
 """
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
 from mechanisms.conformance.findings import ConformanceReport, Findings
-from mechanisms.local import Estimate, KRandomizedResponse, LocalMechanism, NoPrivacy
+from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy
 from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
-from simulator.conformance.kit import global_random_states
-from simulator.conformance.shares import check_too_few_shares
 from simulator.experiment.run import run_scenario
+from simulator.plug_in_checks.kit import global_random_states
+from simulator.plug_in_checks.shares import check_too_few_shares
 from simulator.results.run import RunResult
 
 CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")
 LEVEL = 1e-6
 QUERIES, VEHICLES, OUTSIDE = 8, 600, 400
 REPETITIONS, NOISY = 200, 400
+ESTIMATE = ("count", "std_error", "lower", "upper")
 SHARED, SUBSETS = 500, 10
 LARGEST_BIAS = 0.02
 """Greatest bias that passes, as a share of a cell's devices: a median of few servers is not exactly unbiased."""
@@ -63,31 +64,26 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
     """
     findings = {name: Findings() for name in CHECKS}
     states = global_random_states()
-    lossless, again, lossy = (
-        _run(make, findings["runs"], seed=seed, loss=loss, answers=answers)
-        for loss, answers in ((0.0, "reports"), (0.0, "reports"), (0.2, "auto"))
-    )
+    ways = ((0.0, "reports"), (0.0, "reports"), (0.2, "auto"))
+    runs = [_run(make, findings["runs"], seed=seed, loss=loss, answers=answers) for loss, answers in ways]
     findings["global_random"].expect(global_random_states() == states, "global random numbers were drawn; use rng")
-    if lossless is not None and again is not None and lossy is not None:
-        same = lossless.estimates.equals(again.estimates)
-        findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
-        own = make()
-        shares = not hasattr(own, "combine")
-        _check_accounts(lossless, lossy, findings["accounts"], messages=own.servers if shares else 1)
-        _check_intervals(lossless, findings["intervals"])
-        if shares:
-            try:
-                _check_sharing(own, findings, rng=np.random.default_rng(seed))
-            except Exception as error:  # noqa: BLE001 - a user's class may raise anything
-                findings["unbiased"].fault(f"raises {type(error).__name__}: {error}")
-            findings["errors"].applies = False
-        else:
-            _check_sums(make, findings, seed=seed)
-            _check_errors(make, findings["errors"], seed=seed)
-    else:
+    lossless, again, lossy = runs
+    if lossless is None or again is None or lossy is None:
         for name in CHECKS[1:]:
             findings[name].applies = name == "global_random"
-    results = tuple(found.result(name) for name, found in findings.items())
+    else:
+        own, same = make(), lossless.estimates.equals(again.estimates)
+        findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
+        _check_intervals(lossless, findings["intervals"])
+        if hasattr(own, "combine"):
+            _check_accounts(lossless, lossy, findings["accounts"], messages=1)
+            _check_sums(make, findings, seed=seed)
+            _check_errors(make, findings["errors"], seed=seed)
+        else:
+            _check_accounts(lossless, lossy, findings["accounts"], messages=own.servers)
+            findings["unbiased"].call(_check_sharing, own, findings, np.random.default_rng(seed))
+            findings["errors"].applies = False
+    results = tuple(each.result(name) for name, each in findings.items())
     return ConformanceReport(getattr(make, "__name__", repr(make)), seed, LEVEL, results, (9,))
 
 
@@ -136,27 +132,37 @@ def _check_intervals(result: RunResult, findings: Findings) -> None:
         findings.expect(share >= LEAST_COVERAGE, words)
 
 
+def _queries(
+    make: Callable[[], Any], mechanism: LocalMechanism, truth: IntArray, repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[Combining, list[IntArray], list[ServerTally]]]:
+    """Yield new aggregators, the true counts of each one's servers, and the sums that its servers hold."""
+    cells = np.repeat(np.arange(5, dtype=np.int32), truth)
+    for _ in range(repetitions):
+        deployment = Combining(own=make(), name="aggregator")
+        servers = deployment.assign(cells, mechanism, rng=rng)
+        of = [np.bincount(cells[servers == one + 1], minlength=5) for one in range(deployment.own.servers)]
+        tallies = []
+        for number, true in enumerate(of, start=1):
+            counts, devices = mechanism.sample_counts(true, rng=rng), int(true.sum())
+            asked = (devices,)
+            tallies.append(ServerTally(number, mechanism, counts, asked, asked, len(cells), (np.zeros(devices),)))
+        yield deployment, of, tallies
+
+
 def _check_sums(make: Callable[[], Any], findings: Mapping[str, Findings], *, seed: int) -> None:
     """Check the combination on sums of exact reports that are drawn directly."""
     mechanism, rng = NoPrivacy(cells=4), np.random.default_rng(seed)
     truth = rng.multinomial(3_000, [0.3, 0.25, 0.2, 0.15, 0.1])
-    cells = np.repeat(np.arange(5, dtype=np.int32), truth)
     errors = []
-    for _ in range(REPETITIONS):
-        deployment = Combining(own=make(), name="aggregator")
-        servers = deployment.assign(cells, mechanism, rng=rng)
-        tallies = [
-            _tally(number, mechanism, np.bincount(own, minlength=5)[np.newaxis], len(own), len(cells))
-            for number, own in enumerate((cells[servers == one + 1] for one in range(deployment.own.servers)), start=1)
-        ]
-        before = [tally.counts.copy() for tally in tallies]
+    for deployment, of, tallies in _queries(make, mechanism, truth, REPETITIONS, rng):
         twin = copy.deepcopy(deployment)
         estimate = deployment.combine(tallies, mechanism)
-        unchanged = all(np.array_equal(tally.counts, kept) for tally, kept in zip(tallies, before, strict=True))
+        unchanged = all(np.array_equal(tally.counts[0], kept) for tally, kept in zip(tallies, of, strict=True))
         if not findings["own_storage"].expect(unchanged, "combine modified the sums of a server"):
             return
         repeated = twin.combine([copy.copy(tally) for tally in tallies], mechanism)
-        if not findings["repeatable"].expect(_equal(estimate, repeated), "the same sums gave different estimates"):
+        same = all(np.array_equal(getattr(estimate, name), getattr(repeated, name)) for name in ESTIMATE)
+        if not findings["repeatable"].expect(same, "the same sums gave different estimates"):
             return
         errors.append(estimate.count - truth[1:])
     _check_bias(np.array(errors), truth[1:], findings["unbiased"])
@@ -170,32 +176,23 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
     """
     mechanism, rng = KRandomizedResponse(cells=4, epsilon=2.0), np.random.default_rng(seed)
     truth = np.array([900, 750, 600, 450, 300])
-    cells = np.repeat(np.arange(5, dtype=np.int32), truth)
     squares: list[FloatArray] = []
     stated: dict[str, list[FloatArray]] = {"combine": [], "std_error": []}
-    for _ in range(NOISY):
-        deployment = Combining(own=make(), name="aggregator")
-        servers, own = deployment.assign(cells, mechanism, rng=rng), deployment.own
-        of = [np.bincount(cells[servers == number + 1], minlength=5) for number in range(own.servers)]
-        tallies = [
-            _tally(number, mechanism, mechanism.sample_counts(true, rng=rng), int(true.sum()), len(cells))
-            for number, true in enumerate(of, start=1)
-        ]
-        estimate = deployment.combine(tallies, mechanism)
+    for deployment, of, tallies in _queries(make, mechanism, truth, NOISY, rng):
+        estimate, own = deployment.combine(tallies, mechanism), deployment.own
         squares.append((estimate.count - truth[1:]) ** 2)
         stated["combine"].append(estimate.std_error**2)
         if callable(getattr(own, "std_error", None)):
             stated["std_error"].append(np.asarray(own.std_error(np.stack([mechanism.std_error(n) for n in of]))) ** 2)
-    real, slack = np.mean(squares), norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2
+    real, most = np.mean(squares), LARGEST_FACTOR * (1 + norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2)
     for name, variances in stated.items():
         if variances:
             factor = float(np.sqrt(np.mean(variances) / real))
             findings.figures[f"stated by {name}, over the real one"] = round(factor, 3)
-            most = LARGEST_FACTOR * (1 + slack)
             findings.expect(1 / most <= factor <= most, f"{name} states an error of {factor:.2f} times the real one")
 
 
-def _check_sharing(own: Any, findings: Mapping[str, Findings], *, rng: np.random.Generator) -> None:
+def _check_sharing(own: Any, findings: Mapping[str, Findings], rng: np.random.Generator) -> None:
     """Check that enough shares give the vectors and their sum, and that fewer do not depend on the vectors."""
     vectors = rng.integers(-3, 4, size=(SHARED, 4))
     shares = own.split(vectors, rng=rng)
@@ -220,13 +217,3 @@ def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
         words = f"cell {cell} with {devices} devices: wrong by {mean:.1f} on average, at most {most:.1f} by chance"
         findings.expect(abs(mean) <= most + 1e-9, words)
     findings.figures["comparisons"] = len(truth)
-
-
-def _tally(number: int, mechanism: LocalMechanism, counts: IntArray, devices: int, in_all: int) -> ServerTally:
-    return ServerTally(number, mechanism, counts, (devices,), (devices,), in_all, (np.zeros(devices),))
-
-
-def _equal(one: Estimate, other: Estimate) -> bool:
-    return all(
-        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("count", "std_error", "lower", "upper")
-    )

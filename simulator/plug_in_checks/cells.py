@@ -24,13 +24,12 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from mechanisms.conformance.findings import ConformanceReport, Findings
+from mechanisms.conformance.findings import ConformanceReport, Findings, checks_of
 from simulator.arrays import FloatArray
 from simulator.cells.own_cells import UserPartition, answer_fault, names_of
 from simulator.cells.zones import overlapping
-from simulator.conformance.kit import report_of, small_city
-from simulator.experiment.build.constructors import METHODS, accepted
-from simulator.files.errors import InputError
+from simulator.experiment.build.constructors import accepted
+from simulator.plug_in_checks.kit import report_of, require_methods, small_city
 
 POINTS = 2_000
 _MARGIN = 0.01
@@ -38,7 +37,7 @@ _ALONE = 50
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class CellsTrial:
     """Cells, their polygons, and points (n, 2) in metres over the extent of the city and of the cells."""
 
     cells: Any
@@ -53,6 +52,83 @@ class _Trial:
     def answer(self, points: FloatArray) -> npt.NDArray[Any]:
         """Return the cells of points, from a copy of them."""
         return np.asarray(self.cells.cell_of(points.copy()))
+
+
+def _prepare(make: Callable[..., Any], seed: int, findings: Findings) -> CellsTrial:
+    """Make the cells; points are one within each polygon, then some over city and polygons and a fifth around them."""
+    roads, cells, rng = small_city(), make, np.random.default_rng(seed)
+    if isinstance(make, type) or not hasattr(make, "cell_of"):
+        cells = make(**accepted(make, {"bounds": roads.bounds, "crs": roads.crs, "roads": roads}))
+    require_methods("cells", cells)
+    polygons = UserPartition(cells, kind="cells", crs=roads.crs).polygons()  # type: ignore[arg-type]  # as checked
+    shapes = np.asarray(polygons.geometry.array, dtype=object)
+    names = names_of(cells, len(shapes))
+    again = sorted({name for name in names if names.count(name) > 1})
+    findings.expect(not again, f"names must be unique, {', '.join(again)} occur several times")
+    corners = np.concatenate((np.reshape(roads.bounds, (2, 2)), shapely.bounds(shapes).reshape(-1, 2)))
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    spread = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, size=(POINTS, 2))
+    inside = shapely.get_coordinates(shapely.point_on_surface(shapes))
+    return CellsTrial(cells, shapes, np.concatenate((inside, spread)))
+
+
+def check_overlap(trial: CellsTrial, findings: Findings) -> None:
+    """Check that no two polygons overlap."""
+    for first, second, share in overlapping(trial.shapes):
+        findings.fault(f"polygons {first + 1} and {second + 1} overlap, by {share:.0%} of the smaller one")
+
+
+def check_numbers(trial: CellsTrial, findings: Findings) -> None:
+    """Check type, shape and range of answers, also for one point and for none."""
+    for points in (trial.points, trial.points[:1], trial.points[:0]):
+        if fault := answer_fault(trial.answer(points), points, len(trial.shapes)):
+            findings.fault(f"cell_of of {len(points):,} points must return {fault}")
+
+
+def check_inside(trial: CellsTrial, findings: Findings) -> None:
+    """Check that points within a polygon are in its cell."""
+    inner = shapely.buffer(trial.shapes, -trial.margins)
+    point, cell = shapely.STRtree(inner).query(shapely.points(trial.points), predicate="within")
+    _expect_cells(trial, findings, trial.points[point], cell + 1, "inside")
+
+
+def check_outside(trial: CellsTrial, findings: Findings) -> None:
+    """Check that points outside every polygon are in no cell."""
+    outer = shapely.STRtree(shapely.buffer(trial.shapes, trial.margins))
+    within, _ = outer.query(shapely.points(trial.points), predicate="within")
+    points = np.delete(trial.points, within, axis=0)
+    _expect_cells(trial, findings, points, np.zeros(len(points), dtype=np.int64), "outside")
+
+
+def check_unknown(trial: CellsTrial, findings: Findings) -> None:
+    """Check that points with NaN are in no cell."""
+    unknown = np.array([[True, True], [True, False], [False, True]])
+    answer = trial.answer(np.where(unknown, np.nan, trial.points[:3]))
+    findings.expect(not answer.any(), f"points with NaN must be in cell 0, got {answer.tolist()}")
+
+
+def check_same_answer(trial: CellsTrial, findings: Findings) -> None:
+    """Check that a point's cell depends on the point alone, and that points are not written on."""
+    points = trial.points.copy()
+    together = np.asarray(trial.cells.cell_of(points))
+    findings.expect_equal(points, trial.points, "cell_of writes on the points that it is given")
+    again = trial.answer(trial.points[::-1])[::-1]
+    findings.expect_equal(again, together, "cell_of returns other cells for the same points in another order")
+    alone = np.concatenate([trial.answer(point[None]) for point in trial.points[:_ALONE]])
+    findings.expect_equal(alone, together[:_ALONE], "cell_of returns another cell for a point alone than among others")
+
+
+def _expect_cells(
+    trial: CellsTrial, findings: Findings, points: FloatArray, cells: npt.NDArray[np.int64], where: str
+) -> None:
+    findings.figures["points"] = len(points)
+    answer = trial.answer(points) if len(points) else cells
+    for i in np.flatnonzero(answer != cells).tolist():
+        polygon, point = f"polygon {cells[i]}" if cells[i] else "every polygon", "({:.1f}, {:.1f})".format(*points[i])
+        findings.fault(f"the point {point} is {where} of {polygon} and in cell {answer[i]}")
+
+
+CHECKS = checks_of(globals())
 
 
 def check_cells(make: Callable[..., Any], *, seed: int = 0) -> ConformanceReport:
@@ -71,107 +147,4 @@ def check_cells(make: Callable[..., Any], *, seed: int = 0) -> ConformanceReport
     ConformanceReport
         The result of each check; its ``raise_for_failures`` raises an error if any failed.
     """
-
-    def prepare(findings: Findings) -> _Trial | None:
-        roads = small_city()
-        made = isinstance(make, type) or not hasattr(make, "cell_of")
-        cells: Any = (
-            make(**accepted(make, {"bounds": roads.bounds, "crs": roads.crs, "roads": roads})) if made else make
-        )
-        if missing := [name for name in METHODS["cells"] if not callable(getattr(cells, name, None))]:
-            findings.fault(f"must have {', '.join(missing)}")
-            return None
-        try:
-            shapes = np.asarray(
-                UserPartition(cells, kind="cells", crs=roads.crs).polygons().geometry.array, dtype=object
-            )
-            names = names_of(cells, len(shapes))
-        except InputError as error:
-            findings.faults += error.faults
-            return None
-        again = sorted({name for name in names if names.count(name) > 1})
-        findings.expect(not again, f"names must be unique, {', '.join(again)} occur several times")
-        return _Trial(cells, shapes, _points(roads.bounds, shapes, np.random.default_rng(seed)))
-
-    return report_of(getattr(make, "__name__", type(make).__name__), prepare, CHECKS, seed)
-
-
-def _points(
-    bounds: tuple[float, float, float, float], shapes: npt.NDArray[np.object_], rng: np.random.Generator
-) -> FloatArray:
-    """Return a point within each polygon, then points over the extent of city and polygons and a fifth around it."""
-    corners = np.concatenate((np.reshape(bounds, (2, 2)), shapely.bounds(shapes).reshape(-1, 2)))
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    spread = rng.uniform(low - (high - low) / 5, high + (high - low) / 5, size=(POINTS, 2))
-    return np.concatenate((shapely.get_coordinates(shapely.point_on_surface(shapes)), spread))
-
-
-def check_overlap(trial: _Trial, findings: Findings) -> None:
-    """Check that no two polygons overlap."""
-    for first, second, share in overlapping(trial.shapes):
-        findings.fault(f"polygons {first + 1} and {second + 1} overlap, by {share:.0%} of the smaller one")
-
-
-def check_numbers(trial: _Trial, findings: Findings) -> None:
-    """Check type, shape and range of answers, also for one point and for none."""
-    for points in (trial.points, trial.points[:1], trial.points[:0]):
-        if fault := answer_fault(trial.answer(points), points, len(trial.shapes)):
-            findings.fault(f"cell_of of {len(points):,} points must return {fault}")
-
-
-def check_inside(trial: _Trial, findings: Findings) -> None:
-    """Check that points within a polygon are in its cell."""
-    inner = shapely.buffer(trial.shapes, -trial.margins)
-    point, cell = shapely.STRtree(inner).query(shapely.points(trial.points), predicate="within")
-    _expect_cells(trial, findings, trial.points[point], cell + 1, "inside")
-
-
-def check_outside(trial: _Trial, findings: Findings) -> None:
-    """Check that points outside every polygon are in no cell."""
-    outer = shapely.STRtree(shapely.buffer(trial.shapes, trial.margins))
-    within, _ = outer.query(shapely.points(trial.points), predicate="within")
-    points = np.delete(trial.points, within, axis=0)
-    _expect_cells(trial, findings, points, np.zeros(len(points), dtype=np.int64), "outside")
-
-
-def check_unknown(trial: _Trial, findings: Findings) -> None:
-    """Check that points with NaN are in no cell."""
-    points = trial.points[:3].copy()
-    points[0], points[1:2, 0], points[2:, 1] = np.nan, np.nan, np.nan
-    answer = trial.answer(points)
-    findings.expect(not answer.any(), f"points with NaN must be in cell 0, got {answer.tolist()}")
-
-
-def check_same_answer(trial: _Trial, findings: Findings) -> None:
-    """Check that a point's cell depends on the point alone, and that points are not written on."""
-    points = trial.points.copy()
-    together = np.asarray(trial.cells.cell_of(points))
-    findings.expect_equal(points, trial.points, "cell_of writes on the points that it is given")
-    again = trial.answer(trial.points[::-1])[::-1]
-    findings.expect_equal(again, together, "cell_of returns other cells for the same points in another order")
-    alone = np.concatenate([trial.answer(point[None]) for point in trial.points[:_ALONE]])
-    findings.expect_equal(alone, together[:_ALONE], "cell_of returns another cell for a point alone than among others")
-
-
-def _expect_cells(
-    trial: _Trial, findings: Findings, points: FloatArray, cells: npt.NDArray[np.int64], where: str
-) -> None:
-    findings.figures["points"] = len(points)
-    if len(points) == 0:
-        return
-    answer = trial.answer(points)
-    for i in np.flatnonzero(answer != cells).tolist():
-        polygon = f"of polygon {cells[i]}" if cells[i] else "of every polygon"
-        findings.fault(
-            f"the point ({points[i, 0]:.1f}, {points[i, 1]:.1f}) is {where} {polygon} and in cell {answer[i]}"
-        )
-
-
-CHECKS: dict[str, Callable[[_Trial, Findings], None]] = {
-    "overlap": check_overlap,
-    "numbers": check_numbers,
-    "inside": check_inside,
-    "outside": check_outside,
-    "unknown": check_unknown,
-    "same_answer": check_same_answer,
-}
+    return report_of(make, _prepare, CHECKS, seed)

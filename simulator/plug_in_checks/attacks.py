@@ -35,9 +35,9 @@ from simulator.arrays import FloatArray
 from simulator.attacks.observation import Observation
 from simulator.attacks.own import CellAttack, broken_answers
 from simulator.attacks.reconstruction import Guesses, Prior
-from simulator.conformance.kit import global_random_states
 from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
 from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.plug_in_checks.kit import global_random_states
 from simulator.streams import Streams
 
 CHECKS = (

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.compiled import compiled
-from simulator.conformance.kit import seeded_global_randomness
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.plug_in_checks.kit import seeded_global_randomness
 
 OWN_GENERATOR = "OpenDP draws from the operating system's random numbers: no seed repeats these figures."
 OLD_HASH = "local hashing of pure-ldp and of multi-freq-ldpy needs xxhash below 4"
