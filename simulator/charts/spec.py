@@ -2,20 +2,23 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simulator.charts.styles import PLAIN, Style
 
 Mark = Literal["line", "points", "linked", "bars", "band", "dashes", "cells"]
-Numbers: TypeAlias = Sequence[float | None] | NDArray[np.generic]
+Numbers: TypeAlias = Iterable[Any]
+"""Numbers, or arrays or columns of them; NaN and None are gaps."""
 
 _DIGITS = 7
 """Significant digits of a number on a page."""
+_AIR = 1.25
+"""Ratio of the ends of a logarithmic axis to the numbers beside them."""
+_SMALLEST, _LARGEST = 1e-12, 1e100
 _BARS = 0.75
 """Share of the distance between two names that their bars or points fill."""
 
@@ -87,7 +90,7 @@ class Series:
     """
 
     name: str
-    x: Numbers | Sequence[str]
+    x: Numbers
     y: Numbers = ()
     mark: Mark = "line"
     style: Style | None = None
@@ -105,8 +108,7 @@ class Series:
         for name in ("x", "y", "low", "high", "values"):
             given = getattr(self, name)
             if given is not None:
-                numbers = given.tolist() if isinstance(given, np.ndarray) else given
-                object.__setattr__(self, name, tuple(_known(each) for each in numbers))
+                object.__setattr__(self, name, tuple(map(_known, given)))
 
     @property
     def look(self) -> Style:
@@ -157,11 +159,87 @@ class Chart:
     shared_ends: tuple[float, float] | None = None
 
 
-def with_shared_ends(charts: Sequence[Chart], facet: str) -> list[Chart]:
-    """Return charts, whose vertical axes state their ends, as a group that may have the same vertical scale."""
-    ends = [chart.y.ends for chart in charts if chart.y.ends is not None]
-    shared = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
-    return [replace(chart, facet=facet, shared_ends=shared) for chart in charts]
+def with_shared_ends(charts: Sequence[Chart], facet: str = "") -> list[Chart]:
+    """
+    Give charts the same vertical scale.
+
+    Parameters
+    ----------
+    charts
+        Charts whose vertical axes are alike.
+    facet
+        Name of the group, if a reader may give each chart its own scale instead.
+
+    Returns
+    -------
+    charts
+        With ends beyond all their numbers. A scale of numbers far above 0 need not begin there. On a logarithmic one,
+        intervals that nearly reach 0 are cut off: they would hide the values.
+    """
+    every = [each for chart in charts for each in chart.series]
+    log = any(chart.y.log for chart in charts)
+    shown = [
+        [y for y in values if y is not None and (y > 0 or not log)]
+        for values in (
+            [y for each in every for y in each.y],
+            [y for each in every for y in (*(each.low or ()), *(each.high or ()))],
+        )
+    ]
+    numbers = [y for values in shown for y in values]
+    if not numbers:
+        return list(charts)
+    low, high = min(numbers), max(numbers)
+    if log:
+        ends = (max(low, min(shown[0], default=low) / 4.0) / _AIR, high * _AIR)
+    else:
+        low = 0.0 if 0.0 < low < 0.6 * high else low
+        margin = 0.05 * ((high - low) or abs(high) or 1.0)
+        ends = (low - margin, high + margin)
+    return [replace(chart, facet=facet, shared_ends=ends) for chart in charts]
+
+
+def open_axis(title: str, values: Sequence[float]) -> tuple[Axis, list[float]]:
+    """
+    Place values among which there may be 0, infinite ones and unknown ones, NaN.
+
+    Parameters
+    ----------
+    title
+        Title of the axis.
+    values
+        The values, none negative.
+
+    Returns
+    -------
+    axis
+        Logarithmic, with places for 0, ∞ and the unknown beside the others, and ticks where they occur. Values below
+        1e-12 are shown as 0 and values above 1e100 as infinite ones are.
+    places
+        Of the values.
+    """
+    finite = [value for value in values if _SMALLEST <= value <= _LARGEST] or [1.0]
+    low = math.floor(math.log10(min(finite)))
+    high = max(math.ceil(math.log10(max(finite))), low + 1)
+    gap = 0.15 * (high - low)
+    zero, infinite, unknown = (math.pow(10.0, at) for at in (low - 1.7 * gap, high + gap, high + 2.0 * gap))
+
+    def place(value: float) -> float:
+        if math.isnan(value):
+            return unknown
+        return infinite if value > _LARGEST else value if value >= _SMALLEST else zero
+
+    places = [place(value) for value in values]
+    digits = (1, 2, 5) if high - low < 3 else (1,)
+    scale = [*(digit * 10.0**power for power in range(low, high) for digit in digits), 10.0**high]
+    ticks = {value: f"{value:g}" for value in scale[:: -(-len(scale) // 5)]}
+    names = {
+        zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0",
+        infinite: ">1e100" if any(_LARGEST < value < math.inf for value in values) else "∞",
+        unknown: "unknown",
+    }
+    ticks = dict(sorted((ticks | {at: words for at, words in names.items() if at in places}).items()))
+    air = (max(ticks) / min(ticks)) ** 0.07
+    return Axis(title, log=True, ticks=ticks, ends=(min(ticks) / air, max(ticks) * air)), places
 
 
 def names_axis(title: str, names: Sequence[str]) -> Axis:

@@ -2,14 +2,14 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
 
-from simulator.charts import Axis, Chart, Series, Style
+from simulator.charts import Axis, Chart, Series
 from simulator.charts.matplotlib import draw
+from simulator.charts.spec import open_axis
 from simulator.charts.styles import PLAIN
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import new_axes
@@ -28,32 +28,6 @@ Quantity = Literal["truth", "estimate", "error"]
 
 class NothingToDrawError(ValueError):
     """The run has nothing that this plot shows."""
-
-
-class Mark(NamedTuple):
-    """A value of one mechanism in a row, with its interval and what theory expects, NaN where there is none."""
-
-    name: str
-    style: Style
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    theory: float = math.nan
-    bound: bool = False
-
-
-class Row(NamedTuple):
-    """A row: its group, its label, its marks, and the success of a guess without any observation, NaN if none."""
-
-    group: str
-    label: str
-    marks: Sequence[Mark]
-    prior: float = math.nan
-
-    @property
-    def lines(self) -> float:
-        """Its height, in lines of text."""
-        return max(1.2, 1.0 + wrapped(self.label).count("\n"), 0.7 * len(self.marks))
 
 
 class RunPlots:
@@ -156,17 +130,15 @@ class RunPlots:
         """
         every = self._run.scores_by_unit
         unit = chosen(unit, every, "unit")
-        rows = list[Row]()
-        for score in every[unit].to_dict("records"):
-            campaign, name = str(score["campaign"]), str(score["mechanism"])
-            ends = self._interval(campaign, name)
-            mark = Mark("", style(self._run, name), score["rmse"], *ends, theory=score["theory_rmse"])
-            rows.append(Row(campaign, self._run.published_label(campaign, name), [mark]))
-        values = [value for row in rows for mark in row.marks for value in (mark.value, mark.high, mark.theory)]
-        ends = 0.0, 1.1 * max([0.0, *(value for value in values if math.isfinite(value))]) or 1.0
-        known = any(math.isfinite(row.marks[0].value) for row in rows)
-        x = Axis(f"RMSE of a cell, {unit}", ends=ends)
-        return self._rows(ax, rows if known else [], x, "no mechanism of this run has an error")
+        scores = every[unit].copy()
+        ends = [self._interval(*pair) for pair in zip(scores["campaign"], scores["mechanism"], strict=True)]
+        scores[["low", "high"]] = np.array(ends, dtype=float).reshape(-1, 2)
+        scores["label"] = list(map(self._run.published_label, scores["campaign"], scores["mechanism"]))
+        rows = scores.rename(columns={"campaign": "group", "rmse": "value", "theory_rmse": "theory"}).assign(name="")
+        values = [value for column in ("value", "high", "theory") for value in rows[column] if math.isfinite(value)]
+        x = Axis(f"RMSE of a cell, {unit}", ends=(0.0, 1.1 * max(values, default=0.0) or 1.0))
+        shown = rows if rows["value"].notna().any() else rows.iloc[:0]
+        return self._rows(ax, shown, x, "no mechanism of this run has an error")
 
     def _interval(self, campaign: str, mechanism: str) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a root mean square error, NaN for a single query."""
@@ -187,11 +159,12 @@ class RunPlots:
         draw(chart, ax)
         return ax
 
-    def _rows(self, ax: "Axes | None", rows: Sequence[Row], x: Axis, without: str) -> "Axes":
-        """Draw rows; without any, raise an error with the words `without`."""
-        if not rows:
+    def _rows(self, ax: "Axes | None", rows: pd.DataFrame, x: Axis, without: str) -> "Axes":
+        """Draw rows, each with a `mechanism`; without any, raise an error with the words `without`."""
+        if rows.empty:
             raise NothingToDrawError(without)
-        return self._drawn(ax, rows_chart(rows, x), height_of(rows))
+        rows = rows.assign(style=rows["mechanism"].map(lambda name: style(self._run, name)))
+        return self._drawn(ax, *rows_chart(rows, x))
 
     def growth(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the error in a cell against the number of devices asked: theory as lines, this run as symbols.
@@ -240,16 +213,15 @@ class RunPlots:
                 new, weakest = _claimed(claim, by_delta=by_delta), row.get(name, (-1.0, False))
                 # What is not known, NaN, is weaker than any value.
                 row[name] = weakest if math.isnan(weakest[0]) or new[0] < weakest[0] else new
-        place, ticks = _claim_axis([value for row in values.values() for value, _ in row.values()])
-        rows = []
-        for words, row in values.items():
-            looks = {name: (self._run.label(name), style(self._run, name)) for name in row}
-            marks = [Mark(*looks[name], place(value), bound=bound) for name, (value, bound) in row.items()]
-            rows.append(Row("", words, marks))
-        air = (max(ticks) / min(ticks)) ** 0.07
-        unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
-        x = Axis(unit, log=True, ticks=ticks, ends=(min(ticks) / air, max(ticks) * air))
-        return self._rows(ax, rows, x, f"this run has no claims about {_queries(queries)}")
+        columns = ["group", "label", "mechanism", "name", "value", "bound"]
+        records = [
+            ("", words, name, self._run.label(name), *claimed)
+            for words, row in values.items()
+            for name, claimed in row.items()
+        ]
+        rows = pd.DataFrame(records, columns=columns)
+        x, places = open_axis("δ at the ε nearest to 1" if by_delta else "ε at δ = 0", rows["value"].tolist())
+        return self._rows(ax, rows.assign(value=places), x, f"this run has no claims about {_queries(queries)}")
 
     def attacks(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the success of guesses, by coalition: with 95 % intervals, theory, and a guess without observation.
@@ -261,17 +233,15 @@ class RunPlots:
         """
         found = findings_in_order(self._run).dropna(subset=["success", "prior"])
         found = found[found["metric"].isin(["", "queries"])]
-        rows = []
-        for _, own in found.groupby(["campaign", "name", "coalition", "value"], sort=False, dropna=False):
-            first = own.iloc[0]
-            after = "" if math.isnan(first["value"]) else f", {_queries(int(first['value']))}"
-            marks = []
-            for one in own.to_dict("records"):
-                label, look = self._run.label(one["mechanism"]), style(self._run, one["mechanism"])
-                ends = one["prior"] + one["gain_low"], one["prior"] + one["gain_high"]
-                marks.append(Mark(label, look, one["success"], *ends, theory=one["theory"]))
-            words = f"{first['name']}: {first['coalition'] or 'any reader'}{after}"
-            rows.append(Row(first["campaign"] or "all campaigns together", words, marks, own["prior"].mean()))
+        after = ["" if math.isnan(value) else f", {_queries(int(value))}" for value in found["value"]]
+        rows = found.assign(
+            group=found["campaign"].replace("", "all campaigns together"),
+            label=found["name"] + ": " + found["coalition"].replace("", "any reader") + after,
+            name=found["mechanism"].map(self._run.label),
+            value=found["success"],
+            low=found["prior"] + found["gain_low"],
+            high=found["prior"] + found["gain_high"],
+        )
         x = Axis("probability of a right guess", ends=(-0.02, 1.02))
         return self._rows(ax, rows, x, "no attack of this run guesses")
 
@@ -295,65 +265,58 @@ _HEADING = 1.2
 _LINE_LENGTH = 24
 
 
-def wrapped(words: str) -> str:
-    """Return the label of a row in lines of limited length."""
-    return textwrap.fill(words, _LINE_LENGTH)
-
-
-def height_of(rows: Sequence[Row]) -> float:
-    """Return the height of a figure for the rows, in units of its width: 0.14 inches a line in a single column."""
-    groups, names = {row.group for row in rows}, {mark.name for row in rows for mark in row.marks}
-    return 0.2 + 0.041 * (sum(row.lines for row in rows) + len(names) + (_HEADING * len(groups) * (len(groups) > 1)))
-
-
-def rows_chart(rows: Sequence[Row], x: Axis) -> Chart:
+def rows_chart(rows: pd.DataFrame, x: Axis) -> tuple[Chart, float]:
     """
     Draw rows from top to bottom, under a heading for each group if there are several.
 
     Parameters
     ----------
     rows
-        The rows, in order; those of a group are neighbours.
+        A value a row: its `group`; the `label` beside it, which several may share; its `name` in the legend, "" for
+        none; its `style` and `value`; and, NaN where there is none, `low` and `high`, `theory`, `bound`, and `prior`,
+        the success of a guess without any observation.
     x
         The axis of their values.
 
     Returns
     -------
     chart
-        Values of several mechanisms by campaign, view or coalition, with intervals and theory.
+        Values of several mechanisms by campaign, view or coalition.
+    height
+        Of a figure, in units of its width: 0.14 inches a line in a single column.
     """
-    several = len({row.group for row in rows}) > 1
+    rows = rows.reindex(columns=[*rows, *{"low", "high", "theory", "prior", "bound"}.difference(rows)])
     series: list[Series] = []
     ticks: dict[float, str] = {}
     headings: dict[float, str] = {}
     top = 0.0
-    for group, own in groupby(rows, key=lambda row: row.group):
-        if several:
-            headings[top + _HEADING / 2] = group
+    for group, of_group in rows.groupby("group", sort=False):
+        if rows["group"].nunique() > 1:
+            headings[top + _HEADING / 2] = str(group)
             top += _HEADING
-        for row in own:
-            middle = top + row.lines / 2
-            ticks[middle] = wrapped(row.label)
-            series += _row(row, middle)
-            top += row.lines
+        for label, own in of_group.groupby("label", sort=False):
+            words = textwrap.fill(str(label), _LINE_LENGTH)
+            lines = max(1.2, 1.0 + words.count("\n"), 0.7 * len(own))
+            ticks[top + lines / 2] = words
+            series += _row(own, top + lines / 2, _BAND * lines)
+            top += lines
     y = Axis("", ends=(top, 0.0), ticks=ticks, names=True, headings=headings)
-    return Chart(series, x, y, sideways=True)
+    return Chart(series, x, y, sideways=True), 0.2 + 0.041 * (top + rows["name"].nunique())
 
 
-def _row(row: Row, middle: float) -> list[Series]:
-    """Return the marks of a row, one below the other around its middle, with those of theory and of the prior."""
-    band = _BAND * row.lines
+def _row(own: pd.DataFrame, middle: float, band: float) -> list[Series]:
+    """Return the values of a row, one below the other around its middle, with those of theory and of the prior."""
     series = []
-    if math.isfinite(row.prior):
+    prior, width = own["prior"].mean(), band / len(own)
+    if not math.isnan(prior):
         dotted = PLAIN._replace(dash="dot")
-        series.append(Series("guess without any observation", [row.prior], [middle], "dashes", dotted, width=band))
-    for number, mark in enumerate(row.marks):
-        y = [middle + band * ((number + 0.5) / len(row.marks) - 0.5)]
-        if math.isfinite(mark.theory):
-            width = band / len(row.marks)
-            series.append(Series("theory", [mark.theory], y, "dashes", PLAIN, width=width, thin=True))
-        interval = [mark.low], [mark.high]
-        series.append(Series(mark.name, [mark.value], y, "points", mark.style, *interval, bounds=[mark.bound]))
+        series.append(Series("guess without any observation", [prior], [middle], "dashes", dotted, width=band))
+    for number, mark in enumerate(own.to_dict("records")):
+        y = [middle - band / 2 + width * (number + 0.5)]
+        if not math.isnan(mark["theory"]):
+            series.append(Series("theory", [mark["theory"]], y, "dashes", PLAIN, width=width, thin=True))
+        ends, bounds = ([mark["low"]], [mark["high"]]), [mark["bound"] is True]
+        series.append(Series(mark["name"], [mark["value"]], y, "points", mark["style"], *ends, bounds=bounds))
     return series
 
 
@@ -380,34 +343,3 @@ def _view_words(claim: ViewClaim, *, with_crowd: bool) -> str:
         f"crowd {claim.crowd}": claim.crowd and with_crowd,
     }
     return ", ".join([claim.view.replace("_", " "), *(words for words, stated in parts.items() if stated)])
-
-
-_SMALLEST, _LARGEST = 1e-12, 1e100
-"""Values below the first are shown as 0, and above the second as infinite ones are."""
-
-
-def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict[float, str]]:
-    """Return the place of a value on a logarithmic axis, and the axis's ticks.
-
-    0, ∞ and what is not known, NaN, have places beside the others, and ticks where they occur.
-    """
-    finite = [value for value in values if _SMALLEST <= value <= _LARGEST] or [1.0]
-    low = math.floor(math.log10(min(finite)))
-    high = max(math.ceil(math.log10(max(finite))), low + 1)
-    gap = 0.15 * (high - low)
-    zero, infinite, unknown = (math.pow(10.0, at) for at in (low - 1.7 * gap, high + gap, high + 2.0 * gap))
-
-    def place(value: float) -> float:
-        if math.isnan(value):
-            return unknown
-        return infinite if value > _LARGEST else value if value >= _SMALLEST else zero
-
-    digits = (1, 2, 5) if high - low < 3 else (1,)
-    scale = [*(digit * 10.0**power for power in range(low, high) for digit in digits), 10.0**high]
-    names = {
-        zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0",
-        infinite: ">1e100" if any(_LARGEST < value < math.inf for value in values) else "∞",
-    }
-    used = {place(value) for value in values}
-    special = {at: words for at, words in {**names, unknown: "unknown"}.items() if at in used}
-    return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 5)]}

@@ -1,12 +1,11 @@
 """Report section and terminal lines: the attacks of coalitions and their success, with plots."""
 
-import numpy as np
 import pandas as pd
 
 from scenarios.kinds import names_of
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
-from simulator.charts.spec import Mark
+from simulator.charts.spec import Mark, with_shared_ends
 from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.run_charts import style
@@ -30,8 +29,6 @@ OWN = "guesses the cell; an attack of the user's own"
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
-AIR = 1.4
-"""Ratio of the ends of a logarithmic axis to the points beside them, so that no point is cut off."""
 
 
 def findings_in_order(run: RunResult) -> pd.DataFrame:
@@ -134,13 +131,10 @@ def _gains(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] 
     if rows.empty:
         return None
     prior = sorted(set(rows["prior"].map(percent)))
-    low = float(np.nanmin([0.0, *rows["gain_low"], *rows["gain"]]))
-    high = float(np.nanmax([0.0, *rows["gain_high"], *rows["gain"], *rows["theory"]]))
-    panels: list[tuple[Drawn, list[tuple[str, list[float]]]]] = []
-    for campaign, own in rows.groupby("campaign", sort=False):
-        words = campaign_words(run, str(campaign))
-        chart = gain_by_colluders(run, own, (low - MARGIN, high + MARGIN), words)
-        panels.append((page.add("attack-gain", chart), _points_gained(own)))
+    campaigns = rows.groupby("campaign", sort=False)
+    charts = [gain_by_colluders(run, own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
+    drawn = [page.add("attack-gain", chart) for chart in with_shared_ends(charts)]
+    panels = [(chart, _points_gained(own)) for chart, (_, own) in zip(drawn, campaigns, strict=True)]
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
     return {"prior": between, "legend": _legend(run, rows), "panels": panels}
 
@@ -166,14 +160,11 @@ def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, obje
     """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
     if rows.empty:
         return None
-    drawn: list[Drawn] = []
-    values = rows[["value", "theory"]].to_numpy()
-    values = values[values > 0]
-    if rows["colluding"].nunique() > 1 and len(values):
-        ends = (values.min() / AIR, values.max() * AIR)
+    charts: list[Chart] = []
+    if rows["colluding"].nunique() > 1:
         for campaign, own in rows.groupby("campaign", sort=False):
-            chart = inflation_by_vehicles(run, own, ends, campaign_words(run, str(campaign)))
-            drawn += [page.add("attack-poisoned", chart)] if chart.series else []
+            charts.append(inflation_by_vehicles(run, own, campaign_words(run, str(campaign))))
+    drawn = [page.add("attack-poisoned", chart) for chart in with_shared_ends(charts) if chart.series]
     table = rows.pivot_table(
         index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
     )
@@ -182,7 +173,7 @@ def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, obje
     return {"table": body, "legend": _legend(run, rows), "charts": drawn}
 
 
-def gain_by_colluders(run: RunResult, rows: pd.DataFrame, ends: tuple[float, float], title: str) -> Chart:
+def gain_by_colluders(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     """
     Draw the gains of one campaign's coalitions against their number of parties.
 
@@ -192,8 +183,6 @@ def gain_by_colluders(run: RunResult, rows: pd.DataFrame, ends: tuple[float, flo
         The finished run.
     rows
         Rows of `attacks.parquet` that have a gain.
-    ends
-        Ends of the vertical axis.
     title
         The chart's caption.
 
@@ -213,7 +202,7 @@ def gain_by_colluders(run: RunResult, rows: pd.DataFrame, ends: tuple[float, flo
     most = int(rows["colluding"].max())
     ticks = {parties: str(parties) for parties in range(1, most + 1)}
     x = Axis("parties that collude", ends=(0.5, most + 0.5), ticks=ticks, names=True)
-    y = Axis("gain over the prior", share=True, ends=ends)
+    y = Axis("gain over the prior", share=True)
     return Chart(series, x, y, title, f"{title}. Gain over the prior against the number of colluders.", legend=False)
 
 
@@ -249,7 +238,7 @@ def success_by_queries(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     return Chart(series, x, y, title, about, legend=False)
 
 
-def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, ends: tuple[float, float], title: str) -> Chart:
+def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     """
     Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
 
@@ -259,8 +248,6 @@ def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, ends: tuple[float,
         The finished run.
     rows
         Poisoning rows of `attacks.parquet`.
-    ends
-        Ends of the vertical axis.
     title
         The chart's caption.
 
@@ -278,7 +265,7 @@ def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, ends: tuple[float,
         series.append(_points(run, str(mechanism), own, own["colluding"], "value", hollow=crafted))
     vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
     x = Axis("corrupted vehicles", log=True, ticks={count: f"{count:,}" for count in vehicles})
-    y = Axis("vehicles too many", log=True, ends=ends)
+    y = Axis("vehicles too many", log=True)
     about = f"{title}. Inflation against corrupted vehicles; the table has the numbers."
     return Chart(series, x, y, title, about, legend=False)
 
@@ -288,9 +275,9 @@ def _points(
 ) -> Series:
     """Draw measured points; gains with their 95 % interval."""
     sources = [f"{name} ({coalition})" for name, coalition in zip(rows["name"], rows["coalition"], strict=True)]
-    low, high = ((rows[up] + rows[end] - rows["gain"]).to_numpy() for end in ("gain_low", "gain_high"))
+    low, high = (rows[up] + rows[end] - rows["gain"] for end in ("gain_low", "gain_high"))
     look = style(run, mechanism)._replace(hollow=hollow)
-    return Series(run.label(mechanism), x.to_numpy(), rows[up].to_numpy(), "points", look, low, high, sources)
+    return Series(run.label(mechanism), x, rows[up], "points", look, low, high, sources)
 
 
 def _theory(
@@ -301,4 +288,4 @@ def _theory(
     mark: Mark = "line" if len(y) > 1 else "dashes"
     words = f"{run.label(mechanism)}, theory"
     look = style(run, mechanism)
-    return [Series(words, x[y.index].to_numpy(), y.to_numpy(), mark, look, thin=thin)] if len(y) else []
+    return [Series(words, x[y.index], y, mark, look, thin=thin)] if len(y) else []

@@ -67,32 +67,30 @@ def occupancy(
     error = (rows["estimate"] - rows["truth"]).to_numpy(dtype=float)
     known = np.isfinite(truth) & np.isfinite(error)
     truth, error = truth[known], error[known]
-    low, high = (float(truth.min()), float(truth.max())) if len(truth) else (0.0, 1.0)
-    margin = 0.04 * max(high - low, 1.0)
-    ends = (max(0.0, low - margin) if low > 0 else -margin, high + margin)
-    band_at, band = _band(theory, max(0.0, ends[0]), ends[1])
     every = max(1, -(-len(truth) // POINT_LIMIT))
-    reach = max([1.0, *(float(value) * 1.05 for value in (band.max(initial=0), np.abs(error).max(initial=0)))])
-    series = [Series("where theory puts 95 %", band_at, mark="band", low=-band, high=band)] if len(band_at) else []
     points = Series("one cell, one query", truth[::every], error[::every], "points", style(run, mechanism))
+    band_at, band = _band(theory, truth)
+    series = [Series("where theory puts 95 %", band_at, mark="band", low=-band, high=band)] if len(band_at) else []
     many = run.owners.many
     return Chart(
         [*series, points],
-        Axis(f"{many} in the cell", ends=ends),
-        Axis("estimate − truth", ends=(-reach, reach)),
+        Axis(f"{many} in the cell"),
+        Axis("estimate − truth"),
         title=label + (f" (one point in {every} drawn)" if every > 1 else ""),
         about=f"{label}: error of each estimate against the {many} in the cell, with the band of theory.",
         legend=False,
     )
 
 
-def _band(theory: OccupancyTheory | None, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _band(
+    theory: OccupancyTheory | None, truth: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the ends of the central 95 % of the errors, (80,) each; empty arrays where they are not known."""
-    if theory is None or not theory.occupancy or None in theory.std_error:
+    if theory is None or not theory.occupancy or None in theory.std_error or not len(truth):
         return np.empty(0), np.empty(0)
     at, sigma = np.array(theory.occupancy, dtype=float), np.array(theory.std_error, dtype=float)
     order = np.argsort(at)
-    x = np.linspace(low, min(high, float(at.max())), 80)
+    x = np.linspace(truth.min(), min(truth.max(), at.max()), 80)
     # Without suppression the variance is affine in the occupancy: interpolating it is exact, interpolating σ is not.
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
@@ -183,13 +181,10 @@ def over_queries(run: RunResult, campaign: str, mechanism: str, label: str) -> C
         Series("estimate", minutes, estimate, "points", look),
         Series("truth", minutes, truth),
     ]
-    every = np.concatenate([values[np.isfinite(values)] for values in (truth, estimate, lower, upper)])
-    low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
-    margin = 0.05 * max(high - low, 1.0) if len(every) else 0.0
     return Chart(
         series,
         Axis(run.record.clock.minutes_axis),
-        Axis(run.statistics[campaign].unit, ends=(low - margin, high + margin)),
+        Axis(run.statistics[campaign].unit),
         title=label,
         about=f"{label}: truth, estimate and 95 % interval by query.",
         height=300,

@@ -1,8 +1,6 @@
 """Charts of studies: scores over what was varied, maps over two factors, errors against leaks, attacks."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.page import Drawn, Page
-from simulator.charts.spec import Mark, names_axis
+from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
 from simulator.charts.styles import PLAIN, styles_of
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
@@ -19,11 +17,9 @@ from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, le
 MOST_PANELS = 12
 """Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
 _LOG_SPAN = 100.0
-"""Ratio of the largest and the smallest value of a factor, or of a leak, from which on an axis is logarithmic."""
+"""Ratio of the largest and the smallest value of a factor from which on an axis is logarithmic."""
 _LOG_ERRORS = 20.0
 """The same for errors."""
-_AIR = 1.25
-"""Ratio of the ends of a logarithmic axis to the values beside them."""
 
 
 def value_text(value: object) -> str:
@@ -76,36 +72,41 @@ def _curves(
 ) -> list[Drawn]:
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     styles = styles_of(map(str, own[line]))
-    drawn = []
+    mean, reach = own[score.column], own[f"{score.column}{HALF}"]
+    own = own.assign(mean=mean, low=mean - reach, high=mean + reach)
+    share = score.format == "percent"
+    y = Axis(
+        f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share
+    )
+    charts = []
     for factor in factors:
         if own[factor].nunique() < 2:
             continue
-        x_axis, place = _factor_axis(own[factor], titles[factor])
+        x, places = _factor_axis(own[factor], titles[factor])
+        placed = own.assign(place=places).sort_values("place", kind="stable")
         others = [name for name in factors if name != factor and own[name].nunique() > 1]
-        mean, half = own[score.column].dropna(), own[f"{score.column}{HALF}"].fillna(0.0)
-        words = f"{score.title}, {score.unit}" if score.unit else score.title
-        y_axis = _value_axis(words, mean, half[mean.index], share=score.format == "percent")
         # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
         crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
         mark: Mark = "linked" if crossed else "points"
-        for label, rows in _panels(own, others, titles) if crossed else [("all settings", own)]:
-            series = []
-            for name, style in styles.items():
-                mine = rows[rows[line].astype(str) == name]
-                mine = mine.assign(place=[place(value) for value in mine[factor]]).sort_values("place", kind="stable")
-                value, reach = (mine[column].to_numpy(dtype=float) for column in (score.column, score.column + HALF))
-                if len(mine):
-                    x, ends = mine["place"].to_numpy(), (value - reach, value + reach)
-                    series.append(Series(name, x, value, mark, style, *ends))
+        for label, rows in _panels(placed, others, titles) if crossed else [("all settings", placed)]:
+            series = [
+                Series(str(name), mine["place"], mine["mean"], mark, styles[str(name)], mine["low"], mine["high"])
+                for name, mine in rows.groupby(line, sort=False, observed=True)
+            ]
             caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
             about = f"{caption}; mean over replicates with 95 % intervals."
-            chart = Chart(series, x_axis, y_axis, caption, about, height=340 + 20 * (len(series) // 3))
-            drawn.append(page.add("curve", chart))
-    return drawn
+            charts.append(Chart(series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
+    return [page.add("curve", chart) for chart in with_shared_ends(charts)]
 
 
-def _factor_axis(values: pd.Series, title: str) -> tuple[Axis, Any]:
-    """Return the axis of a factor, and the function that places a value on it.
+def _is_wide(errors: pd.Series) -> bool:
+    """Whether errors are of different orders of magnitude, which a logarithmic axis shows."""
+    positive = errors[errors > 0]
+    return bool(errors.min() >= 0 and positive.max() > _LOG_ERRORS * positive.min())
+
+
+def _factor_axis(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
+    """Return the axis of a factor, and the place of each value on it.
 
     Numbers that span more than two decades have a logarithmic axis, or where it cannot show them, equal distances, as
     values that are no numbers have.
@@ -113,23 +114,15 @@ def _factor_axis(values: pd.Series, title: str) -> tuple[Axis, Any]:
     ordered = ordered_values(values)
     wide = is_numeric(values) and max(map(abs, ordered)) >= _LOG_SPAN * min(abs(one) for one in ordered if one)
     if is_numeric(values) and (not wide or ordered[0] > 0):
-        return Axis(title, log=wide), float
-    return names_axis(title, [value_text(value) for value in ordered]), (
-        lambda value: ordered.index(value if is_numeric(values) else str(value))
-    )
+        return Axis(title, log=wide), values.astype(float)
+    return _evenly(values, title)
 
 
-def _value_axis(title: str, mean: pd.Series, half: pd.Series | float = 0.0, *, share: bool = False) -> Axis:
-    """Return the axis of a score, the same in all panels; logarithmic for errors of different orders of magnitude."""
-    low, high = mean - half, mean + half
-    positive = mean[mean > 0]
-    if not share and mean.min() >= 0 and len(positive) and positive.max() > _LOG_ERRORS * positive.min():
-        # An interval that reaches 0 is cut off: it would hide the means.
-        bottom = max(float(low[low > 0].min()), float(positive.min()) / 4.0)
-        return Axis(title, log=True, ends=(bottom / _AIR, float(high.max()) * _AIR))
-    bottom, top = float(min(0.0, low.min()) if low.min() < 0.6 * high.max() else low.min()), float(high.max())
-    margin = 0.06 * ((top - bottom) or abs(top) or 1.0)
-    return Axis(title, share=share, ends=(bottom - margin, top + margin))
+def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
+    """Return an axis on which distinct values have equal distances, and the place of each value on it."""
+    ordered = ordered_values(values)
+    places = (values if is_numeric(values) else values.map(str)).map(ordered.index)
+    return names_axis(title, [value_text(value) for value in ordered]), places
 
 
 def heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Drawn]:
@@ -145,19 +138,12 @@ def heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Map
         if not mine["rmse"].max() > 0:
             continue
         for label, rows in _panels(mine, others, titles):
-            grid = (
-                rows.pivot_table(index=up, columns=across, values="rmse", observed=True).sort_index().sort_index(axis=1)
-            )
-            if grid.size > 2 * grid.notna().to_numpy().sum():
+            errors = rows.groupby([up, across], observed=True)["rmse"].mean().dropna().reset_index()
+            (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in (across, up))
+            if errors[across].nunique() * errors[up].nunique() > 2 * len(errors):
                 continue  # settings drawn at random
-            up_place, across_place = np.nonzero(grid.notna().to_numpy())
-            values = grid.to_numpy()[up_place, across_place]
-            x, y = (
-                names_axis(titles[name], [value_text(value) for value in shown])
-                for name, shown in ((across, grid.columns), (up, grid.index))
-            )
             caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
-            cells = Series(f"RMSE, {unit}", across_place, up_place, "cells", values=values)
+            cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
             drawn.append(page.add("heat", Chart([cells], x, y, caption, f"{caption}, as in the table of settings.")))
     return drawn
 
@@ -188,7 +174,7 @@ def fronts(
             series, x = _front(known, column, title, names, factors, titles)
             caption = f"{words}: error against {title}"
             about = f"{caption}; filled points are beaten by no other in both."
-            y = _value_axis(f"RMSE, {unit}", known["rmse"])
+            y = Axis(f"RMSE, {unit}", log=_is_wide(known["rmse"]))
             drawn.append(page.add("front", Chart(series, x, y, caption, about, height=360)))
     return drawn
 
@@ -202,37 +188,20 @@ def _front(
     titles: Mapping[str, str],
 ) -> tuple[list[Series], Axis]:
     """Return the points of each mechanism, hollow where another point beats them, with the line through the others."""
-    rows = rows.assign(best=front(rows[column].tolist(), rows["rmse"].tolist())).reset_index(drop=True)
-    leak, error = rows[column].to_numpy(dtype=float), rows["rmse"].to_numpy(dtype=float)
-    finite = leak[np.isfinite(leak)]
-    logarithmic = len(finite) > 0 and finite.min() > 0 and finite.max() >= _LOG_SPAN * finite.min()
-    edge = (float(finite.max()) * (3.0 if logarithmic else 1.15) if len(finite) else 1.0) or 1.0
-    at = np.where(np.isfinite(leak), leak, edge)
-    series = []
-    steps = [index for index in np.lexsort((error, at)) if rows["best"][index]]
-    if len(steps) > 1:
-        corners = [(at[steps[0]], error[steps[0]])]
-        for one, other in pairwise(steps):
-            corners += [(at[other], error[one]), (at[other], error[other])]
-        dotted = PLAIN._replace(dash="dot")
-        x, y = np.transpose(corners)
-        series.append(Series("front", x, y, style=dotted, thin=True, legend=""))
+    x, places = open_axis(title, rows[column].tolist())
+    best = front(rows[column].tolist(), rows["rmse"].tolist())
+    rows = rows.assign(place=places, best=best).sort_values(["place", "rmse"], kind="stable")
+    unbeaten = rows[rows["best"]]
+    corners = np.repeat(unbeaten["place"], 2)[1:], np.repeat(unbeaten["rmse"], 2)[:-1]
+    series = [Series("front", *corners, "line", PLAIN._replace(dash="dot"), thin=True, legend="")]
     for name, style in styles_of(names).items():
-        mine = rows["mechanism"].astype(str) == name
         # The legend shows a filled symbol, where a mechanism has any.
-        for beaten, own in ((True, mine & ~rows["best"]), (False, mine & rows["best"])):
-            settings = [setting_words(row, factors, titles) for _, row in rows[own].iterrows()]
+        for beaten in (True, False):
+            own = rows[(rows["mechanism"].astype(str) == name) & (rows["best"] != beaten)]
+            settings = [setting_words(row, factors, titles) for _, row in own.iterrows()]
             look = style._replace(hollow=beaten)
-            if own.any():
-                series.append(Series(name, at[own], error[own], "points", look, texts=settings))
-    ticks = None
-    if not np.isfinite(leak).all():
-        most = float(finite.max(initial=0.0))
-        powers = 10.0 ** np.arange(math.floor(math.log10(finite.min())), math.log10(most)) if logarithmic else ()
-        finite_ticks = [*powers] if logarithmic else sorted({0.0, most / 2.0, most})
-        ticks = {tick: parameter(tick) for tick in finite_ticks} | {edge: "∞"}
-    ends = None if logarithmic or ticks is None else (-0.06 * edge, 1.06 * edge)
-    return series, Axis(title, log=logarithmic, ticks=ticks, ends=ends)
+            series += [Series(name, own["place"], own["rmse"], "points", look, texts=settings)] if len(own) else []
+    return series, x
 
 
 def attack_charts(

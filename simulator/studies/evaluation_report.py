@@ -87,7 +87,7 @@ def _decile_charts(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
     drawn = []
     for data, rows in deciles[deciles["relative_error"] > 0].groupby("data", sort=False):
         series = [
-            Series(str(name), mine["decile"].to_numpy(), mine["relative_error"].to_numpy(), "linked", styles[str(name)])
+            Series(str(name), mine["decile"], mine["relative_error"], "linked", styles[str(name)])
             for name, mine in rows.groupby("mechanism", sort=False)
         ]
         words = f"{data}: error relative to the occupancy"

@@ -15,7 +15,7 @@ from reproduce_browser import open_page
 
 from simulator.charts import Axis, Chart, Series, Style
 from simulator.charts.page import Page
-from simulator.charts.spec import data, names_axis, over_names, with_shared_ends
+from simulator.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
 from simulator.charts.styles import STYLES, numbered_style, styles_of
 from simulator.reporting.report import environment, render_page
 
@@ -74,12 +74,41 @@ def test_bars_stand_side_by_side_and_points_on_them_unless_a_line_crosses():
     assert (placed[0].x, placed[1].x) == ((0,), (1, 0))
 
 
-def test_a_group_shares_the_widest_ends():
-    charts = [Chart([], Axis("x"), Axis("y", ends=ends)) for ends in ((-1.0, 2.0), (0.0, 5.0))]
+@pytest.mark.parametrize(
+    ("log", "values", "low", "ends"),
+    [
+        (False, [[-10.0, 0.0], [math.nan, 30.0]], None, (-12.0, 32.0)),
+        (False, [[50.0], [60.0]], None, (49.5, 60.5)),  # far above 0
+        (False, [[10.0], [60.0]], [4.0], (-3.0, 63.0)),  # near 0, which is shown
+        (True, [[0.0, 1.0], [8.0]], [1e-9, 0.5], (0.25 / 1.25, 10.0)),  # an interval that nearly reaches 0 is cut off
+        (False, [[2.0], [2.0]], None, (1.9, 2.1)),
+    ],
+)
+def test_a_group_shares_the_widest_ends(log, values, low, ends):
+    charts = [Chart([Series("a", range(len(y)), y, low=low)], Axis("x"), Axis("y", log=log)) for y in values]
     shared = with_shared_ends(charts, "group")
-    assert [chart.shared_ends for chart in shared] == [(-1.0, 5.0)] * 2
-    assert [chart.y.ends for chart in shared] == [(-1.0, 2.0), (0.0, 5.0)]
-    assert with_shared_ends([], "group") == []
+    assert [chart.shared_ends for chart in shared] == [pytest.approx(ends)] * 2
+    assert [chart.facet for chart in shared] == ["group"] * 2
+
+
+def test_a_group_without_numbers_keeps_its_own_ends():
+    empty = Chart([], Axis("x"), Axis("y"))
+    assert with_shared_ends([empty]) == [empty]
+    assert with_shared_ends([]) == []
+
+
+def test_zero_infinite_and_unknown_values_have_places_beside_the_others():
+    values = [0.0, 0.5, 4.0, math.inf, math.nan, 1e-13, 1e101]
+    axis, places = open_axis("ε", values)
+    zero, half, four, infinite, unknown, tiny, huge = places
+    assert (half, four) == (0.5, 4.0)
+    assert zero == tiny < half < four < infinite == huge < unknown
+    assert axis.ticks[unknown] == "unknown"
+    assert (axis.ticks[zero], axis.ticks[infinite]) == ("<1e-12", ">1e100")
+    assert list(axis.ticks) == sorted(axis.ticks)
+    assert axis.ends[0] < zero
+    assert axis.ends[1] > unknown
+    assert set(open_axis("ε", [0.5, 4.0])[0].ticks.values()).isdisjoint({"0", "∞", "unknown"})
 
 
 def test_styles_are_distinct_and_the_usual_ones_fixed():
