@@ -8,7 +8,7 @@ import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
-from scenarios.channel import Channel
+from scenarios.channel import ChannelSection
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray
@@ -110,7 +110,7 @@ def _printed(mechanism: LocalMechanism) -> PublishedLeakage:
 LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
 
 
-def describe_loss(channel: Channel, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[LossRecord]:
+def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[LossRecord]:
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
     The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.

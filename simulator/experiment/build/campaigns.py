@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from mechanisms.local import LocalMechanism, ParameterError
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.campaigns import Campaign as CampaignSection
+from scenarios.campaigns import CampaignSection
 from scenarios.field_types import exceeds, number
-from scenarios.release import Released
+from scenarios.release import ReleaseRules
 from simulator.experiment.build.mechanisms import build_budget, drawn_as_counts
 from simulator.experiment.build.releases import build_release, place_of
 from simulator.experiment.build.servers import (
@@ -63,7 +63,7 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
 def _campaign(
     scenario: Scenario,
     section: CampaignSection,
-    released: Released,
+    released: ReleaseRules,
     mechanisms: Mapping[str, LocalMechanism],
     city: City,
 ) -> Campaign:

@@ -20,7 +20,7 @@ from mechanisms.privacy import PrivacyClaim, View
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.campaigns import Budget
 from scenarios.field_types import number
-from scenarios.mechanisms import PlugIn as PlugInSection
+from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of

@@ -22,7 +22,7 @@ from mechanisms.central.simple_random_sample import ExactStatistic
 from mechanisms.local import ParameterError
 from scenarios.kinds import is_capable
 from scenarios.plug_ins import is_own_kind
-from scenarios.release import Released
+from scenarios.release import ReleaseRules
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.study_area import City
@@ -33,7 +33,7 @@ INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}
 BOUNDS = {"lower": "lower_mps", "upper": "upper_mps"}
 
 
-def build_release(released: Released, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
+def build_release(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
     """Return what a campaign's release determines of a `Campaign`: some of its attributes, by name.
 
     Raises
@@ -45,7 +45,7 @@ def build_release(released: Released, mechanisms: Mapping[str, Any], city: City)
     return build(released, mechanisms, city)
 
 
-def place_of(released: Released, key: str) -> str:
+def place_of(released: ReleaseRules, key: str) -> str:
     """Return the key path of an invalid parameter of a release."""
     campaign = f"campaigns.{released.campaign['name']}"
     if key in BOUNDS:
@@ -53,12 +53,12 @@ def place_of(released: Released, key: str) -> str:
     return f"release.{key}" if released.at == ("release",) else f"{campaign}.release.{key}"
 
 
-def _section(released: Released) -> dict[str, Any]:
+def _section(released: ReleaseRules) -> dict[str, Any]:
     left_out = {"mechanisms", "sample" if released.campaign["statistic"] == "count" else "sampling"}
     return {key: value for key, value in released.release.items() if value is not None and key not in left_out}
 
 
-def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
+def _of_counts(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
     section = _section(released)
     if released.kind == "none":
         return {"release": section}
@@ -83,7 +83,7 @@ def _of_counts(released: Released, mechanisms: Mapping[str, Any], city: City) ->
     return {"release": section, "publications": publications, "notes": notes}
 
 
-def _builder(released: Released) -> Callable[..., Any]:
+def _builder(released: ReleaseRules) -> Callable[..., Any]:
     """Return what builds the release of a mechanism's counts."""
     if not is_own_kind("release", released.kind):
         return constructor_of("release", released.kind)
@@ -146,7 +146,7 @@ def build_none(_: Mapping[str, Any], *, bounds: Mapping[str, float], statistic: 
     return ExactStatistic(statistic="mean" if statistic == "mean_speed" else "median", **bounds)
 
 
-def _of_speeds(released: Released, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
+def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City) -> dict[str, Any]:
     campaign, release = released.campaign, released.release
     receiver = str(released.published()[0]["name"])
     upper = campaign["upper_mps"]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.campaigns import Campaign as CampaignSection
+from scenarios.campaigns import CampaignSection
 from scenarios.channel import Aggregation, AggregationSection, OwnAggregation
 from scenarios.kinds import find_kind, is_capable
 from simulator.aggregation.combining import Combining
@@ -23,7 +23,7 @@ from simulator.experiment.build.constructors import (
     same_keys,
 )
 from simulator.sensing.campaign import Campaign
-from simulator.sensing.channel import Channel, Latency, Outage
+from simulator.sensing.channel import Channel, Downtime, Latency
 from simulator.sensing.messages import Behaviour
 from simulator.sensing.query import QueriedPopulation, Schedule
 from simulator.streams import Streams
@@ -42,7 +42,7 @@ def build_channel(scenario: Scenario) -> Channel:
             latency = build_own_kind("latency", kind, given)
     else:
         latency = constructor_of("latency", kind)(**given)
-    outages = tuple(Outage(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
+    outages = tuple(Downtime(outage.server, outage.from_s, outage.to_s) for outage in section.outages)
     keys = same_keys(section, "burst_s", "churn", "duplicates")
     return Channel(latency, loss_one=loss_one, loss_two=loss_two, outages=outages, **keys)
 
