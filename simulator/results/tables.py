@@ -1,6 +1,5 @@
 """Tables of a run as frames: figures of all vehicles, moments as text, and what pages and plots select."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -84,31 +83,20 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
         `rmse` / `occupancy`, null for empty cells.
     """
-    rows = []
+    tables = [pd.DataFrame()]
     for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
         truth = group.groupby("cell")["truth"].mean()
-        order = np.argsort(truth.to_numpy(), kind="stable")
-        decile = np.empty(len(truth), dtype=np.int64)
-        decile[order] = np.arange(len(truth)) * min(10, len(truth)) // len(truth) + 1
-        of_cell = pd.Series(decile, index=truth.index)
-        of_row = group["cell"].map(of_cell)
-        square = group["estimate"].sub(group["truth"]).pow(2).groupby(of_row).mean()
-        truth_square = group["truth"].pow(2).groupby(of_row).mean()
-        for number, part in truth.groupby(of_cell):
-            occupancy, rmse = float(part.mean()), math.sqrt(square[number])
-            rows.append(
-                {
-                    "campaign": campaign,
-                    "mechanism": mechanism,
-                    "decile": number,
-                    "cells": len(part),
-                    "occupancy": occupancy,
-                    "rms_occupancy": math.sqrt(truth_square[number]),
-                    "rmse": rmse,
-                    "relative_error": rmse / occupancy if occupancy else math.nan,
-                }
-            )
-    return pd.DataFrame(rows)
+        rank = truth.rank(method="first").astype(int) - 1
+        decile = rank * min(10, len(truth)) // len(truth) + 1
+        squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
+        roots = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
+        made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
+        made["rms_occupancy"], made["rmse"] = roots["truth"].to_numpy(), roots["error"].to_numpy()
+        made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
+        made.insert(0, "campaign", campaign)
+        made.insert(1, "mechanism", mechanism)
+        tables.append(made)
+    return pd.concat(tables, ignore_index=True)
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:
