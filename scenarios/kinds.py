@@ -74,7 +74,7 @@ def _latency(name: str, title: str, law: str) -> Kind:
 
 
 def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"release:{class_}", name, title, f"simulator.experiment.releases:build_{name}", *capabilities)
+    return _kind(f"release:{class_}", name, title, f"{_BUILD}releases:build_{name}", *capabilities)
 
 
 def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
@@ -139,8 +139,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
     # "recorded": positions are read with the city.
     "engine": (
-        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_fleet", "routed"),
-        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_agents", "routed", "processes"),
+        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed"),
+        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "processes"),
         _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
         _recorded("trace", "recorded trace", "TraceTraffic", "read_recording"),
         _recorded("static", "data owners", "StaticTraffic", "read_static"),

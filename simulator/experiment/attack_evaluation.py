@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import signature
 from typing import Any
@@ -24,6 +24,7 @@ from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.guess_games import AttackContext, Columns, Guessed, Member, NotPlayableError, play_rounds
 from simulator.experiment.query_records import CampaignRecord, StoredTranscripts
 from simulator.experiment.vehicle_guesses import CoalitionGuesses, tabulate_guesses
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
 NO_MEMBER = "none"
@@ -84,19 +85,9 @@ class Finding:
     unit: str | None = None
 
 
-_DTYPES: Mapping[Any, str] = {
-    **dict.fromkeys((str, str | None), "str"),
-    **dict.fromkeys((int, int | None), "Int64"),
-    float | None: "float64",
-}
-ATTACK_COLUMNS = {field.name: _DTYPES[field.type] for field in fields(Finding)}
-"""Columns of `attacks.parquet`, and their dtypes."""
-
-
 def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
     """Return the table of `attacks.parquet`, one row for each finding."""
-    columns = ATTACK_COLUMNS.items()
-    return pd.DataFrame({name: pd.Series([getattr(row, name) for row in findings], dtype=of) for name, of in columns})
+    return TABLES["attacks"].frame(map(vars, findings))
 
 
 @dataclass(frozen=True, eq=False)
@@ -383,14 +374,6 @@ def _of_one_vehicle(
     for columns in _play(attack, play, stored, [own], coalition, [], source):
         if columns.get("metric") is None:
             yield {**columns, "metric": ONE_VEHICLE, "value": float(number), "unit": "number of the vehicle"}
-
-
-def most_targets(scenario: Scenario, campaign: str) -> int:
-    """Return the number of vehicles whose reports must be kept in each query for the attacks on a campaign."""
-    return max(
-        (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
-        default=0,
-    )
 
 
 def most_corrupted(scenario: Scenario) -> int:

@@ -8,15 +8,7 @@ import pandas as pd
 
 from simulator.arrays import IntArray
 from simulator.experiment.guess_games import Guessed
-
-GUESS_COLUMNS = {
-    **dict.fromkeys(("name", "attack", "coalition", "mechanism", "campaign"), "str"),
-    "query": "int64",
-    "time_s": "float64",
-    **dict.fromkeys(("vehicle", "truth", "guess"), "int64"),
-    "probability": "float64",
-}
-"""Columns of `guesses.parquet`, and their dtypes."""
+from simulator.results.schema import TABLES
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +39,18 @@ class CoalitionGuesses:
         """(guesses,) int64: the vehicle of each guess."""
         return np.concatenate([np.empty(0, dtype=np.int64), *(part.devices for part in self.parts)])
 
-    def about(self, vehicle: int) -> Iterator[tuple[object, ...]]:
+    def about(self, vehicle: int) -> Iterator[dict[str, object]]:
         """Yield the rows of the table about a vehicle, one for each guess."""
-        key = (self.name, self.attack, self.coalition, self.mechanism)
         for part in self.parts:
             for row in np.flatnonzero(part.devices == vehicle):
-                guess = (vehicle, part.truth[row], part.guesses[row], part.probability[row])
-                yield (*key, part.campaign, part.query, part.time_s, *guess)
+                yield {
+                    **{name: getattr(self, name) for name in ("name", "attack", "coalition", "mechanism")},
+                    **{name: getattr(part, name) for name in ("campaign", "query", "time_s")},
+                    "vehicle": vehicle,
+                    "truth": part.truth[row],
+                    "guess": part.guesses[row],
+                    "probability": part.probability[row],
+                }
 
 
 def choose_vehicles(guesses: Sequence[CoalitionGuesses]) -> dict[CoalitionGuesses, int]:
@@ -83,4 +80,4 @@ def tabulate_guesses(guesses: Sequence[CoalitionGuesses]) -> pd.DataFrame | None
     """
     chosen = choose_vehicles(guesses)
     rows = [row for one in guesses if one in chosen for row in one.about(chosen[one])]
-    return pd.DataFrame(rows, columns=list(GUESS_COLUMNS)).astype(GUESS_COLUMNS) if rows else None
+    return TABLES["guesses"].frame(rows) if rows else None

@@ -29,10 +29,10 @@ from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy
 from scenarios import Scenario, ScenarioError
 from simulator.aggregation.combining import Combining, ServerTally
 from simulator.arrays import FloatArray, IntArray
-from simulator.experiment.collect import RunData
 from simulator.experiment.run import run_scenario
 from simulator.plug_in_checks.kit import global_random_states
 from simulator.plug_in_checks.shares import check_too_few_shares
+from simulator.results.run import RunResult
 
 CHECKS = ("runs", "accounts", "own_storage", "repeatable", "global_random", "unbiased", "intervals", "errors")
 LEVEL = 1e-6
@@ -87,7 +87,7 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
     return ConformanceReport(getattr(make, "__name__", repr(make)), seed, LEVEL, results, (9,))
 
 
-def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float, answers: str) -> RunData | None:
+def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float, answers: str) -> RunResult | None:
     """Run a small scenario with the aggregator; None, and a fault, if it ends with an error."""
     try:
         scenario = Scenario(
@@ -109,7 +109,7 @@ def _run(make: Callable[[], Any], findings: Findings, *, seed: int, loss: float,
     return None
 
 
-def _check_accounts(lossless: RunData, lossy: RunData, findings: Findings, *, messages: int) -> None:
+def _check_accounts(lossless: RunResult, lossy: RunResult, findings: Findings, *, messages: int) -> None:
     """Check the accounts of two runs in which a report consists of a number of messages."""
     keys = ["query", "mechanism", "round"]
     for name, result in (("without loss", lossless), ("with loss", lossy)):
@@ -123,7 +123,7 @@ def _check_accounts(lossless: RunData, lossy: RunData, findings: Findings, *, me
     findings.expect((kept == lossless.rounds["answered"]).all(), "reports were lost on a channel without loss")
 
 
-def _check_intervals(result: RunData, findings: Findings) -> None:
+def _check_intervals(result: RunResult, findings: Findings) -> None:
     table = result.estimates
     within = (table["lower"] - 1e-9 <= table["truth"]) & (table["truth"] <= table["upper"] + 1e-9)
     for name, share in within.groupby(table["mechanism"]).mean().items():

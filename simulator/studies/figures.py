@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from simulator.reporting.figures import Drawn, Figure, Page, Style, axis, curve, log_axis, markers, plot, styles_of
 from simulator.results.formatting import claimed, number, parameter, real
-from simulator.results.run import statistic_of
+from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, leaks_of
 from simulator.studies.tables import interval_text
 

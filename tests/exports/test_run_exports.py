@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from io import StringIO
 
 import geopandas as gpd
@@ -100,7 +99,7 @@ def test_names_that_differ_in_case_only_and_cells_without_an_estimate_are_kept(p
     names = result.estimates["mechanism"].replace({"randomized": "Sampling"})
     estimates = result.estimates.assign(mechanism=names)
     estimates = estimates[estimates["cell"] != 1]
-    write_geopackage(replace(result, estimates=estimates), tmp_path / "run.gpkg", overwrite=False)
+    write_geopackage(result.with_tables(estimates=estimates), tmp_path / "run.gpkg", overwrite=False)
     cells = gpd.read_file(tmp_path / "run.gpkg", layer="cells").set_index("cell")
     assert {"estimate_sampling", "estimate_Sampling_"} <= set(cells)
     assert np.isnan(cells.loc[1, "estimate_sampling"])
@@ -112,7 +111,7 @@ def test_lost_reports_and_hostile_names_are_exported(tmp_path):
     names = ["<script>alert(1)</script>", "شارع الملك", "北京市", "- a: b # c\n\"'"]
     cells = lost.cells.assign(name=(names * len(lost.cells))[: len(lost.cells)])
     record = lost.record.model_copy(update={"description": names[3], "scenario": names[0]})
-    hostile = replace(lost, cells=cells, record=record)
+    hostile = lost.with_tables(cells=cells, record=record)
     write_geopackage(hostile, tmp_path / "run.gpkg", overwrite=False)
     assert gpd.read_file(tmp_path / "run.gpkg", layer="cells")["name"].tolist() == cells["name"].tolist()
     assert not write_folder(hostile, tmp_path, tmp_path / "simwrapper", overwrite=False)
