@@ -53,8 +53,8 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
     try:
         laws = {seen: report_law(trial.mechanism, seen) for seen in views}
     except NoLikelihoodError:
-        words = "the mechanism has no log_likelihood: the project's attacks are not tried on it, which proves nothing"
-        raise SkippedCheckError(words) from None
+        reason = "the mechanism has no log_likelihood: the project's attacks are not tried on it, which proves nothing"
+        raise SkippedCheckError(reason) from None
     rng, reports = trial.generator("likelihood"), []
     for cell in trial.audited:
         truth = np.full(trial.calls, cell, dtype=np.int32)
@@ -87,13 +87,13 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
 def _expect_shares(pair: PairOfTruths, findings: Findings, *, alpha: float) -> float:
     """Expect in each event as many reports of the second truth as is stated; return the greatest deviation."""
     worst, each = 0.0, len(pair.latter) // 2
-    for words, event in pair.events.items():
+    for event_name, event in pair.events.items():
         latter, stated = (values[1::2][event[1::2]] for values in (pair.latter, pair.stated))
         off = abs(float((latter - stated).sum()) / each)
         worst = max(worst, off)
         # Of each report the truth is 0 or 1, with the variance that the stated probability has.
         if off > bernstein(each, np.array((stated * (1.0 - stated)).sum() / each), np.ones(()), alpha):
-            share = f"of reports {pair.name} with {words}, {latter.mean():.1%} are of the latter"
+            share = f"of reports {pair.name} with {event_name}, {latter.mean():.1%} are of the latter"
             findings.fault(f"{share}; by log_likelihood {stated.mean():.1%}")
     return worst
 

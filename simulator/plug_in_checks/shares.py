@@ -65,10 +65,10 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     }
     seeds = rng.integers(0, 2**63, size=(len(vectors), CALLS))
     drawn = {
-        words: np.concatenate(
+        vectors_name: np.concatenate(
             [own.split(_each(vector), rng=np.random.default_rng(seed)).swapaxes(0, 1) for seed in row]
         )
-        for (words, vector), row in zip(vectors.items(), seeds, strict=True)
+        for (vectors_name, vector), row in zip(vectors.items(), seeds, strict=True)
     }
     every = list(combinations(range(own.servers), few)) if own.servers <= SUBSETS else []
     if not 0 < len(every) <= SUBSETS:
@@ -85,16 +85,20 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     for servers in every:
         numbers = " and ".join(str(server + 1) for server in servers)
         zeros = dict(_views(own, drawn["of zeros"], servers))
-        for words, shares in drawn.items():
+        for vectors_name, shares in drawn.items():
             for name, seen in _views(own, shares, servers):
                 _, often = np.unique(seen, return_counts=True)
                 repeats = int((often * (often - 1) // 2).sum())
                 if expected <= FEW_REPEATS and repeats >= least:
                     what = f"{name} of server {numbers} repeats in {repeats:,} pairs of {len(seen):,} reports"
-                    findings.fault(f"{what}, all {words}, though {own.needed} shares are needed to learn anything")
+                    findings.fault(
+                        f"{what}, all {vectors_name}, though {own.needed} shares are needed to learn anything"
+                    )
                     return
-                if words != "of zeros" and _distinct(zeros[name], seen, alpha):
-                    what = f"{name} of server {numbers} is distributed otherwise for vectors {words} than of zeros"
+                if vectors_name != "of zeros" and _distinct(zeros[name], seen, alpha):
+                    what = (
+                        f"{name} of server {numbers} is distributed otherwise for vectors {vectors_name} than of zeros"
+                    )
                     findings.fault(f"{what}: {few} shares depend on the report, and {own.needed} are needed")
                     return
 
