@@ -89,12 +89,13 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         rank = truth.rank(method="first").astype(int) - 1
         decile = rank * min(10, len(truth)) // len(truth) + 1
         squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
-        roots = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
+        means = squares.groupby(group["cell"].map(decile)).mean()
         made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
-        made["rms_occupancy"], made["rmse"] = roots["truth"].to_numpy(), roots["error"].to_numpy()
+        made["rms_occupancy"] = np.sqrt(means["truth"].to_numpy())
+        made["rmse"] = np.sqrt(means["error"].to_numpy())
         made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
-        made.insert(0, "campaign", campaign)
-        made.insert(1, "mechanism", mechanism)
+        made.insert(0, "campaign", str(campaign))
+        made.insert(1, "mechanism", str(mechanism))
         tables.append(made)
     return pd.concat(tables, ignore_index=True)
 
