@@ -1,6 +1,5 @@
 """Checks of estimates against theory: bias, standard error, coverage, and the distribution of sampled counts."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,12 +63,8 @@ def check_no_bias(trial: Harness, findings: Findings) -> None:
     if trial.contributions is None:
         _check_queries(trial, findings, variances=False)
         return
-
-    def say(place: str, cell: int, mean: float, expected: float) -> str:
-        return f"a device {place} adds {mean:.4g} to the estimate of cell {cell}, not {int(expected)}"
-
-    expected = _own_cell(trial)
-    _expect_means(trial, findings, trial.contributions, expected, say)
+    expected, fault = _own_cell(trial), "a device {} adds {:.4g} to the estimate of cell {}, not {:.0f}"
+    _expect_means(trial, findings, trial.contributions, expected, fault)
     means = np.array([added.mean(axis=0) for added in trial.contributions])
     findings.figures["greatest deviation"] = float(np.abs(means - expected).max())
 
@@ -82,14 +77,11 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
     if trial.contributions is None:
         _check_queries(trial, findings, variances=True)
         return
-
-    def say(place: str, cell: int, mean: float, stated: float) -> str:
-        return f"a device {place} adds a variance of {mean:.4g} to cell {cell}, stated as {stated:.4g}"
-
     squares = [(added - own) ** 2 for added, own in zip(trial.contributions, _own_cell(trial), strict=True)]
     alone = CROWD * np.eye(trial.cells + 1, dtype=np.int64)
     stated = np.stack([trial.mechanism.std_error(crowd) ** 2 / CROWD for crowd in alone])
-    _expect_means(trial, findings, squares, stated, say)
+    fault = "a device {} adds a variance of {:.4g} to cell {}, stated as {:.4g}"
+    _expect_means(trial, findings, squares, stated, fault)
     for name, crowd in trial.populations().items():
         close = np.allclose(trial.mechanism.std_error(crowd) ** 2, crowd @ stated, rtol=1e-6, atol=1e-9)
         findings.expect(close, f"std_error² of a crowd {name} is not the sum over its devices")
@@ -232,20 +224,17 @@ def _own_cell(trial: Harness) -> Floats:
     return np.eye(trial.cells + 1)[:, 1:]
 
 
-def _expect_means(
-    trial: Harness,
-    findings: Findings,
-    samples: list[Floats],
-    expected: Floats,
-    say: Callable[[str, int, float, float], str],
-) -> None:
-    """Expect the means of (devices, cells) samples of each truth; `say` makes the fault of a truth and a cell."""
+def _expect_means(trial: Harness, findings: Findings, samples: list[Floats], expected: Floats, fault: str) -> None:
+    """Expect the means of (devices, cells) samples of each truth.
+
+    `fault` is a template with fields for the place of a device, the mean, the cell, and what is expected.
+    """
     alpha = trial.alpha(findings, expected.size)
     for truth, (sample, stated) in enumerate(zip(samples, expected, strict=True)):
         lower, upper = mean_interval(sample, alpha=alpha)
         for v in np.flatnonzero((stated < lower) | (stated > upper)):
-            fault = say(place_of(truth), int(v) + 1, sample[:, v].mean(), stated[v])
-            findings.fault(f"{fault}, within {(upper[v] - lower[v]) / 2:.2g}")
+            fault_of_cell = fault.format(place_of(truth), sample[:, v].mean(), v + 1, stated[v])
+            findings.fault(f"{fault_of_cell}, within {(upper[v] - lower[v]) / 2:.2g}")
 
 
 def _expect_coverage(findings: Findings, crowd: TriedCrowd, estimates: list[Any], *, slack: float) -> None:
