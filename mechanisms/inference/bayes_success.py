@@ -117,7 +117,7 @@ def sampled_posterior(
     return np.where(impossible, mechanism.sampling, found)
 
 
-def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
+def sampled_guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
     """Return the success of the best guess of whether a device was sampled: Σ of the larger of the two masses.
 
     The sum is over all observations. The two masses are the joint probabilities of an observation with "sampled" and

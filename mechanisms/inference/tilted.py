@@ -133,22 +133,18 @@ class TiltedPairs:
         return cls(mechanism, mechanism.blanks, prior, 1.0 / second, second)
 
     @property
-    def again(self) -> Masses:
-        """The law of a blank that is drawn again, (V + 1,)."""
-        sampling = self.mechanism.sampling
-        return self.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.blanks)
-
-    @property
     def blanks_then(self) -> Masses:
         """Tilted mass of each first blank with any second report, without the factor of the first, (V + 1,)."""
         blanks, refresh = self.blanks, self.mechanism.refresh
-        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.again * self.second).sum()))
+        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.mechanism.redrawn * self.second).sum()))
 
     @property
     def then_blanks(self) -> Masses:
         """Tilted mass of each second blank with any first report, without the factor of the second, (V + 1,)."""
         blanks, refresh = self.blanks, self.mechanism.refresh
-        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float((blanks * self.first).sum())
+        return (1.0 - refresh) * blanks * self.first + refresh * self.mechanism.redrawn * float(
+            (blanks * self.first).sum()
+        )
 
     def logs(self, reports: Mapping[int, Any]) -> Logs:
         """Return the logarithms from one round's reports, or from none."""

@@ -190,10 +190,9 @@ def others_dropped(
     """
     if not isinstance(mechanism, SamplingPrivacy):
         raise NoLikelihoodError(type(mechanism).__name__, ONLY_SAMPLING)
-    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
+    blanks, sampling, refresh, again = mechanism.blanks, mechanism.sampling, mechanism.refresh, mechanism.redrawn
     report = blanks + sampling * (np.arange(len(blanks)) == 0)
     share = np.divide(first, first_round * report, out=np.zeros(len(report)), where=report > 0.0)
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
     # P(second report v | truth t, C₁) = common_v + sampled·[v = t]: `sampled` is the probability that the target was.
     sampled = sampling * float(share[0])
     common = (1.0 - refresh) * blanks * share + refresh * again * max(1.0 - sampled, 0.0)
@@ -207,6 +206,7 @@ def released_twice(
     prior: Prior,
     query: int,
     *,
+    read: tuple[int, IntArray] | None = None,
     visible: Mask | None = None,
     positive: bool = False,
     rng: np.random.Generator,
@@ -215,7 +215,8 @@ def released_twice(
 
     In their difference all other devices cancel. The rest is e_v − e_w over the real cells, for the target's pair of
     reports (w, v). A single +1 is the pair (0, v); a −1 reveals that a blank was drawn again; zeros only are any pair
-    (w, w), S of a device outside, or suppressed differences.
+    (w, w), S of a device outside, or suppressed differences. The likelihood of a truth is the sum of the probabilities
+    of the pairs that agree with what is seen: those of a set of first and a set of second reports, and equal ones.
 
     Parameters
     ----------
@@ -225,6 +226,8 @@ def released_twice(
         (n, cells) int64, one release minus the other.
     prior, query
         The prior, and the query it is taken for.
+    read
+        The round of which the targets' reports are read, and these reports, (n,) int64; None if none are.
     visible
         (n, cells) bool: the cells whose difference is not suppressed in both releases; by default all.
     positive
@@ -236,89 +239,34 @@ def released_twice(
     -------
     guesses : (n,) int32
     """
-    q = prior.of(query)
-    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    seen = own if visible is None else np.where(visible, own, 0)
-    gone = (seen < 0).any(axis=1)
-    shown = np.where((seen > 0).any(axis=1), seen.argmax(axis=1) + 1, 0)
-    # Cells (0 included) for which a sampled device changes no visible difference.
-    silent = np.zeros((len(own), len(blanks)), dtype=np.bool_)
+    q, blanks, again = prior.of(query), mechanism.blanks, mechanism.redrawn
+    shown = np.pad(own if visible is None else np.where(visible, own, 0), ((0, 0), (1, 0)))
+    silent = np.zeros(shown.shape, dtype=np.bool_)
     silent[:, 0] = True
     if visible is not None:
         silent[:, 1:] = ~visible
-    # A blank that is drawn again changes nothing visible if both blanks are silent, or equal; with `positive` the first
-    # one never does.
-    first = np.ones_like(silent) if positive else silent
-    drawn_again = (first * blanks).sum(axis=1) * (silent * again).sum(axis=1) + (
-        ~(first & silent) * blanks * again
-    ).sum(axis=1)
-    nothing = (1.0 - refresh) * blanks.sum() + refresh * drawn_again
-    unseen = (blanks * first).sum(axis=1) - (blanks[shown] if positive else 0.0)
-    likelihood = np.repeat(np.where(shown > 0, unseen * refresh * again[shown], nothing)[:, np.newaxis], len(q), axis=1)
-    rows = np.arange(len(own))
-    likelihood[rows[shown > 0], shown[shown > 0]] += sampling
-    likelihood[shown == 0] += sampling * silent[shown == 0]
+    gained, lost = shown > 0, shown < 0
+    nothing_gained, nothing_lost = (~found.any(axis=1, keepdims=True) for found in (gained, lost))
+    second = np.where(nothing_gained, silent, gained)
+    first = ~gained if positive else np.where(nothing_lost, silent, lost)
+    equal = np.broadcast_to(nothing_gained & nothing_lost, shown.shape)
+    if read is not None:
+        reported = np.eye(len(q), dtype=np.bool_)[read[1]]
+        equal = equal & reported
+        first, second = (first & reported, second) if read[0] == 1 else (first, second & reported)
+    # Equal reports that are in both sets are among their pairs.
+    both, others = first & second, equal & ~(first & second)
+    kept = (1.0 - mechanism.refresh) * ((both | others) @ blanks)
+    redrawn = mechanism.refresh * ((first @ blanks) * (second @ again) + others @ (blanks * again))
+    sampled = first[:, :1] & second
+    sampled[:, 0] |= others[:, 0]
     with np.errstate(divide="ignore"):
-        guesses = best_guess(posterior(np.log(likelihood), q), rng=prior.tie_rng(rng))
-    guesses[gone] = prior.guess(query, int(gone.sum()), rng=rng)
+        logs = np.log((kept + redrawn)[:, np.newaxis] + mechanism.sampling * sampled)
+    guesses = best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
+    if read is None:
+        gone = lost.any(axis=1)
+        guesses[gone] = prior.guess(query, int(gone.sum()), rng=rng)
     return guesses
-
-
-def released_twice_and_read(
-    mechanism: SamplingPrivacy,
-    own: IntArray,
-    reports: IntArray,
-    round_: int,
-    prior: Prior,
-    query: int,
-    *,
-    visible: Mask,
-    positive: bool = False,
-    rng: np.random.Generator,
-) -> Cells:
-    """Guess each target's cell from two releases, with the target and without it, and one of its two reports.
-
-    The visible part of e_v − e_w and one of the two reports leave a set of possible other reports, mostly of one. The
-    likelihood of a truth is the sum of the probabilities of the pairs that are left.
-
-    Parameters
-    ----------
-    mechanism, own, prior, query, positive, rng
-        As in `released_twice`.
-    reports, round_
-        (n,) int64, the reports that are read, and their round.
-    visible
-        (n, cells) bool, as in `released_twice`.
-
-    Returns
-    -------
-    guesses : (n,) int32
-    """
-    q, blanks, sampling, refresh = prior.of(query), mechanism.blanks, mechanism.sampling, mechanism.refresh
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    silent = np.concatenate([np.ones((len(own), 1), dtype=np.bool_), ~visible], axis=1)
-    read = np.eye(len(q), dtype=np.int64)[reports]
-    seen = np.where(silent, 0, np.concatenate([np.zeros_like(own[:, :1]), own], axis=1))
-    known = np.where(silent, 0, read)
-    if not positive:
-        other = seen + known if round_ == 1 else known - seen
-        possible = np.where((other != 0).any(axis=1, keepdims=True), other != 0, silent)
-    elif round_ == 1:
-        possible = np.where((seen > 0).any(axis=1, keepdims=True), seen > 0, silent | (read > 0))
-    else:
-        shown, inside = (seen > 0).any(axis=1, keepdims=True), (known > 0).any(axis=1, keepdims=True)
-        possible = np.where(shown, read == 0, (read > 0) | ~inside)
-    kept = blanks[reports] * (1.0 - refresh) * possible[np.arange(len(own)), reports]
-    if round_ == 1:
-        redrawn = refresh * blanks[reports] * (possible @ again)
-        sampled = sampling * possible * (reports == 0)[:, np.newaxis]
-    else:
-        redrawn = refresh * again[reports] * (possible @ blanks)
-        sampled = sampling * read * possible[:, :1]
-    with np.errstate(divide="ignore"):
-        logs = np.log((kept + redrawn)[:, np.newaxis] + sampled)
-    return best_guess(posterior(logs, q), rng=prior.tie_rng(rng))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,9 +10,7 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.run_clock import RunClock, find_zone
 from simulator.aggregation.deployment import Deployment
-from simulator.attacks.own import CellAttack
-from simulator.experiment.attack_evaluation import check_attacks
-from simulator.experiment.build.attacks import build_attacks
+from simulator.experiment.build.attacks import build_attacks, check_attacks
 from simulator.experiment.build.cell_places import cells_of_traffic
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
@@ -27,6 +25,7 @@ from simulator.experiment.releases import CampaignRelease, build_releases
 from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
 from simulator.files.messages import warnings_in
+from simulator.games.games import Attack
 from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
 
@@ -56,7 +55,7 @@ class RunComponents:
     notes
         Parts of the scenario that are not used.
     attacks
-        The users' own attacks, by name.
+        The attacks.
     budgets
         The mechanisms of campaigns with a budget, by the campaign's name.
     clock
@@ -72,7 +71,7 @@ class RunComponents:
     deployments: Mapping[str, Deployment]
     flow_check: FlowCheck | None = None
     notes: tuple[str, ...] = ()
-    attacks: Mapping[str, CellAttack] = field(default_factory=dict)
+    attacks: tuple[Attack, ...] = ()
     budgets: Mapping[str, BudgetedCampaign] = field(default_factory=dict)
     clock: RunClock = field(default_factory=RunClock)
 
@@ -96,8 +95,8 @@ class RunComponents:
         refinements = plan_refinements(scenario, mechanisms)
         releases = build_releases(scenario, mechanisms, city)
         deployments = build_deployments(scenario, mechanisms, city.cells)
-        check_attacks(scenario, deployments, mechanisms)
         attacks = build_attacks(scenario)
+        check_attacks(scenario, attacks, deployments, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         notes = [*notes, *unchecked_counts(scenario, deployments)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s

@@ -14,7 +14,6 @@ import pandas as pd
 import scenarios
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
-from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.campaign_groups import CampaignGroup, group_campaigns
 from simulator.experiment.claims import tabulate_claims, weakened_claims
@@ -54,6 +53,8 @@ from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers, with_times
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
+from simulator.games.games import AttackResults
+from simulator.games.scores import tabulate_findings
 from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
 from simulator.sensing.query import Query

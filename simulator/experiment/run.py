@@ -12,14 +12,14 @@ import simpy
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.run_clock import RunClock
-from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
+from simulator.experiment.attack_run import attack_campaigns
+from simulator.experiment.build.attacks import most_corrupted, most_targets
 from simulator.experiment.build.constructors import faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, build_schedules, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.components import RunComponents
-from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.run_handle import RunHandle, UserProcess
@@ -176,11 +176,9 @@ def _run(
         traffic = traffic.model_copy(update={"beside": [alone]})
     progress.phase("attacks")
     with stopwatch.phase("attacks"):
-        fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
-        records = record_campaigns(
-            queries, parts.deployments, parts.mechanisms, parts.releases, outside=outside, fleet=fleet
-        )
-        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name, own=parts.attacks)
+        built = (parts.deployments, parts.mechanisms, parts.releases)
+        fleet = np.argsort(fleet_order(streams, engine.vehicles))
+        attacked = attack_campaigns(scenario, parts.attacks, queries, *built, fleet=fleet, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         flow_check, moved = None, None
@@ -236,7 +234,7 @@ def _simulate(
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,
-        corrupted=most_corrupted(scenario),
+        corrupted=most_corrupted(parts.attacks),
         survey=partial(MessageSurvey, env=env, clock=clock, behaviour=behaviour)
         if scenario.sensing.engine == "messages"
         else Survey,
@@ -253,7 +251,7 @@ def _simulate(
             deployment=parts.deployments[name],
             publications=parts.releases[name].publications,
             speeds=speeds,
-            targets=most_targets(scenario, name),
+            targets=most_targets(parts.attacks, name),
             budgets={} if budget is None else budget.adaptive,
         )
         campaigns[name].start(env)

@@ -1,8 +1,9 @@
-"""Records of closed queries for attacks: reports, truths, sums and published values, and what each party stored."""
+"""Records of closed queries that games play on: reports, truths, sums and published values, and what parties stored."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +13,13 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.experiment.releases import CampaignRelease
-from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
+
+REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
+
+
+class NotPlayableError(Exception):
+    """A game cannot be played; the message is the reason, a sentence without its full stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +141,18 @@ class CampaignRecord:
         """Whether Sampling Privacy's differences are published, or can be computed from published values."""
         return isinstance(self.mechanism, SamplingPrivacy) and not self.noised
 
+    @property
+    def unpublished(self) -> str:
+        """Why the published values are no numbers of sampled devices, in words, where they are not."""
+        return f"the published value is not a count but a release, {self.noised}" if self.noised else REPORTS_MISSING
+
+    def sampling_privacy(self, reason: str) -> SamplingPrivacy:
+        """Return the mechanism if it is Sampling Privacy; raise `NotPlayableError` with a reason for any other."""
+        mechanism: Any = self.mechanism
+        if not isinstance(mechanism, SamplingPrivacy):
+            raise NotPlayableError(reason)
+        return mechanism
+
     def released(self, query: QueryRecord) -> Released:
         """Return the values published of a query."""
         counted = tuple(query.counted)
@@ -225,7 +242,9 @@ class StoredTranscripts:
         return self._queries[query]
 
     def simultaneous(self, query: int) -> list[int]:
-        """Return the queries with the same moment of truth, including the given one."""
+        """Return the given query, and those of other campaigns with the same moment of truth."""
+        if len(self.campaigns) == 1:
+            return [query]
         moment = self._queries[query].time_s
         return [one.number for one in self._queries.values() if one.time_s == moment or one.number == query]
 
@@ -252,66 +271,3 @@ class StoredTranscripts:
 def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
     """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
     return pd.Index(np.asarray(among, dtype=np.int64)).get_indexer(pd.Index(devices)).astype(np.int64)
-
-
-def record_campaigns(
-    queries: Sequence[Query],
-    deployments: Mapping[str, Deployment],
-    mechanisms: Mapping[str, LocalMechanism],
-    releases: Mapping[str, CampaignRelease],
-    *,
-    outside: int,
-    fleet: IntArray,
-) -> dict[tuple[str, str], CampaignRecord]:
-    """Return the records of closed queries that attacks need, by campaign and mechanism.
-
-    Parameters
-    ----------
-    queries
-        Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
-    deployments
-        By campaign.
-    mechanisms
-        By name.
-    releases
-        By campaign.
-    outside
-        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
-    fleet
-        The numbers of all vehicles in random order.
-    """
-    return {
-        (campaign, name): CampaignRecord(
-            deployments[campaign],
-            mechanisms[name],
-            tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
-            *_replaced(deployments[campaign], releases[campaign], name, mechanisms[name]),
-            fleet=fleet,
-        )
-        for (campaign, name), found in answers_of_devices(queries).items()
-    }
-
-
-def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
-    found, occupancy = query.recorded[answer.mechanism], query.truth.copy()
-    occupancy[0] -= outside
-    values = getattr(answer.estimate, "count", None)
-    counts, time_s = found.counts, query.time_s
-    return QueryRecord(
-        found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, found.noise
-    )
-
-
-def _replaced(
-    deployment: Deployment, release: CampaignRelease, name: str, mechanism: LocalMechanism
-) -> tuple[int | None, str]:
-    """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
-
-    The k is None if nothing is suppressed; the words are empty if counts or differences are published.
-    """
-    if deployment.noise is not None:
-        return None, "the servers' noise"
-    if name not in release.counts:
-        return None, "" if deployment.sums_reports else f"the combination by {deployment.kind}"
-    k = int(release.section["k"]) if release.section["kind"] == "suppress" else None
-    return k, "" if k is not None and isinstance(mechanism, SamplingPrivacy) else release.words

@@ -4,16 +4,25 @@ import dataclasses
 
 import numpy as np
 import pytest
-from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, evaluate_attacks, filed_of, record_of
+from synthetic_campaigns import (
+    CELLS,
+    DEPLOYMENTS,
+    SAMPLING,
+    attack,
+    campaign,
+    evaluate_attacks,
+    filed_of,
+    record_of,
+    run_attacks,
+)
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
-from scenarios import ScenarioError
 from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.experiment.attack_evaluation import ATTACK_COLUMNS, Finding, run_attacks, tabulate_findings
-from simulator.experiment.guess_games import Guessed, score_guesses
-from simulator.experiment.query_records import CampaignRecord, QueryRecord, places_of
+from simulator.files.errors import InputError
+from simulator.games.records import CampaignRecord, QueryRecord, places_of
+from simulator.games.scores import ATTACK_COLUMNS, Finding, Score, pool_scores, tabulate_findings
 from simulator.streams import Streams
 
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
@@ -160,10 +169,12 @@ def test_attacks_do_not_change_each_others_results():
 
 def test_faults_found_at_run_time_name_their_key():
     record = campaign(Trusted(), vehicles=10)
-    with pytest.raises(ScenarioError, match=r"attacks.poisoning.coalition: there are only 10 targets in query 1"):
+    with pytest.raises(InputError, match=r"there are only 10 targets in query 1") as fault:
         evaluate_attacks(record, attack("poisoning", ["vehicles:11"]))
-    with pytest.raises(ScenarioError, match=r"attacks.poisoning: cell must be in 1..6, got 7"):
+    assert fault.value.key == "attacks.poisoning.coalition"
+    with pytest.raises(InputError, match=r"cell must be in 1..6, got 7") as fault:
         evaluate_attacks(record, attack("poisoning", ["vehicles:1"], cell=7))
+    assert fault.value.key == "attacks.poisoning"
 
 
 def test_mechanism_without_likelihood_gives_a_note_and_no_row():
@@ -212,7 +223,7 @@ def test_stored_pseudonyms_map_back_to_their_devices(name):
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.query_records.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.games.records.MOST_WORDS", 10)
     again, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 
@@ -221,14 +232,18 @@ def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 3, 10_000).astype(np.int32)
     usual = np.full(len(truth), 2, dtype=np.int32)
-    score = score_guesses([Guessed(usual, truth, 1 / 3, 1 / 3)], rng=rng)
-    assert score["epsilon_lower"] == 0.0
-    certain = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
+
+    def pooled(guesses, truth, prior):
+        score = Score(guesses=guesses, truth=truth, prior=prior, theory=prior, compares="devices")
+        return next(pool_scores([score], rng=rng))
+
+    assert pooled(usual, truth, 1 / 3)["epsilon_lower"] == 0.0
+    certain = pooled(truth, truth, 1 / 3)
     assert certain["epsilon_lower"] > 5
     assert certain["success"] == 1.0
     same = np.zeros(10, dtype=np.int32)
-    assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng)["epsilon_lower"] is None
-    assert score_guesses([], rng=rng) is None
+    assert pooled(same, same, 1.0)["epsilon_lower"] is None
+    assert list(pool_scores([], rng=rng)) == []
 
 
 def test_inconsistent_records_are_refused():

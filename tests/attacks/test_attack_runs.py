@@ -6,7 +6,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.experiment.attack_evaluation import ATTACK_COLUMNS
+from simulator.games.scores import ATTACK_COLUMNS
 
 PLAIN = """
 [scenario]
