@@ -207,10 +207,10 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _attack("round_two", "round two alone", "RoundTwo", "guesses:CellGame", "guess"),
         _attack("link_rounds", "linked rounds", "LinkRounds", "guesses:CellGame", "guess"),
         _attack("shares", "pooled shares", "Shares", "guesses:CellGame", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "known_others:KnownOthers"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual:KnownOthers"),
         _attack("longitudinal", "several queries", "Longitudinal", "guesses:LongitudinalGame"),
         _attack("poisoning", "poisoning", "Poisoning", "poisoning:Poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "drop_out:DropOut"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:DropOut"),
     ),
 }
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.experiment.comparison import paired_difference
 from simulator.mean_intervals import FEWEST_SHARES, LEVEL, share_interval
+from simulator.results.compare import paired_difference
 from simulator.studies.summary import HALF, means
 
 RUNS = 200

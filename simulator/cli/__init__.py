@@ -18,7 +18,7 @@ _USER_ERRORS = (
     ("mechanisms.parameter", "ParameterError"),
     ("simulator.cli.check", "OwnKindError"),
     ("simulator.files.errors", "InputError"),
-    ("simulator.experiment.run_directory", "DirectoryError"),
+    ("simulator.results.store", "DirectoryError"),
     ("simulator.reporting", "UnfinishedRunError"),
     ("simulator.reporting", "PageError"),
     ("simulator.reproduction.errors", "ReproductionError"),

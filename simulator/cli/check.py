@@ -22,11 +22,11 @@ app = typer.Typer(add_completion=False)
 
 KITS: Mapping[Role, str] = {
     "mechanism": "mechanisms.conformance:check_mechanism",
-    "aggregator": "simulator.conformance.aggregators:check_aggregator",
-    "attack": "simulator.conformance.attacks:check_attack",
-    "engine": "simulator.conformance.engines:check_engine",
-    "cells": "simulator.conformance.cells:check_cells",
-    "demand": "simulator.conformance.demand:check_demand",
+    "aggregator": "simulator.plug_in_checks.aggregators:check_aggregator",
+    "attack": "simulator.plug_in_checks.attacks:check_attack",
+    "engine": "simulator.plug_in_checks.engines:check_engine",
+    "cells": "simulator.plug_in_checks.cells:check_cells",
+    "demand": "simulator.plug_in_checks.demand:check_demand",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3

@@ -11,8 +11,8 @@ from rich.text import Text
 from simulator.cli import completions
 from simulator.cli.common import AllowPlugins, Seed, Timeout, Untrusted, Yes, find_own_modules
 from simulator.cli.sweep import run_with_progress
-from simulator.reporting.formatting import claimed, listed, number
 from simulator.reporting.terminal_summary import wide_console
+from simulator.results.formatting import claimed, listed, number
 
 if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation

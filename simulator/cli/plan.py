@@ -13,8 +13,8 @@ from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Plann
 from scenarios.field_types import number as exact
 from simulator.cli import completions
 from simulator.cli.common import print_json
-from simulator.reporting.formatting import claimed, counted, listed, number, related, whole
 from simulator.reporting.terminal_summary import wide_console
+from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
 app = typer.Typer(add_completion=False)
 

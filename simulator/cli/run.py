@@ -42,9 +42,9 @@ def run(
     with nullcontext() if quiet else notice("loading the simulator"):
         from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
-        from simulator.experiment.run_directory import check_free, link_latest  # noqa: PLC0415 - imported only when needed
         from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
         from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
+        from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
     numbered = out is None and not overwrite
@@ -54,11 +54,11 @@ def run(
         directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
-        result.add_report(directory, write_report)
+        saved = result.add_report(directory, write_report)
     named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
     print_files_outside(sorted(named_by_files))
     if not quiet:
-        print_summary(directory)
+        print_summary(saved)
 
 
 @app.command()

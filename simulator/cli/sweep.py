@@ -142,7 +142,7 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
         TimeRemainingColumn,
     )
 
-    from simulator.reporting.formatting import duration  # noqa: PLC0415 - imported only when needed
+    from simulator.results.formatting import duration  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
 
     console = Console(stderr=True, quiet=quiet)

@@ -1,5 +1,1 @@
-"""Data sets: their manifest, their files, and loaders that return tables."""
-
-from simulator.datasets.loader import load
-
-__all__ = ["load"]
+"""Data sets: their manifest, and the check and download of their files."""

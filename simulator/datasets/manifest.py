@@ -13,29 +13,6 @@ from scenarios.manifest import manifest_path, samples_path
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
 
-Loader = Literal[
-    "check_ins",
-    "counts",
-    "drive_edges",
-    "drive_nodes",
-    "five_minutes",
-    "gmns_table",
-    "osm_roads",
-    "patients",
-    "places",
-    "sensor_distances",
-    "sensors",
-    "sumo_links",
-    "sumo_vehicles",
-    "timed_paths",
-    "tntp_flow",
-    "tntp_links",
-    "tntp_nodes",
-    "tntp_trips",
-    "traces",
-]
-"""Loaders that read a file into a tidy table; docs/data.md lists the columns of each."""
-
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 
 
@@ -89,8 +66,8 @@ class DataFile(BaseModel):
     """Length of the contents."""
     rows: Annotated[int, Field(ge=0)] | None = None
     """Number of rows without the header, or of the records that `about` names; None if the file has none."""
-    loader: Loader | None = None
-    """Loader of the file; None if the file is for other programs."""
+    format: Words | None = None
+    """Row of the table in docs/data.md on how to read the file; None if the file is for other programs."""
     about: Words
     """Description of the content."""
 
@@ -126,8 +103,6 @@ class DataSet(BaseModel):
     """How to get the data set, step by step."""
     defects: Annotated[tuple[Words, ...], Field(strict=False, min_length=1)]
     """Known defects and pitfalls."""
-    main: Annotated[tuple[FileName, ...], Field(strict=False)] = ()
-    """The files that `load` reads if none is named."""
     files: Annotated[tuple[DataFile, ...], Field(strict=False)] = ()
     """The files; empty for a data set whose files are not listed and not checked."""
 
@@ -136,8 +111,6 @@ class DataSet(BaseModel):
         names = [file.name for file in self.files]
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"a file must be listed only once; repeated are {', '.join(twice)}")
-        if unknown := sorted(set(self.main) - set(names)):
-            raise ValueError(f"main names files of the data set; it has no {', '.join(unknown)}")
         return self
 
     @property

@@ -28,6 +28,7 @@ from simulator.aggregation.server_noise import noisy_claim
 from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
 from simulator.experiment.releases import CampaignRelease
+from simulator.results.schema import TABLES
 from simulator.sensing.query import Query, answers_of_devices
 
 RELEASED_VALUES = "released_values"
@@ -92,7 +93,6 @@ PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
 KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
 """Columns whose values differ between any two rows of the table."""
-COLUMNS = (*KEY, "delta", "kind", "basis")
 
 
 def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
@@ -134,9 +134,7 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         for row in _group_rows(section, group, windows):
             schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
             rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    texts = dict.fromkeys(("campaign", "release"), "str")
-    return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+    return TABLES["claims"].frame(rows)
 
 
 def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -> Iterator[dict[str, object]]:

@@ -21,7 +21,7 @@ from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
 from simulator.experiment.campaign_groups import CampaignGroup
-from simulator.experiment.run_record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
+from simulator.results.record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
 from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
 FEW_SERVERS = 4

@@ -12,7 +12,7 @@ from scenarios.channel import Channel
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray
-from simulator.experiment.run_record import (
+from simulator.results.record import (
     LossRecord,
     MechanismRecord,
     OccupancyTheory,

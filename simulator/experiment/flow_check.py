@@ -9,8 +9,8 @@ from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from scenarios.units import in_seconds
 from simulator.arrays import FloatArray
-from simulator.experiment.run_record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
 from simulator.files.messages import counted
+from simulator.results.record import FlowCheckRecord, FlowComparison, LinkVolumes, PublishedFlowRecord
 from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.assignment import Bpr, Equilibrium, OdPairs, PublishedFlows, find_equilibrium, relative_gap

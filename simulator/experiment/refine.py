@@ -14,8 +14,8 @@ from scenarios.kinds import is_capable
 from simulator.aggregation.pairing import paired_std_error
 from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
-from simulator.experiment.run_record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.experiment.tables import HOT_SHARE
+from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
 from simulator.sensing.query import Answer, Query, keeps_randomness
 
 

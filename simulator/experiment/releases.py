@@ -28,8 +28,8 @@ from scenarios.release import Released
 from simulator.aggregation.publication import Publication, PublishedCounts, PublishedDifferences, SampledCounts
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.error_theory import OCCUPANCIES
-from simulator.experiment.run_record import OccupancyTheory, ReleaseRecord
 from simulator.experiment.study_area import City
+from simulator.results.record import OccupancyTheory, ReleaseRecord
 from simulator.sensing.speed_survey import SpeedQuestion
 
 INTERVALS = {"laplace": "noise", "smooth_median": "greatest noise"}

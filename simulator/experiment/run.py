@@ -19,13 +19,14 @@ from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, build_schedules, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
+from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
-from simulator.experiment.result import RunData, RunOutcome
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
+from simulator.results.run import RunResult
 from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
 from simulator.sensing.messages import Behaviour, MessageSurvey
 from simulator.sensing.query import Memories, QueriedPopulation, Query
@@ -86,7 +87,7 @@ def run_scenario(
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
     motion: bool = True,
-) -> RunData:
+) -> RunResult:
     """Simulate a scenario.
 
     Parameters
@@ -110,7 +111,7 @@ def run_scenario(
 
     Returns
     -------
-    RunData
+    RunResult
         The complete content of the run directory.
 
     Raises
@@ -140,7 +141,7 @@ def _run(
     behaviour: Behaviour,
     *,
     motion: bool,
-) -> RunData:
+) -> RunResult:
     """Simulate a checked scenario."""
     extras, motion = record_extras(), motion and scenario.shows_vehicles
     with stopwatch.phase("build"):
@@ -201,7 +202,7 @@ def _run(
             fcd=None if sampler is None else sampler.samples(),
             motion=moved,
         )
-        return RunData.build(parts, outcome)
+        return collect(parts, outcome)
 
 
 def _simulate(

@@ -10,8 +10,9 @@ import simpy
 
 from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
-from simulator.experiment.scaling import SCALED, Participation
-from simulator.experiment.tables import tabulate_estimates, with_times
+from simulator.experiment.scaling import Participation
+from simulator.experiment.tables import tabulate_estimates
+from simulator.results.tables import SCALED, with_times
 from simulator.roads import RoadNetwork
 from simulator.sensing.campaign import Campaign, SensingContext
 from simulator.sensing.query import Query

@@ -1,18 +1,13 @@
-"""Scaling of what was estimated about the devices asked to all vehicles, and the tables and scores that lead then."""
+"""Scaling of what was estimated about the devices asked to all vehicles."""
 
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
 from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Occupancy
 
-SCALED = ("estimate", "std_error", "lower", "upper")
-"""Columns of `estimates.parquet` that have a scaled one beside them."""
-SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
-"""Columns of `scores.parquet` that have a scaled one beside them."""
 _Z = float(ndtri(0.975))
 
 
@@ -112,26 +107,3 @@ def scale_to_all(
         (middle + reach(upper)) / lead,
         np.sqrt((theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
     )
-
-
-def is_partial(scores: pd.DataFrame) -> bool:
-    """Return whether fewer than all vehicles take part, or are assumed to, in a run with these `scores`.
-
-    Scores of earlier versions do not state it: they are those of the devices asked.
-    """
-    stated = [name for name in ("participation", "assumed_participation") if name in scores]
-    return bool((scores[stated] != 1.0).any(axis=None))
-
-
-def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `estimates` or `scores` with the figures of all vehicles in place of those of the devices asked.
-
-    Rows without them, which are those of speeds, stay as they are: who takes part does not change a mean speed on
-    average.
-    """
-    if "scaled_rmse" in table:
-        counts, pairs = table["scaled_rmse"].notna(), {name: f"scaled_{name}" for name in SCALED_SCORES}
-    else:
-        counts = table["scaled_estimate"].notna()
-        pairs = {"truth": "vehicles", **{name: f"scaled_{name}" for name in SCALED}}
-    return table.assign(**{name: table[scaled].where(counts, table[name]) for name, scaled in pairs.items()})

@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from scenarios.run_clock import RunClock
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
+from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
-from simulator.experiment.scaling import SCALED, Participation, Scaled, scale_to_all
+from simulator.experiment.scaling import Participation, Scaled, scale_to_all
+from simulator.results.schema import TABLES
+from simulator.results.tables import SCALED
 from simulator.sensing.query import Answer, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
@@ -90,28 +90,18 @@ def tabulate_estimates(queries: Sequence[Query], participation: Participation) -
     )
 
 
-def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
-    """Return a table with the column `time` beside `time_s`, as text (`RunClock.text`)."""
-    moments, of_rows = np.unique(table["time_s"], return_inverse=True)
-    texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
-    timed, place = table.copy(deep=False), [*table].index("time_s") + 1
-    timed.insert(place, "time", pd.Series(texts.take(of_rows), index=table.index))
-    return timed
-
-
 def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row per query, mechanism, round and server: the columns of `servers.parquet`.
 
     sent = arrived + late + lost; `used` are the messages whose report was counted.
     """
     rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
-    return pd.DataFrame(rows, columns=[*ROUND_KEY, *(field.name for field in fields(ServerAccount))])
+    return TABLES["servers"].frame(rows)
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row per query, mechanism and round: the columns of `rounds.parquet`."""
-    columns = [*ROUND_KEY, *(field.name for field in fields(RoundAccount) if field.name != "servers")]
-    return pd.DataFrame([{**place, **vars(account)} for place, account in _rounds(queries)], columns=columns)
+    return TABLES["rounds"].frame({**place, **vars(account)} for place, account in _rounds(queries))
 
 
 def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], RoundAccount]]:

@@ -9,8 +9,8 @@ import simpy
 
 from scenarios.run_clock import RunClock
 from simulator.arrays import Cells
-from simulator.experiment.run_record import VEHICLE_STATES, TrafficRecord
 from simulator.files.messages import WarningNote
+from simulator.results.record import VEHICLE_STATES, TrafficRecord
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import FEWEST_VEHICLES, Engine, State, Totals, VehicleStates, vehicles_of
 

@@ -8,7 +8,6 @@ which raises all faults found so far at once, each with file, rows, column, rule
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import re
@@ -122,8 +121,6 @@ class Table:
         identifiers: Collection[str] = (),
         format_: TextFormat = RECOGNIZED,
         header: bool | Sequence[str] = True,
-        missing: Sequence[str] | None = None,
-        quoted: bool = True,
         keep_blank: bool = False,
     ) -> Table:
         """Read a file.
@@ -148,10 +145,6 @@ class Table:
         header
             Whether the first line names the columns; if not, they are named "1", "2", … Or the names of the columns
             of a file without such a line.
-        missing
-            Texts that stand for a missing value; if None, "" everywhere, and `NOTHING` except in `identifiers`.
-        quoted
-            Whether quotation marks enclose fields; if not, they are ordinary characters.
         keep_blank
             Whether blank lines are rows without values; if not, they are skipped and not counted.
 
@@ -178,11 +171,8 @@ class Table:
                 for name in text or ():
                     frame[found[name]] = frame[found[name]].map(_decoded, na_action="ignore")
             else:
-                how: dict[str, Any] = {"quoting": csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE}
-                how |= {"na_values": ["", *(missing or ())], "keep_default_na": False}
-                how["skip_blank_lines"] = not keep_blank
-                known = None if missing is not None else identifiers
-                frame, names, found, unread = _read_text(path, columns, text, known, format_, how, header=header)
+                how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
+                frame, names, found, unread = _read_text(path, columns, text, identifiers, format_, how, header=header)
         except FileNotFoundError:
             raise InputError([f"{file}: no such file"]) from None
         except InputError:
@@ -305,23 +295,6 @@ class Table:
         """Return a column as whole numbers, int64, shape (rows,), and note rows with any other value, for which 0."""
         numbers = self.checked_numbers(name, at_least=at_least, at_most=at_most, whole=True)
         return np.nan_to_num(numbers).astype(np.int64)
-
-    def times(self, name: str, *, form: str, utc: bool = False) -> pd.Series[Any]:
-        """Return a column as times, and note rows with any other value, which are NaT.
-
-        Parameters
-        ----------
-        name
-            Our name of the column.
-        form
-            Format as for `pandas.to_datetime`, or "ISO8601".
-        utc
-            Whether times have a zone; they are converted to UTC.
-        """
-        times = pd.to_datetime(self.column(name), format=form, errors="coerce", utc=utc)
-        rule = "a time such as 2010-10-12T00:21:28Z" if form == "ISO8601" else f"a time in the form {form}"
-        self.refuse(name, times.isna().to_numpy(), rule)
-        return times
 
     def faults(self, name: str, wrong: NDArray[np.bool_], rule: str) -> list[str]:
         """Return a fault that names the rows in which a column breaks a rule.
@@ -498,7 +471,7 @@ def _read_text(
     file: Path,
     columns: _Columns,
     text: Collection[str] | None,
-    identifiers: Collection[str] | None,
+    identifiers: Collection[str],
     format_: TextFormat,
     how: dict[str, Any],
     *,
@@ -532,9 +505,9 @@ def _read_text(
     found = _headings(columns, names, file, separator)
     unread = [name for name in names if name not in found.values() and _is_numeric(frame[name])]
     frame = frame[list(dict.fromkeys(found.values()))].copy()
-    kept = set() if identifiers is None else {found[name] for name in identifiers}
+    kept = {found[name] for name in identifiers}
     texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name]) and name not in kept]
-    for name in texts if identifiers is not None else ():
+    for name in texts:
         frame[name] = frame[name].mask(frame[name].isin(_NOTHING_WRITTEN))
     for name, column in _with_points(frame[texts], file, format_.decimal).items():
         frame[name] = column

@@ -14,8 +14,7 @@ from simulator.arrays import IntArray
 from simulator.attacks.own import WrongGuessesError
 from simulator.files.errors import InputError
 from simulator.games.records import CampaignRecord, NotPlayableError, StoredTranscripts
-from simulator.games.scores import Finding, Score, pool_scores
-from simulator.games.shown_vehicles import Guesser, tabulate_guesses
+from simulator.games.scores import Finding, Guesser, Score, pool_scores, tabulate_guesses
 from simulator.games.world import Game, Member, Observer, Truth
 from simulator.streams import Streams
 

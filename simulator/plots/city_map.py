@@ -9,7 +9,8 @@ import numpy as np
 from simulator.files.errors import InputError
 from simulator.plots.looks import MOST_SHAPES, plain, pyplot
 from simulator.reporting.figures import BASELINE, INK
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.names import COUNT
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -47,7 +48,7 @@ def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
 
 
 def values_of(
-    run: FinishedRun, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
+    run: RunResult, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
 ) -> Values:
     """Select the values of a map, and the ends of its colours; see `RunPlots.map` for the parameters.
 

@@ -2,23 +2,19 @@
 
 import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from simulator.experiment.comparison import paired_difference
-from simulator.experiment.provenance import attributions
-from simulator.experiment.result import RunData
-from simulator.experiment.run_directory import TABLES
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
 from simulator.plots.rows import Mark, Row, draw_rows, height_of
 from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
 from simulator.reporting.figures import measured, numbered_style, style
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
+from simulator.results.compare import paired_difference
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +26,6 @@ class NothingToDrawError(ValueError):
     """The run has nothing that this plot shows."""
 
 
-def finished_run(data: RunData) -> FinishedRun:
-    """Return a run in memory as the report reads it."""
-    tables = {name: getattr(data, name) for name in ("cells", "roads", "guesses", *TABLES)}
-    return FinishedRun(Path(), record=data.record, tables=tables)
-
-
 class RunPlots:
     """The plots of a run: `result.plot`.
 
@@ -44,15 +34,14 @@ class RunPlots:
 
     Parameters
     ----------
-    data
+    run
         The run.
     shown
         Whether new figures are those of pyplot, which notebooks show.
     """
 
-    def __init__(self, data: RunData, *, shown: bool = True) -> None:
-        self._data, self._shown = data, shown
-        self._run = finished_run(data)
+    def __init__(self, run: RunResult, *, shown: bool = True) -> None:
+        self._run, self._shown = run.leading, shown
 
     def __repr__(self) -> str:
         return f"<RunPlots of {self._run.record.scenario}: map, errors, growth, privacy, attacks, traffic>"
@@ -111,10 +100,8 @@ class RunPlots:
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
-        credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        draw_map(
-            ax, values._replace(cells=cells), self._data.roads if roads else None, credit, scale=self._run.on_earth
-        )
+        credit = "; ".join(self._run.attributions)
+        draw_map(ax, values._replace(cells=cells), self._run.roads if roads else None, credit, scale=self._run.on_earth)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":

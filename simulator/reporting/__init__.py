@@ -1,14 +1,14 @@
 """Tables, figures and the HTML report of a run; the only input is the directory of a finished run."""
 
-from simulator.experiment.run_directory import UnfinishedRunError
 from simulator.reporting.report import PageError, build_report, write_report
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.terminal_summary import Progress, print_summary
+from simulator.results.run import RunResult
+from simulator.results.store import UnfinishedRunError
 
 __all__ = [
-    "FinishedRun",
     "PageError",
     "Progress",
+    "RunResult",
     "UnfinishedRunError",
     "build_report",
     "print_summary",

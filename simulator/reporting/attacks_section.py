@@ -10,8 +10,9 @@ from scenarios.kinds import names_of
 from simulator.reporting import figures
 from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
-from simulator.reporting.formatting import number, percent
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import number, percent
+from simulator.results.run import RunResult
+from simulator.results.tables import records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
@@ -54,7 +55,7 @@ def findings(attacks: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def findings_in_order(run: FinishedRun) -> pd.DataFrame:
+def findings_in_order(run: RunResult) -> pd.DataFrame:
     """Return `findings` in the order of the campaigns; those of all campaigns together last."""
     order = {campaign: place for place, campaign in enumerate(run.deployments)}
     return findings(run.attacks).sort_values(
@@ -111,7 +112,7 @@ def _source(row: "pd.Series[str]") -> str:
     return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
 
 
-def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def attacks_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the guesses of coalitions and their gain over the prior.
 
@@ -143,13 +144,13 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     }
 
 
-def _legend(run: FinishedRun, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the sign, the colour and the label of each mechanism."""
     styles = {name: figures.style(run, name) for name in rows["mechanism"].unique()}
     return [(style.sign, style.colour, run.label(name)) for name, style in styles.items()]
 
 
-def _gains(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _gains(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show gains against the number of colluders, one panel per campaign."""
     if rows.empty:
         return None
@@ -171,7 +172,7 @@ def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
     return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
 
 
-def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _longitudinal(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show success against the number of queries, one panel per coalition and campaign."""
     shown = rows[rows["campaign"] != ""].dropna(subset=["success", "value"])
     drawn: list[Drawn] = []
@@ -182,7 +183,7 @@ def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str,
     return {"rows": records(shown), "legend": _legend(run, shown), "figures": drawn} if drawn else None
 
 
-def _poisoning(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
     if rows.empty:
         return None
@@ -205,7 +206,7 @@ def _poisoning(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, ob
     return {"table": body, "legend": _legend(run, rows), "figures": drawn}
 
 
-def gain_by_colluders(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure:
+def gain_by_colluders(run: RunResult, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure:
     """
     Draw the gains of one campaign's coalitions against their number of parties.
 
@@ -237,7 +238,7 @@ def gain_by_colluders(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, f
     return figures.plot(traces, x, y)
 
 
-def success_by_queries(run: FinishedRun, rows: pd.DataFrame) -> Figure:
+def success_by_queries(run: RunResult, rows: pd.DataFrame) -> Figure:
     """
     Draw the success rate of one coalition's guesses against the number of queries they use.
 
@@ -268,7 +269,7 @@ def success_by_queries(run: FinishedRun, rows: pd.DataFrame) -> Figure:
     return figures.plot(traces, x, y)
 
 
-def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure | None:
+def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure | None:
     """
     Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
 
@@ -309,7 +310,7 @@ def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[floa
     return figures.plot(traces, x, figures.log_axis("vehicles too many", range=list(ends)), left=84)
 
 
-def _points(run: FinishedRun, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str) -> Figure:
+def _points(run: RunResult, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str) -> Figure:
     """Draw measured points; gains with their 95 % interval."""
     label, style = run.label(mechanism), figures.style(run, mechanism)
     drawn = figures.markers(x, rows[up], label, "%{text}: %{y:.1%}", style.colour, size=9, symbol=style.symbol)
@@ -329,7 +330,7 @@ def _points(run: FinishedRun, mechanism: str, rows: pd.DataFrame, x: "pd.Series[
 
 
 def _theory_trace(
-    run: FinishedRun, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
+    run: RunResult, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
 ) -> list[Figure]:
     """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
     y = y.dropna()

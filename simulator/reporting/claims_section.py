@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import chance, claimed, number, percent, related, sentence_case
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import chance, claimed, number, percent, related, sentence_case
+from simulator.results.run import RunResult
+from simulator.results.tables import records
 
 _NUMBERS = ("crowd", "k", "colluding", "servers")
 _KEYS = ("campaign", "mechanism", "view", "release", "adjacency", "queries", *_NUMBERS)
@@ -504,7 +505,7 @@ def _row_words(alike: list[ViewClaim], *, rounds: int) -> str:
     )
 
 
-def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def claims_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     State in words what each observer can learn, for each mechanism.
 

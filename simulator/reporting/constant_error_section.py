@@ -2,12 +2,13 @@
 
 import math
 
-from simulator.experiment.run_record import LossRecord, MechanismRecord, PublishedLeakage
 from simulator.reporting import figures
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import SUPERSCRIPTS, parameter, whole
-from simulator.reporting.run_reader import UNMATCHED, FinishedRun
+from simulator.results.formatting import SUPERSCRIPTS, parameter, whole
+from simulator.results.names import UNMATCHED
+from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
+from simulator.results.run import RunResult
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""
@@ -17,7 +18,7 @@ SUPPRESSED = "suppress"
 """How the name of a release begins that suppresses small differences."""
 
 
-def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def growth_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
 
@@ -48,7 +49,7 @@ def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     }
 
 
-def _curve(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object] | None:
+def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | None:
     """Return the ends of one mechanism's error against devices asked, its power of N and the errors measured."""
     asked, errors = ([], []) if mechanism.scaling is None else (mechanism.scaling.asked, mechanism.scaling.std_error)
     known = [(n, error) for n, error in zip(asked, errors, strict=True) if error is not None]
@@ -67,7 +68,7 @@ def _curve(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object] | 
     }
 
 
-def _measured(run: FinishedRun, mechanism: str) -> dict[str, list[float]]:
+def _measured(run: RunResult, mechanism: str) -> dict[str, list[float]]:
     """Return the measured errors of the campaigns that asked equally many devices, by that number."""
     measured: dict[str, list[float]] = {}
     for asked, rmse in figures.measured(run, mechanism):
@@ -75,7 +76,7 @@ def _measured(run: FinishedRun, mechanism: str) -> dict[str, list[float]]:
     return measured
 
 
-def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
+def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     """Return the claims of a Sampling Privacy mechanism about what its paper's leakage equation does not cover."""
     claims = [claim for claim in view_claims(run.claims) if claim.mechanism == mechanism.name and claim.queries == 1]
     linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
@@ -106,7 +107,7 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     }
 
 
-def loss_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def loss_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the theoretical error under this run's report losses against the devices asked, and the measured error.
 
@@ -138,7 +139,7 @@ def _ends(errors: list[float | None]) -> tuple[float, float] | None:
     return (known[0], known[-1]) if known else None
 
 
-def _draw_loss(run: FinishedRun, record: LossRecord) -> Figure:
+def _draw_loss(run: RunResult, record: LossRecord) -> Figure:
     paint = figures.style(run, record.mechanism).colour
     traces: list[Figure] = []
     for errors, words, dash, line in (
@@ -151,7 +152,7 @@ def _draw_loss(run: FinishedRun, record: LossRecord) -> Figure:
             hover = f"{words}: %{{x:,}} asked, σ = %{{y:,.1f}}"
             shown = [error or math.nan for error in errors]
             traces.append(figures.curve(record.asked, shown, words, hover, line, dash=dash))
-    scores = run.asked_scores
+    scores = run.asked.scores
     rmse = scores[(scores["mechanism"] == record.mechanism) & (scores["campaign"] == record.campaign)]["rmse"].max()
     asked = run.mean_asked.get((record.campaign, record.mechanism))
     if asked and rmse > 0:

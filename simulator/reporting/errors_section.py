@@ -4,14 +4,16 @@ from typing import Any
 
 from pandas import DataFrame
 
-from simulator.experiment.run_record import OccupancyTheory
 from simulator.reporting import figures
 from simulator.reporting.figures import Drawn, Page
-from simulator.reporting.formatting import whole
-from simulator.reporting.run_reader import COUNT, FinishedRun, records
+from simulator.results.formatting import whole
+from simulator.results.names import COUNT
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import RunResult
+from simulator.results.tables import records
 
 
-def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the errors against the number of vehicles in the cell.
 
@@ -43,7 +45,7 @@ def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     return {"figures": drawn, "asked": sorted(asked)}
 
 
-def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:
+def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:
     """Return each mechanism's count campaigns grouped by how they were published, with a label and theory."""
     groups: list[tuple[str, list[str], str, OccupancyTheory | None]] = []
     for mechanism in dict.fromkeys(map(str, run.estimates["mechanism"])):
@@ -67,7 +69,7 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
     return groups
 
 
-def scores_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def scores_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Tabulate the errors by mechanism, one table for each unit.
 

@@ -7,9 +7,10 @@ import numpy as np
 from markupsafe import escape
 from numpy.typing import NDArray
 
-from simulator.experiment.run_record import OccupancyTheory
-from simulator.reporting.formatting import finite
-from simulator.reporting.run_reader import COUNT, FinishedRun
+from simulator.results.formatting import finite
+from simulator.results.names import COUNT
+from simulator.results.record import OccupancyTheory
+from simulator.results.run import RunResult
 
 
 class Style(NamedTuple):
@@ -110,7 +111,7 @@ def styles_of(labels: Iterable[str]) -> dict[str, Style]:
     return {label: numbered_style(places[label] if label in places else next(free)) for label in labels}
 
 
-def style(run: FinishedRun, mechanism: str) -> Style:
+def style(run: RunResult, mechanism: str) -> Style:
     """
     Choose a mechanism's style, the same in every figure.
 
@@ -221,7 +222,7 @@ def area(x: NDArray[Any], high: NDArray[Any], low: NDArray[Any], name: str, fill
 
 
 def occupancy(
-    run: FinishedRun, mechanism: str, *, campaigns: Sequence[str], theory: OccupancyTheory | None
+    run: RunResult, mechanism: str, *, campaigns: Sequence[str], theory: OccupancyTheory | None
 ) -> tuple[Figure, int]:
     """
     Draw one mechanism's errors against the number of vehicles in the cell.
@@ -244,7 +245,7 @@ def occupancy(
     drawn_every
         n, if every n-th point is drawn.
     """
-    every_row = run.asked_estimates
+    every_row = run.asked.estimates
     rows = every_row[(every_row["mechanism"] == mechanism) & every_row["campaign"].isin(campaigns)]
     truth = rows["truth"].to_numpy(dtype=float)
     error = (rows["estimate"] - rows["truth"]).to_numpy(dtype=float)
@@ -287,7 +288,7 @@ def _band(theory: OccupancyTheory | None, low: float, high: float) -> tuple[NDAr
     return x, 1.96 * np.sqrt(np.interp(x, at[order], sigma[order] ** 2))
 
 
-def growth(run: FinishedRun) -> Figure | None:
+def growth(run: RunResult) -> Figure | None:
     """
     Draw the theoretical and the measured error against the number of devices asked.
 
@@ -322,7 +323,7 @@ def growth(run: FinishedRun) -> Figure | None:
     return plot(traces, log_axis("devices asked"), up, height=420, left=70, right=48, legend=True)
 
 
-def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
+def measured(run: RunResult, mechanism: str) -> list[tuple[float, float]]:
     """
     Return pairs of devices asked and measured error, one per campaign.
 
@@ -339,7 +340,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
         Mean devices asked and RMSE, where both are above 0, the mechanism published its own counts and no budget was
         divided.
     """
-    rows = run.asked_scores[run.asked_scores["mechanism"] == mechanism]
+    rows = run.asked.scores[run.asked.scores["mechanism"] == mechanism]
     points = [
         (run.mean_asked.get((str(campaign), mechanism), 0.0), float(rmse))
         for campaign, rmse in zip(rows["campaign"], rows["rmse"], strict=True)
@@ -350,7 +351,7 @@ def measured(run: FinishedRun, mechanism: str) -> list[tuple[float, float]]:
     return [(asked, rmse) for asked, rmse in points if asked > 0 and rmse > 0]
 
 
-def series(run: FinishedRun, campaign: str, mechanism: str) -> Figure:
+def series(run: RunResult, campaign: str, mechanism: str) -> Figure:
     """
     Draw the truth, estimate and interval of a single cell over the queries.
 

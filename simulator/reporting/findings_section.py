@@ -21,8 +21,10 @@ from simulator.reporting.claims_section import (
     view_claims,
     weakest_claim,
 )
-from simulator.reporting.formatting import inner_case, listed, number, percent
-from simulator.reporting.run_reader import COUNT, FinishedRun, Statistic, records
+from simulator.results.formatting import inner_case, listed, number, percent
+from simulator.results.names import COUNT, Statistic
+from simulator.results.run import RunResult
+from simulator.results.tables import records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
@@ -66,7 +68,7 @@ class Row:
     reveals: list[str]
 
 
-def first_screen(run: FinishedRun) -> dict[str, object]:
+def first_screen(run: RunResult) -> dict[str, object]:
     """
     State what the run found.
 
@@ -97,7 +99,7 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
     }
 
 
-def sentences(run: FinishedRun) -> list[str]:
+def sentences(run: RunResult) -> list[str]:
     """
     Return the finding of a run in at most three sentences.
 
@@ -115,12 +117,12 @@ def sentences(run: FinishedRun) -> list[str]:
     return _sentences(run, _guesses(run), view_claims(run.claims))
 
 
-def _sentences(run: FinishedRun, guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> list[str]:
+def _sentences(run: RunResult, guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> list[str]:
     found = [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run, claims)]
     return found[:3]
 
 
-def _guesses(run: FinishedRun) -> pd.DataFrame:
+def _guesses(run: RunResult) -> pd.DataFrame:
     """Return the guesses of coalitions from what they received, with `better`: significant among all of them."""
     rows = findings(run.attacks)
     rows = rows[rows["attack"].isin(RECEIVED) & (rows["metric"] == "") & rows["mechanism"].isin(list(run.private))]
@@ -130,7 +132,7 @@ def _guesses(run: FinishedRun) -> pd.DataFrame:
     return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
 
 
-def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
+def _coalitions(run: RunResult, guesses: pd.DataFrame) -> list[str]:
     own = guesses[guesses["mechanism"] == run.first_private]
     if own["colluding"].nunique() < 2:
         return []
@@ -165,7 +167,7 @@ def _span(values: Iterable[float], words: Any) -> str:
     return " to ".join(ends).replace(" % to", " to")
 
 
-def _lost(run: FinishedRun) -> list[str]:
+def _lost(run: RunResult) -> list[str]:
     """State what lost reports did to the error of the first mechanism of several rounds."""
     for record in run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
@@ -194,7 +196,7 @@ def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) 
     return float(np.exp(np.interp(np.log(asked), np.log(at), np.log(np.array(errors, dtype=float)))))
 
 
-def _errors(run: FinishedRun) -> list[str]:
+def _errors(run: RunResult) -> list[str]:
     """State the errors of the counts, and those of the speeds."""
     rows = [row for row in records(run.scores) if row["mechanism"] not in run.refined and row["rmse"] is not None]
     by_statistic: dict[str, list[dict[Any, Any]]] = {}
@@ -211,7 +213,7 @@ def _errors(run: FinishedRun) -> list[str]:
     return [" ".join([*said, *_worse_than_zero(run, rows)])]
 
 
-def _worse_than_zero(run: FinishedRun, rows: list[dict[Any, Any]]) -> list[str]:
+def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[str]:
     """State of which private counts the error is no smaller than that of estimating 0 everywhere; empty if of none."""
     truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
     named: dict[str, list[bool]] = {}
@@ -232,7 +234,7 @@ def _worse_than_zero(run: FinishedRun, rows: list[dict[Any, Any]]) -> list[str]:
     )
 
 
-def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> str:
     """State the errors of what was published, the smallest first, and the mean occupancy."""
     labels: dict[str, list[float]] = {}
     for row in rows:
@@ -253,7 +255,7 @@ def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
     return " ".join([said, *participation_lines(run)])
 
 
-def participation_lines(run: FinishedRun) -> list[str]:
+def participation_lines(run: RunResult) -> list[str]:
     """
     State how many take part, and how the errors of all vehicles divide, where fewer than all take part.
 
@@ -274,8 +276,8 @@ def participation_lines(run: FinishedRun) -> list[str]:
     said = f"{percent(record.participation)} of the {many} take part"
     if record.assumed_participation != record.participation:
         said += f", and {percent(record.assumed_participation)} are assumed to"
-    of_counts = run.asked_scores["statistic"] == "count"
-    counts, said = run.asked_scores[of_counts], f"{said}."
+    of_counts = run.asked.scores["statistic"] == "count"
+    counts, said = run.asked.scores[of_counts], f"{said}."
     if len(counts):
         said = f"{said[:-1]}: truth and estimates are of all {many}, asked or not."
     if not of_counts.all():
@@ -292,14 +294,14 @@ def participation_lines(run: FinishedRun) -> list[str]:
     return [said]
 
 
-def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+def _of_speeds(run: RunResult, rows: list[dict[Any, Any]]) -> str:
     statistic: Statistic = run.statistics[rows[0]["campaign"]]
     what = statistic.name.replace("_", " ") + "s"
     each = listed([f"{number(row['rmse'])} m/s (campaign {row['campaign']})" for row in rows])
     return f"Published {what} err by {each}."
 
 
-def _cost(run: FinishedRun, claims: Sequence[ViewClaim]) -> list[str]:
+def _cost(run: RunResult, claims: Sequence[ViewClaim]) -> list[str]:
     """State what the observer that learns most learns: of the first mechanism, and of the release of least error.
 
     The claims are those over all queries of a campaign, of the first mechanism over the longest; earlier runs may have
@@ -334,14 +336,14 @@ Stated = tuple[ViewClaim | None, ViewClaim | None]
 """The claims over all queries of a campaign, and over one."""
 
 
-def _whole_and_one(run: FinishedRun, campaign: str, claims: Sequence[ViewClaim], choose: Choice) -> Stated:
+def _whole_and_one(run: RunResult, campaign: str, claims: Sequence[ViewClaim], choose: Choice) -> Stated:
     whole, one = (
         choose([claim for claim in claims if claim.queries == number]) for number in (run.queries_of(campaign), 1)
     )
     return whole, one
 
 
-def _over_campaigns(run: FinishedRun, claims: Sequence[ViewClaim], campaigns: Sequence[str]) -> str:
+def _over_campaigns(run: RunResult, claims: Sequence[ViewClaim], campaigns: Sequence[str]) -> str:
     """State what servers learn of the first mechanism: of the first campaign, and who learns the same in the others."""
     first = str(run.first_private)
     stated: dict[str, Stated] = {}
@@ -368,7 +370,7 @@ def _over_campaigns(run: FinishedRun, claims: Sequence[ViewClaim], campaigns: Se
 
 
 def _over_campaign(
-    run: FinishedRun,
+    run: RunResult,
     campaigns: Sequence[str],
     whole: ViewClaim | None,
     one: ViewClaim | None,
@@ -393,7 +395,7 @@ def _over_campaign(
     return text if one is None or one is stated else f"{text.removesuffix('.')}; in one query {short_limit(one)}."
 
 
-def _in_campaign(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+def _in_campaign(run: RunResult, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
     own = [claim for claim in claims if claim.mechanism == mechanism and claim.campaign == holds_for]
@@ -415,7 +417,7 @@ def _in_campaign(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, m
     ]
 
 
-def _of_release(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
+def _of_release(run: RunResult, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[ViewClaim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
@@ -432,7 +434,7 @@ def _strongest(claims: Sequence[ViewClaim], *, rounds: int) -> ViewClaim | None:
     return weakest_claim(reports or list(claims)) if claims else None
 
 
-def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[str]:
+def reveals(run: RunResult, claims: Sequence[ViewClaim], campaign: str, mechanism: str) -> list[str]:
     """
     State what a device's reports, or what is published of them through a release, reveal in one campaign.
 
@@ -463,7 +465,7 @@ def reveals(run: FinishedRun, claims: Sequence[ViewClaim], campaign: str, mechan
     return lines
 
 
-def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
+def _row(run: RunResult, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
@@ -485,7 +487,7 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame, claims: S
     )
 
 
-def _interval(run: FinishedRun, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
+def _interval(run: RunResult, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
     """Return the 95 % t-interval of the root mean square error, from the mean square errors of the queries."""
     rows = run.estimates[(run.estimates["campaign"] == campaign) & (run.estimates["mechanism"] == mechanism)]
     squares = (rows["estimate"] - rows["truth"]).pow(2).groupby(rows["query"]).mean().dropna()

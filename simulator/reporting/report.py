@@ -19,9 +19,7 @@ from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUn
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
-from simulator.experiment.run_directory import UnfinishedRunError
 from simulator.files.atomic_write import write_file
-from simulator.reporting import formatting
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
@@ -30,8 +28,10 @@ from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
-from simulator.reporting.run_reader import FinishedRun
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
+from simulator.results import formatting
+from simulator.results.run import RunResult, opened
+from simulator.results.store import UnfinishedRunError
 
 PACKED_FROM = 200_000
 """Characters of data for a page's script from which they are compressed."""
@@ -176,7 +176,7 @@ ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 
 
-def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def rounds_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Tabulate the devices asked, answered and counted, by mechanism and round.
 
@@ -202,7 +202,7 @@ def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     }
 
 
-def scenario_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def scenario_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Check that at each query every vehicle is in one state.
 
@@ -237,7 +237,7 @@ def _in_words(crs: str | None) -> str:
 
 
 FILE_NAME = "report.html"
-SECTIONS: dict[str, tuple[str, Callable[[FinishedRun, Page], dict[str, object] | None]]] = {
+SECTIONS: dict[str, tuple[str, Callable[[RunResult, Page], dict[str, object] | None]]] = {
     "map": ("City", map_section),
     "occupancy": ("Error by occupancy", occupancy_section),
     "scores": ("Error by mechanism", scores_section),
@@ -274,14 +274,14 @@ def page_faults(directory: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def build_report(directory: str | os.PathLike[str]) -> str:
+def build_report(run: RunResult | str | os.PathLike[str]) -> str:
     """
     Build the report of a finished run.
 
     Parameters
     ----------
-    directory
-        The run directory; nothing else is read.
+    run
+        The run, or its directory; nothing else is read.
 
     Returns
     -------
@@ -294,7 +294,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     UnfinishedRunError
         If the directory holds no finished run.
     """
-    run = FinishedRun(Path(directory))
+    run = opened(run).leading
     page = Page(
         mechanisms=[{"name": name, "label": run.label(name)} for name in (*run.mechanisms, *run.refined)],
         first=run.first_private,
@@ -310,14 +310,14 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     return render_page(template, f"{run.record.scenario} · crowdveil report", page.data, values | sections)
 
 
-def write_report(directory: str | os.PathLike[str]) -> Path:
+def write_report(run: RunResult | str | os.PathLike[str]) -> Path:
     """
     Build the report and write it atomically into the run directory.
 
     Parameters
     ----------
-    directory
-        The run directory.
+    run
+        The run, which has been saved, or its directory.
 
     Returns
     -------
@@ -331,5 +331,6 @@ def write_report(directory: str | os.PathLike[str]) -> Path:
     PageError
         If a fault of the page ends it.
     """
-    with page_faults(directory, FILE_NAME):
-        return write_document(build_report(directory), Path(directory) / FILE_NAME)
+    run = opened(run)
+    with page_faults(run.saved_in, FILE_NAME):
+        return write_document(build_report(run), run.saved_in / FILE_NAME)

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from pathlib import Path
+from io import StringIO
 from types import TracebackType
 from typing import Self
 
@@ -17,13 +17,14 @@ from rich.table import Table
 from rich.text import Text
 
 from scenarios.run_clock import RunClock
-from simulator.experiment.run_record import RunRecord
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import view_claims
 from simulator.reporting.findings_section import participation_lines, reveals
-from simulator.reporting.formatting import counted, duration, listed, number, percent, whole
 from simulator.reporting.report import FILE_NAME, page_faults
-from simulator.reporting.run_reader import FinishedRun, records
+from simulator.results.formatting import counted, duration, listed, number, percent, whole
+from simulator.results.record import RunRecord
+from simulator.results.run import RunResult, opened
+from simulator.results.tables import records
 
 LEAST_WIDTH = 160
 
@@ -39,14 +40,14 @@ def wide_console() -> Console:
     return console if wide else Console(width=LEAST_WIDTH, soft_wrap=True)
 
 
-def print_summary(result: str | os.PathLike[str], console: Console | None = None) -> None:
+def print_summary(run: RunResult | str | os.PathLike[str], console: Console | None = None) -> None:
     """
     Print a summary of a run: what ran, the error of each mechanism, and what each reveals about a device.
 
     Parameters
     ----------
-    result
-        A run directory.
+    run
+        A run that has been saved, or its directory.
     console
         The console to print on; by default standard output. It need not be a terminal.
 
@@ -58,18 +59,20 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
         If a fault of the summary ends it.
     """
     console = console or wide_console()
-    directory = Path(result)
     console.print()
+    run = opened(run)
+    directory = run.saved_in
     with page_faults(directory, "its summary"):
-        print_run(FinishedRun(directory), console)
+        print_run(run, console)
     report = directory / FILE_NAME
     # Not wrapped, so that the path can be copied.
     console.print(Text(f"Report: {report}" if report.is_file() else f"Results: {directory}"), soft_wrap=True)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def print_run(run: FinishedRun, console: Console) -> None:
+def print_run(run: RunResult, console: Console) -> None:
     """Print the summary of a run on a console, without the path of its report."""
+    run = run.leading
     console.print(_what_ran(run))
     for unit, scores in run.scores_by_unit.items():
         console.print(_scores(run, scores, unit))
@@ -88,6 +91,14 @@ def print_run(run: FinishedRun, console: Console) -> None:
         console.print(Text(f"Warning: {warning}", style="yellow"))
 
 
+def summary_text(run: RunResult) -> str:
+    """Return the summary of a run as text of fixed width."""
+    text = StringIO()
+    # In a notebook, rich would otherwise show the text itself, or write codes for colours into it.
+    print_run(run, Console(file=text, width=LEAST_WIDTH, force_jupyter=False, force_terminal=False))
+    return text.getvalue()
+
+
 def _notes(record: RunRecord) -> list[str]:
     """Return the notes about the city, the traffic, published flows and releases, each once."""
     notes = [*record.city.notes, *record.traffic.notes]
@@ -97,7 +108,7 @@ def _notes(record: RunRecord) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _what_ran(run: FinishedRun) -> Text:
+def _what_ran(run: RunResult) -> Text:
     record = run.record
     owners = run.owners.one if record.vehicles == 1 else run.owners.many
     text = Text(record.scenario, style="bold")
@@ -109,7 +120,7 @@ def _what_ran(run: FinishedRun) -> Text:
     return text
 
 
-def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
+def _scores(run: RunResult, scores: pd.DataFrame, unit: str) -> Table:
     """Return the table of errors; mechanisms are listed below their campaign if there are several or releases."""
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
     last = ""
@@ -133,7 +144,7 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     return table
 
 
-def _privacy(run: FinishedRun) -> Table:
+def _privacy(run: RunResult) -> Table:
     claims = view_claims(run.claims)
     table = Table(
         title="What a device that stays through a campaign reveals",

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.kinds import names_of, title
-from simulator.experiment.run_record import LinkVolumes, TrafficRecord
 from simulator.reporting import figures
 from simulator.reporting.figures import Figure, Page
-from simulator.reporting.formatting import sentence_case
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.formatting import sentence_case
+from simulator.results.record import LinkVolumes, TrafficRecord
+from simulator.results.run import RunResult
 
 RECORDINGS = names_of("engine", "recorded")
 """Engines that simulate no traffic: they replay recorded locations of data owners."""
@@ -67,7 +67,7 @@ class EngineTraffic:
         return self.record.arrived[-1] / self.departed if self.departed else math.nan
 
 
-def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -96,7 +96,7 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     return {"recording": None, "engines": engines, "notes": named}
 
 
-def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str, object]:
+def _recording(run: RunResult, page: Page, record: TrafficRecord) -> dict[str, object]:
     """Show the number of data owners present over time, with a plot if the number changes."""
     changes = min(record.on_road) < max(record.on_road)
     if changes:
@@ -107,13 +107,13 @@ def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str,
     return {"recording": record, "drawn": changes, "notes": record.notes}
 
 
-def _over_time(traces: Sequence[Figure], run: FinishedRun, unit: str, *, legend: bool) -> Figure:
+def _over_time(traces: Sequence[Figure], run: RunResult, unit: str, *, legend: bool) -> Figure:
     x = figures.axis(run.record.clock.minutes_axis, rangemode="tozero")
     y = figures.axis(unit, rangemode="tozero", tickformat=",")
     return figures.plot(traces, x, y, height=360, left=70, right=30, legend=legend)
 
 
-def _draw(run: FinishedRun, engines: Sequence[EngineTraffic]) -> Figure:
+def _draw(run: RunResult, engines: Sequence[EngineTraffic]) -> Figure:
     traces: list[Figure] = []
     for place, one in enumerate(engines):
         minutes = [time_s / 60 for time_s in one.record.times_s]
@@ -130,7 +130,7 @@ FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 
 
-def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def flow_check_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Compare the run's link volumes with published ones, and explain the differences.
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from simulator.reporting.figures import Style, faint, styles_of
-from simulator.reporting.formatting import MISSING, finite, number, scientific, whole
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.published_results import CITATIONS, OWN, Curve, Drawing, Entry, Reproduction, Value
+from simulator.results.formatting import MISSING, finite, number, scientific, whole
 
 
 def shown(value: Value) -> str:

@@ -7,8 +7,8 @@ import pandas as pd
 from markupsafe import escape
 
 from simulator.reporting.figures import Drawn, Page, axis, curve, log_axis, plot, styles_of
-from simulator.reporting.formatting import number
 from simulator.reporting.report import environment, render_page, write_document
+from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
 from simulator.studies.tables import TABLES, TITLES, view_table, write_tables

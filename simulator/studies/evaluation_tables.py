@@ -10,7 +10,7 @@ import pandas as pd
 
 from mechanisms.planning.target import RELEASED, Target
 from scenarios.field_types import number as exact
-from simulator.reporting.formatting import number, percent, related
+from simulator.results.formatting import number, percent, related
 from simulator.studies.summary import HALF, means
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 from markupsafe import escape
 
 from simulator.reporting.figures import Drawn, Figure, Page, Style, axis, curve, log_axis, markers, plot, styles_of
-from simulator.reporting.formatting import claimed, number, parameter, real
-from simulator.reporting.run_reader import statistic_of
+from simulator.results.formatting import claimed, number, parameter, real
+from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, leaks_of
 from simulator.studies.tables import interval_text
 

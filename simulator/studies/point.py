@@ -23,14 +23,13 @@ from simulator.experiment.build.constructors import source_sha256 as module_sha2
 from simulator.experiment.build_cache import BuildCache, default_folder, using
 from simulator.experiment.provenance import (
     data_checksums,
-    peak_memory_nbytes,
     source_sha256,
     without_paths,
 )
-from simulator.experiment.result import RunData
 from simulator.experiment.run import run_scenario
-from simulator.files.available_memory import permitting
+from simulator.files.available_memory import peak_memory_nbytes, permitting
 from simulator.files.errors import InputError
+from simulator.results.run import RunResult
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "claims", "attacks"),
@@ -209,7 +208,7 @@ def run_point(
     )
 
 
-def _table(result: RunData, name: str) -> pd.DataFrame:
+def _table(result: RunResult, name: str) -> pd.DataFrame:
     """Return a table of a run, or its errors by decile: of all vehicles, or of the devices asked."""
     if name in ("deciles", "asked_deciles"):
         return relative_errors((result if name == "asked_deciles" else result.leading).estimates)

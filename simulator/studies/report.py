@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.experiment.scaling import is_partial
 from simulator.reporting.figures import Page
-from simulator.reporting.formatting import whole
 from simulator.reporting.report import environment, render_page, write_document
-from simulator.reporting.run_reader import statistic_of
+from simulator.results.formatting import whole
+from simulator.results.names import statistic_of
+from simulator.results.tables import is_partial
 from simulator.studies.figures import (
     MOST_PANELS,
     attack_figures,

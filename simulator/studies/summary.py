@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
-from simulator.reporting.formatting import claimed
+from simulator.results.formatting import claimed
+from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.study import Study
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.reporting.formatting import whole
 from simulator.reporting.report import FORMATS, data, write_document
+from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, is_numeric
 
 TITLES = {

@@ -21,8 +21,8 @@ from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.plain_servers import PerRound
 from simulator.attacks.reconstruction import ROUND_ATTACKS
+from simulator.games.counterfactual import KnownOthers
 from simulator.games.guesses import score_cells
-from simulator.games.known_others import KnownOthers
 from simulator.games.scores import pool_scores
 from simulator.games.world import Member, Observer, Truth
 

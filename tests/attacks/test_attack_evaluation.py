@@ -22,9 +22,11 @@ from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trust
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.files.errors import InputError
 from simulator.games.records import CampaignRecord, QueryRecord, places_of
-from simulator.games.scores import ATTACK_COLUMNS, Finding, Score, pool_scores, tabulate_findings
+from simulator.games.scores import Finding, Score, pool_scores, tabulate_findings
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
+COLUMNS = [column.name for column in TABLES["attacks"].columns]
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
 
 
@@ -48,7 +50,7 @@ def every_attack(coalition):
 
 def check_numbers(rows):
     table = tabulate_findings(rows)
-    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert list(table.columns) == COLUMNS
     assert len(table) == len(rows)
     for row in rows:
         for column in RATES:
@@ -101,8 +103,8 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
 
 def test_a_table_without_findings_has_the_columns():
     table = tabulate_findings([])
-    assert list(table.columns) == list(ATTACK_COLUMNS)
-    assert [field.name for field in dataclasses.fields(Finding)] == list(ATTACK_COLUMNS)
+    assert list(table.columns) == COLUMNS
+    assert [field.name for field in dataclasses.fields(Finding)] == COLUMNS
     assert len(table) == 0
 
 

@@ -1,4 +1,4 @@
-"""The manifest is complete and strict: every file is pinned, described, and read by an existing loader."""
+"""The manifest is complete and strict: every file is pinned and described."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import re
 import pytest
 
 from scenarios.manifest import data_set
-from simulator.datasets.loader import LOADERS, reader_of
 from simulator.datasets.manifest import read_manifest
 from simulator.files.errors import InputError
 
@@ -19,7 +18,7 @@ compression = "gzip"
 sha256 = "{zeros}"
 bytes = 3
 rows = 1
-loader = "check_ins"
+format = "check_ins"
 about = "letters"
 """.format(zeros="0" * 64)
 SET = """
@@ -91,12 +90,6 @@ def test_files_without_address_have_other_instructions():
         assert file.origin is not None or "sumo -n" in known.how_to_obtain
 
 
-def test_every_loader_exists_and_is_used():
-    used = {file.loader for known in read_manifest() for file in known.files} - {None}
-    assert used == set(LOADERS)
-    assert all(callable(reader_of(loader)) for loader in LOADERS)
-
-
 def test_scenario_messages_agree_with_the_manifest():
     for known in read_manifest():
         described = data_set(known.folder)
@@ -132,7 +125,6 @@ def test_minimal_manifest(tmp_path):
         ('folder = "town"', 'folder = "../town"', "folder: String should match"),
         ("https://example.org", "ftp://example.org", "must be an https address"),
         ('defects = ["none known"]', "defects = []", "defects: Tuple should have at least 1 item"),
-        ('defects = ["none known"]', 'defects = ["none known"]\nmain = ["b.csv"]', "main names files"),
         ('name = "a.csv.gz"', 'name = "../a.csv.gz"', "with / between its parts and no .."),
         ('name = "a.csv.gz"', 'name = "/etc/passwd.gz"', "must be a path under the data set's folder"),
         ('name = "a.csv.gz"', 'name = "a.csv"', "must end in .gz"),
@@ -142,13 +134,13 @@ def test_minimal_manifest(tmp_path):
         ("rows = 1", "rows = 1\nlines = 2", "lines: Extra inputs"),
         ("rows = 1", 'rows = 1\nurl = "http://example.org/a"', "must be an https address"),
         ("rows = 1", 'rows = 1\nconversion = "rds_to_csv"', "origin_sha256 is for files with a conversion"),
-        ('loader = "check_ins"', 'loader = "magic"', "loader: Input should be 'check_ins'"),
+        ('format = "check_ins"', 'format = ""', "format: String should have at least 1 character"),
         ('compression = "gzip"', 'compression = "zip"', "compression: Input should be 'gzip' or 'none'"),
         ("[[dataset.files]]", SET + "[[dataset.files]]", "a folder must be described only once"),
         ("[[dataset.files]]", "[[dataset.files", "cannot be read as a manifest"),
         ('about = "letters"', 'about = "letters"' + FILE, "a file must be listed only once"),
     ],
-    ids=range(21),
+    ids=range(20),
 )
 def test_manifest_fault_names_its_location(tmp_path, old, new, words):
     text = SET + FILE

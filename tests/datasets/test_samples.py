@@ -1,4 +1,4 @@
-"""The samples: reproducible, independent of CROWDVEIL_DATA, and each can be read and run."""
+"""The samples: reproducible, independent of CROWDVEIL_DATA, and each can be run."""
 
 import hashlib
 import runpy
@@ -12,9 +12,9 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from scenarios.manifest import manifest_path, samples_path
-from simulator.datasets import load
 from simulator.datasets.manifest import read_manifest
 from simulator.experiment.provenance import data_checksums
+from simulator.traffic.trace import read_trace
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = read_manifest().data_set("samples")
@@ -35,18 +35,9 @@ def test_samples_equal_the_output_of_the_script(tmp_path):
     assert all(len(text) < 10_000 for text in made.values())
 
 
-@pytest.mark.parametrize("name", SAMPLES.names)
-def test_each_sample_is_read_to_a_table(name):
-    file = SAMPLES.file(name)
-    frame = load("samples", file=name)
-    assert len(frame) == (12 if name.endswith("trips.tntp") else file.rows)
-    assert frame.attrs["data_set"] == "samples"
-    assert not any("manifest" in note for note in frame.attrs["notes"])
-
-
 def test_sample_cars_drive_at_their_stated_speed():
     make = runpy.run_path(str(ROOT / "data" / "make_samples.py"))
-    cars = load("samples", file="cars.fcd.xml")
+    cars = read_trace(samples_path() / "cars.fcd.xml").frame()
     assert cars["vehicle"].nunique() == 10
     assert (cars["speed_mps"] == make["SPEED_MPS"]).all()
     degrees = cars.groupby("vehicle")[["lon", "lat"]].diff().abs().dropna()

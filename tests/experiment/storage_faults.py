@@ -14,11 +14,11 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from simulator.experiment import run_directory
 from simulator.files import atomic_write
+from simulator.results import store
 
 BEGIN, END = "<!-- from the fault harness: begin -->", "<!-- from the fault harness: end -->"
-TRACED = {__file__, run_directory.__file__, atomic_write.__file__, shutil.__file__}
+TRACED = {__file__, store.__file__, atomic_write.__file__, shutil.__file__}
 FILES = ("estimates.parquet", "folder/cells.parquet", "run.json")
 
 
@@ -101,8 +101,8 @@ def attempt(case, base, step, fault):
         atomic_write._renameat2 = refuse
     sys.settrace(trace)
     try:
-        run_directory.fill_directory(base / "runs" / "run", fill, overwrite=case.overwrite, numbered=case.numbered)
-    except (OSError, KeyboardInterrupt, run_directory.DirectoryError):
+        store.fill_directory(base / "runs" / "run", fill, overwrite=case.overwrite, numbered=case.numbered)
+    except (OSError, KeyboardInterrupt, store.DirectoryError):
         pass
     finally:
         sys.settrace(None)

@@ -1,14 +1,13 @@
 """Comparison of two runs: differences of scores, their intervals, and runs that cannot be compared."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from simulator import RunResult, run
-from simulator.experiment.comparison import DifferentTruthError, compare
+from simulator.results.compare import DifferentTruthError, compare
 
 QUERIES, CELLS = 8, 30
 
@@ -96,4 +95,4 @@ def _with_estimates(result: RunResult, truth: np.ndarray, estimate: np.ndarray) 
     )
     names = estimates["campaign"].unique()
     scores = pd.DataFrame({"campaign": names, "mechanism": "sampling", "statistic": "count"})
-    return replace(result, estimates=estimates, scores=scores)
+    return result.with_tables(estimates=estimates, scores=scores)

@@ -9,11 +9,11 @@ from rich.console import Console
 
 import scenarios
 from simulator import run
-from simulator.experiment.comparison import compare
-from simulator.experiment.scaling import Participation, of_all_vehicles, scale_to_all
-from simulator.plots.run_plots import finished_run
+from simulator.experiment.scaling import Participation, scale_to_all
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.terminal_summary import print_run
+from simulator.results.compare import compare
+from simulator.results.tables import of_all_vehicles
 from simulator.sensing.query import Occupancy
 
 
@@ -143,7 +143,7 @@ def third():
 
 
 def test_terminal_and_first_screen_lead_with_all_vehicles(third):
-    finished = finished_run(third)
+    finished = third.leading
     said = " ".join(sentences(finished))
     mean = third.estimates["vehicles"].mean()
     assert f"a cell holds {mean:.3g} on average" in said

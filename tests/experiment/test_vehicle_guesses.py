@@ -7,10 +7,9 @@ import pytest
 import crowdveil as cv
 from simulator.aggregation.storage import RecordedMessages
 from simulator.games.records import QueryRecord
-from simulator.games.scores import Score
-from simulator.games.shown_vehicles import GUESS_COLUMNS, Guesser, choose_vehicles, tabulate_guesses
-from simulator.plots.run_plots import finished_run
-from simulator.reporting.run_reader import FinishedRun
+from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
+from simulator.results.run import RunResult
+from simulator.results.schema import TABLES
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}
@@ -143,7 +142,7 @@ def test_own_attack_that_names_no_device_guesses_by_the_prior(small):
 def test_rows_are_of_one_vehicle_and_of_attacks_on_what_was_received(small):
     result, engine = small
     guesses = result.guesses
-    assert guesses.dtypes.astype(str).to_dict() == {**GUESS_COLUMNS, "time": "str"}
+    assert guesses.dtypes.astype(str).to_dict() == {column.name: column.type for column in TABLES["guesses"].columns}
     assert set(guesses["name"]) == {"first", "second", "linked", "again", "even", "spy", "spy-k-ary"}
     assert guesses["vehicle"].nunique() == 1
     # Of the vehicles asked in every query and always in one cell, which all attacks guess most often, the lowest.
@@ -270,14 +269,14 @@ def test_no_table_without_attacks_that_guess_cells(tmp_path):
         result = cv.run(cv.Scenario(**SMALL, attacks=attacks), out=tmp_path / "run", overwrite=True)
         assert result.guesses is None
         assert not (tmp_path / "run" / "guesses.parquet").exists()
-        assert FinishedRun(tmp_path / "run").guesses is None
-        assert finished_run(result).guesses is None
+        assert RunResult.load(tmp_path / "run").guesses is None
+        assert result.leading.guesses is None
 
 
 def test_table_is_saved_and_read(small, tmp_path):
     result, _ = small
     folder = result.save(tmp_path / "run")
-    for read in (cv.load(folder).guesses, FinishedRun(folder).guesses, finished_run(result).guesses):
+    for read in (cv.load(folder).guesses, RunResult.load(folder).guesses, result.leading.guesses):
         pd.testing.assert_frame_equal(read, result.guesses, check_exact=True)
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from scenarios.run_clock import RunClock
-from simulator.reporting import formatting
+from simulator.results import formatting
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.experiment.run_record import RunRecord
 from simulator.reporting.report import write_report
-from simulator.reporting.run_reader import OwnerNames
+from simulator.results.record import RunRecord
+from simulator.results.run import OwnerNames
 
 PATIENTS = """
 [scenario]

@@ -21,7 +21,7 @@ from simulator.api import load, run
 from simulator.reporting import report
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.map_section import city_outlines
-from simulator.reporting.run_reader import FinishedRun
+from simulator.results.run import RunResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -107,7 +107,7 @@ def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(report
     directory = reports(name)
     comment = re.search(r"# Finding \(seed 1\): (.*?)\n(?!#)", (FOLDER / f"{name}.toml").read_text(), re.DOTALL)[1]
     stated = " ".join(re.sub(r"(?m)^# ?", "", comment).split())
-    assert sentences(FinishedRun(directory))[0] == stated
+    assert sentences(RunResult.load(directory))[0] == stated
     page = open_page(directory / "report.html")
     first = page.locator("#finding p").first
     assert " ".join(first.inner_text().split()) == stated

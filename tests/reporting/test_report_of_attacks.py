@@ -11,11 +11,11 @@ from rich.console import Console
 from synthetic_run import SyntheticRun
 from test_report_page import HOSTILE, Page, embedded
 
-from simulator.experiment.run_record import DeploymentRecord
 from simulator.reporting import build_report, print_summary, write_report
 from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.claims_section import ViewClaim, sentence
 from simulator.reporting.deployments_section import coalition_words, deployment_words
+from simulator.results.record import DeploymentRecord
 
 PRIOR = 0.06
 

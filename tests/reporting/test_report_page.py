@@ -10,7 +10,7 @@ import pytest
 from synthetic_run import SyntheticRun
 
 from simulator.reporting import UnfinishedRunError, build_report, map_section, write_report
-from simulator.reporting.formatting import number
+from simulator.results.formatting import number
 
 Browse = Callable[..., str]
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from mechanisms.privacy.rounding import rounded_up
-from simulator.reporting import formatting
 from simulator.reporting.claims_section import learns, short_limit, view_claims
+from simulator.results import formatting
 
 SUPERSCRIPT = {ord(sign): plain for plain, sign in zip("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹", strict=True)}
 

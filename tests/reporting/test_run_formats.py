@@ -10,8 +10,8 @@ import pytest
 
 from simulator import run
 from simulator.cli import main
-from simulator.experiment.run_record import RUN_FORMAT
-from simulator.reporting import FinishedRun
+from simulator.reporting import RunResult
+from simulator.results.record import RUN_FORMAT
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
 """Made by the first version that had reports, of the scenario `tiny` that it shipped; its report.html is left out."""
@@ -46,7 +46,7 @@ def test_a_run_of_version_0_1_0_is_reported(old, report):
 
 def test_run_of_version_0_1_0_has_all_current_columns(old, tmp_path):
     run("tiny", out=tmp_path / "now")
-    now, then = FinishedRun(tmp_path / "now"), FinishedRun(old)
+    now, then = RunResult.load(tmp_path / "now"), RunResult.load(old)
     for name in ("estimates", "rounds", "scores", "claims", "attacks", "cells"):
         columns = set(getattr(now, name).columns)
         # Version 0.1.0 counted only the vehicles asked.

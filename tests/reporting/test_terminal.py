@@ -9,7 +9,7 @@ from synthetic_run import SyntheticRun
 from simulator.experiment.run import Progress as Listener
 from simulator.experiment.run import Silent
 from simulator.reporting import Progress, UnfinishedRunError, print_summary, write_report
-from simulator.reporting.formatting import number
+from simulator.results.formatting import number
 
 
 def printed(*arguments: object, width: int = 100, **named: object) -> str:

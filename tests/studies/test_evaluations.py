@@ -11,7 +11,7 @@ from scipy import stats
 import crowdveil as cv
 from mechanisms.planning import Target, plan
 from simulator.files.errors import InputError
-from simulator.reporting.formatting import related
+from simulator.results.formatting import related
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal, interval, sentences
 from simulator.studies.point import relative_errors

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from simulator.reporting.formatting import number
+from simulator.results.formatting import number
 from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
 from simulator.studies.study import Study
 from simulator.studies.summary import front, leaks_table, means

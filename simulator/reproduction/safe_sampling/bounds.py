@@ -9,8 +9,8 @@ import numpy as np
 from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
-from simulator.reporting.formatting import finite
 from simulator.reproduction.published_results import Curve, Results
+from simulator.results.formatting import finite
 
 
 def amplified(epsilon: float, sampling: float, *, delta: float = 0.0) -> tuple[float, float]:

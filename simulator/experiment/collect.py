@@ -1,0 +1,237 @@
+"""Collection of what a run produced: its tables and its record."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import geopandas as gpd
+import numpy as np
+
+import scenarios
+from scenarios import Scenario, plug_ins
+from scenarios.recorded_traffic import VEHICLES
+from simulator.experiment.build.constructors import source_sha256
+from simulator.experiment.campaign_groups import CampaignGroup, group_campaigns
+from simulator.experiment.claims import tabulate_claims, weakened_claims
+from simulator.experiment.components import RunComponents
+from simulator.experiment.deployment_record import describe_deployments
+from simulator.experiment.error_theory import describe_loss, describe_mechanisms
+from simulator.experiment.provenance import data_checksums, files_outside, package_versions, without_paths
+from simulator.experiment.refine import describe_refinements, refinement_warnings
+from simulator.experiment.releases import describe_releases
+from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.files.available_memory import peak_memory_nbytes
+from simulator.files.extras import own_version
+from simulator.files.messages import warnings_in
+from simulator.games.games import AttackResults
+from simulator.games.scores import tabulate_findings
+from simulator.results.record import (
+    RUN_FORMAT,
+    VEHICLE_STATES,
+    CityRecord,
+    FlowCheckRecord,
+    QueryTraffic,
+    RunRecord,
+    TrafficRecord,
+)
+from simulator.results.run import RunResult
+from simulator.results.tables import with_times
+from simulator.roads import RoadNetwork
+from simulator.roads.surroundings import with_streets
+from simulator.sensing.query import Query
+from simulator.stopwatch import Stopwatch
+from simulator.traffic.engine import Engine, vehicles_of
+from simulator.traffic.fcd import Samples
+from simulator.traffic.motion import Motion
+
+
+@dataclass(frozen=True, eq=False)
+class RunOutcome:
+    """What the simulation of a run produced.
+
+    Attributes
+    ----------
+    engine
+        The traffic engine, at the end of the run.
+    queries
+        The closed queries, with refined answers.
+    attacked
+        The findings of attacks.
+    traffic
+        The record of the traffic.
+    stopwatch
+        Wall time by phase.
+    extras
+        The optional packages that the run used.
+    flow_check
+        The comparison of link volumes with published ones, if the scenario names any.
+    fcd
+        Floating-car data, if the scenario requests it.
+    motion
+        Where single vehicles were, if this is kept.
+    """
+
+    engine: Engine
+    queries: Sequence[Query]
+    attacked: AttackResults
+    traffic: TrafficRecord
+    stopwatch: Stopwatch
+    extras: Iterable[str] = ()
+    flow_check: FlowCheckRecord | None = None
+    fcd: Samples | None = None
+    motion: Motion | None = None
+
+
+def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
+    """Score closed queries and collect the tables and the record of a run."""
+    scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
+    releases, refinements = components.releases, components.refinements
+    engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
+    polygons = city.cells.polygons()
+    middles = polygons.geometry.centroid
+    participation = components.participation
+    rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries, participation)
+    scores = score_queries(queries, np.column_stack([middles.x, middles.y]), participation)
+    as_counts = scenario.population.answers == "counts"
+    groups = group_campaigns(
+        mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
+    )
+    claims = tabulate_claims(scenario.claims, groups)
+    totals, motion, clock = engine.totals(), outcome.motion or Motion(), components.clock
+    record = RunRecord(
+        format=RUN_FORMAT,
+        version=own_version(),
+        scenario=scenario.name,
+        description=scenario.scenario.description,
+        start=clock.text(0.0) if clock.start else None,
+        time_zone=clock.zone_name,
+        scenario_sha256=hashlib.sha256(scenarios.dump(scenario).encode()).hexdigest(),
+        seed=scenario.seed,
+        packages=package_versions(outcome.extras),
+        data=data_checksums(scenario),
+        files_outside=files_outside(scenario, getattr(engine, "files", ())),
+        plug_ins={kind: source_sha256(plug_ins.load(role, kind)) for _, role, kind in scenario.own_kinds()},
+        vehicles=vehicles_of(engine),
+        participation=participation.actual,
+        assumed_participation=participation.assumed,
+        called=getattr(scenario.traffic, "called", VEHICLES),
+        link_crossings=totals.link_crossings,
+        queries=len(queries),
+        device_answers=int(rounds["answered"].sum()),
+        memory_bytes={
+            "vehicles": engine.nbytes[0],
+            "routes": engine.nbytes[1],
+            "peak": peak_memory_nbytes(),
+        },
+        city=CityRecord(
+            nodes=len(city.roads.node_names) if city.has_roads else 0,
+            links=len(city.roads.links) if city.has_roads else 0,
+            length_km=city.roads.total_length_m / 1000.0 if city.has_roads else 0.0,
+            cells=city.cells.count,
+            crs=city.ground.crs_text,
+            notes=list(city.notes),
+        ),
+        traffic=traffic,
+        motion_every=motion.every,
+        flow_check=outcome.flow_check,
+        traffic_at_queries=[
+            QueryTraffic(
+                campaign=query.campaign,
+                query=query.number,
+                time_s=query.asked_s,
+                time=clock.text(query.asked_s),
+                **{state: getattr(query.totals, state) for state in VEHICLE_STATES},
+                stuck_released=query.totals.stuck_released,
+            )
+            for query in queries
+        ],
+        mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
+        releases=describe_releases(releases),
+        deployments=describe_deployments(groups),
+        loss=[
+            record
+            for group in groups
+            if not group.adaptive  # devices that are not asked are no loss
+            for record in describe_loss(scenario.channel, group.mechanisms, group.queries)
+        ],
+        refinements=describe_refinements(refinements, mechanisms, queries),
+        # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
+        # the first four are never folded. Warnings that depend on the run itself come first.
+        warnings=[
+            *weakened_claims(scenario.claims, groups),
+            *_republished(groups),
+            *_traffic_warnings(traffic),
+            *_unasked(scenario, queries),
+            *components.warnings(),
+            *refinement_warnings(refinements, queries),
+            *attacked.notes,
+        ],
+    )
+    guesses = attacked.guesses if scenario.shows_vehicles else None
+    of_vehicles = {"entries": motion.entries, "places": motion.places, "guesses": guesses}
+    named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
+    tables = {
+        "cells": polygons.to_crs("EPSG:4326"),
+        "estimates": with_times(estimates, clock),
+        "rounds": rounds,
+        "servers": tabulate_servers(queries),
+        "scores": scores,
+        "claims": claims,
+        "attacks": tabulate_findings(attacked.findings),
+        "roads": _tabulate_roads(city.roads) if city.has_roads else None,
+        "surroundings": with_streets(city.roads) if city.has_roads else None,
+        **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},
+    }
+    return RunResult(
+        RunRecord.model_validate(named), tables, scenario=scenario, stopwatch=outcome.stopwatch, fcd=outcome.fcd
+    )
+
+
+def _tabulate_roads(roads: RoadNetwork) -> gpd.GeoDataFrame:
+    """Return the links with what a map needs, in WGS84."""
+    links = roads.links
+    columns = {
+        "link": np.arange(len(links), dtype=np.int32),
+        "from_node": links.from_node,
+        "to_node": links.to_node,
+        "length_m": links.length_m,
+        "speed_mps": links.speed_mps,
+        "lanes": links.lanes,
+    }
+    return gpd.GeoDataFrame(columns, geometry=roads.shapes.lines(), crs=roads.crs).to_crs("EPSG:4326")
+
+
+def _traffic_warnings(traffic: TrafficRecord) -> list[str]:
+    """Return the warnings about the run's traffic, and about that of comparison engines, with their names."""
+    comparisons = [
+        f"{other.engine}, for comparison: {warning}" for other in traffic.beside for warning in warnings_in(other.notes)
+    ]
+    return [*warnings_in(traffic.notes), *comparisons]
+
+
+def _republished(groups: Sequence[CampaignGroup]) -> list[str]:
+    """Return a warning for each mechanism whose last release was published again at some queries."""
+    warnings = []
+    for group in groups:
+        for name in group.adaptive:
+            answers = [answer for query in group.queries for answer in query.answers if answer.mechanism == name]
+            new = sum(answer.rounds[1].counted > 0 for answer in answers)
+            if new < len(answers):
+                warnings.append(
+                    f"campaigns.{group.campaign}: {name} published new estimates at {new:,} of {len(answers):,} "
+                    "queries and its last one again at all others; the standard error and interval of an estimate are "
+                    "those of the query at which it was new, and do not cover what has changed since"
+                )
+    return warnings
+
+
+def _unasked(scenario: Scenario, queries: Sequence[Query]) -> list[str]:
+    """Return a warning for each campaign that asked no vehicle, for example because a recording is of another time."""
+    asked: dict[str, list[int]] = {}
+    for query in queries:
+        asked.setdefault(query.campaign, []).append(int(query.truth.sum()) - scenario.population.outside)
+    return [
+        f"campaigns.{name}: no device was present at any of its {len(numbers):,} queries"
+        for name, numbers in asked.items()
+        if not any(numbers)
+    ]

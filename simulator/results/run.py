@@ -1,0 +1,488 @@
+"""The result of a run: its tables, its record and its scenario, in memory or from its directory."""
+
+import hashlib
+import os
+import re
+import tomllib
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+from pyproj import CRS
+
+import scenarios
+from scenarios import Scenario
+from scenarios.kinds import title as title_of
+from scenarios.manifest import data_set
+from scenarios.references import DATA_PREFIX
+from simulator.files.available_memory import peak_memory_nbytes
+from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
+from simulator.results.record import DeploymentRecord, MechanismRecord, RefinementRecord, ReleaseRecord, RunRecord
+from simulator.results.schema import TABLES
+from simulator.results.store import (
+    COMPLETE,
+    SCENARIO,
+    StoredTables,
+    fill_directory,
+    read_record,
+    read_scenario,
+    write_record,
+)
+from simulator.results.tables import is_partial, mean_asked, of_all_vehicles
+from simulator.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+    from simulator.plots import RunPlots
+
+OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
+_ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
+
+
+class RunResult:
+    """The result of a run: its tables as data frames, its record, and a summary in words.
+
+    Of a run that was loaded, a table is read from its file when it is first needed.
+
+    Attributes
+    ----------
+    record
+        Content of `run.json`, except what is known only after the tables are written.
+    directory
+        Where it was loaded from; None for a run in memory.
+    stopwatch
+        Wall time by phase; None for a run that was loaded, whose record has it.
+    fcd
+        Floating-car data, if the scenario requests it; not loaded from a directory.
+    cells
+        `cell` (1…V), `name`, `geometry` in WGS84.
+    estimates, rounds, servers, scores, claims, attacks
+        The tables of the run directory.
+    roads
+        The links with their `geometry` in WGS84; None for a scenario without roads.
+    surroundings
+        Water, places and streets in WGS84; None where the source of the roads has none.
+    entries, places
+        Where single vehicles were; None where it is not kept.
+    guesses
+        What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
+    """
+
+    cells: "gpd.GeoDataFrame"
+    estimates: pd.DataFrame
+    rounds: pd.DataFrame
+    servers: pd.DataFrame
+    scores: pd.DataFrame
+    claims: pd.DataFrame
+    attacks: pd.DataFrame
+    roads: "gpd.GeoDataFrame | None"
+    surroundings: "gpd.GeoDataFrame | None"
+    entries: pd.DataFrame | None
+    places: pd.DataFrame | None
+    guesses: pd.DataFrame | None
+
+    def __init__(
+        self,
+        record: RunRecord,
+        tables: MutableMapping[str, Any],
+        *,
+        scenario: Scenario | None = None,
+        directory: Path | None = None,
+        stopwatch: Stopwatch | None = None,
+        fcd: Any = None,
+        asked: Self | None = None,
+    ) -> None:
+        self.record, self.directory, self.stopwatch, self.fcd = record, directory, stopwatch, fcd
+        self._tables, self._scenario, self._asked = tables, scenario, asked
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a table."""
+        if name not in TABLES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return self._tables[name]
+
+    def __repr__(self) -> str:
+        """Return the scenario, the seed, and the numbers of queries, cells and mechanisms."""
+        record = self.record
+        return (
+            f"<{type(self).__name__}: {record.scenario}, seed {record.seed}, {record.queries} queries, "
+            f"{record.city.cells} cells, {len(record.mechanisms)} mechanisms>"
+        )
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Self:
+        """Read a run from its directory.
+
+        The data files that its scenario names need not exist any more.
+
+        Parameters
+        ----------
+        directory
+            A directory that `save` wrote, or `crowdveil run`.
+
+        Raises
+        ------
+        UnfinishedRunError
+            If the directory holds no finished run, a table is missing, or a later version wrote it. A table that was
+            changed raises it when it is first needed.
+        """
+        folder = Path(directory)
+        record = read_record(folder / COMPLETE)
+        return cls(record, StoredTables(folder, record), directory=folder)
+
+    @property
+    def saved_in(self) -> Path:
+        """The directory of a run that has one; any other raises a ValueError."""
+        if self.directory is None:
+            raise ValueError("this run is in memory only: save it first")
+        return self.directory
+
+    def with_tables(self, *, record: RunRecord | None = None, **tables: pd.DataFrame | None) -> Self:
+        """Return the run with other tables in place of those of these names, or with another record."""
+        return self._with(record=record or self.record, tables=ChainMap(tables, self._tables))
+
+    def _with(self, **changed: Any) -> Self:
+        parts = {
+            "record": self.record,
+            "tables": self._tables,
+            "scenario": self._scenario,
+            "directory": self.directory,
+            "stopwatch": self.stopwatch,
+            "fcd": self.fcd,
+            "asked": self._asked,
+        }
+        return type(self)(**(parts | changed))
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario with all values resolved."""
+        return read_scenario(self.saved_in) if self._scenario is None else self._scenario
+
+    @cached_property
+    def scenario_toml(self) -> str:
+        """The resolved scenario; absolute paths of files are reduced to the file name."""
+        file = self.saved_in / SCENARIO
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        return re.sub(r'"/[^"\n]*/', '"…/', text)
+
+    @property
+    def attributions(self) -> list[str]:
+        """The credits to put under a figure or into a file made from the run.
+
+        They are those of the known data sets, and OpenStreetMap's for any file of it. Credits of a user's own files are
+        not known.
+        """
+        read = [reference for reference in self.record.data if reference.startswith(DATA_PREFIX)]
+        folders = [reference.removeprefix(DATA_PREFIX).partition("/")[0] for reference in read]
+        known = [data_set(folder) for folder in dict.fromkeys(folders)]
+        credits_ = [one.attribution for one in known if one is not None]
+        if self.scenario.roads.source == "osm" and not any(OPENSTREETMAP in text for text in credits_):
+            credits_.append(OPENSTREETMAP)
+        return credits_
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The record as it is written to `run.json`: dicts, lists, strings, numbers and None."""
+        return self.record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    def to_geodataframe(self) -> "gpd.GeoDataFrame":
+        """Return the estimates with the names and shapes of their cells.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            The rows and columns of `estimates`, and `name` and `geometry`, in WGS84.
+        """
+        import geopandas as gpd  # noqa: PLC0415 - slow to import
+
+        joined = self.estimates.merge(self.cells, on="cell", validate="many_to_one")
+        return gpd.GeoDataFrame(joined, geometry="geometry", crs=self.cells.crs)
+
+    # Saving
+
+    def save(
+        self,
+        directory: str | Path,
+        *,
+        overwrite: bool = False,
+        numbered: bool = False,
+        render: Callable[[Self], object] | None = None,
+    ) -> Path:
+        """Write the run directory, completely or not at all.
+
+        Parameters
+        ----------
+        directory
+            Path of the run directory.
+        overwrite
+            Replace an earlier run in this directory.
+        numbered
+            If the path is taken, use the first of `directory-2`, `directory-3`, … that is free.
+        render
+            Function that writes the report; called with the run in its directory once that is complete, so that a
+            fault of the report loses nothing.
+
+        Returns
+        -------
+        Path
+            The directory.
+
+        Raises
+        ------
+        DirectoryError
+            If the path is taken and may not be replaced; the run is then kept under the next free number, which the
+            message names.
+        """
+        saved = fill_directory(Path(directory), self._write, overwrite=overwrite, numbered=numbered)
+        if render is not None:
+            self.add_report(saved, render)
+        return saved
+
+    def add_report(self, directory: Path, render: Callable[[Self], object]) -> Self:
+        """Write the report with `render` into the directory where the run was saved, and its time into `run.json`.
+
+        Returns
+        -------
+        RunResult
+            The run as it is in the directory.
+        """
+        with (self.stopwatch or Stopwatch()).phase("report"):
+            render(self._with(record=read_record(directory / COMPLETE), directory=directory, stopwatch=None))
+        return self._with(record=self._write_record(directory), directory=directory, stopwatch=None)
+
+    def _write(self, directory: Path) -> None:
+        with (self.stopwatch or Stopwatch()).phase("write"):
+            (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
+            for name in TABLES:
+                table: pd.DataFrame | None = getattr(self, name)
+                if table is not None:
+                    table.to_parquet(directory / f"{name}.parquet", index=False)
+            section = self.scenario.fcd
+            if self.fcd is not None and section is not None:
+                self.fcd.write(directory, formats=section.formats, epoch_s=section.epoch_s(self.record.clock))
+        self._write_record(directory)
+
+    def _write_record(self, directory: Path) -> RunRecord:
+        sha256 = hashlib.sha256((directory / SCENARIO).read_bytes()).hexdigest()
+        record = self._timed.model_copy(update={"scenario_sha256": sha256})
+        write_record(record, directory)
+        return record
+
+    @property
+    def _timed(self) -> RunRecord:
+        """The record with the time and memory that the run has taken until now."""
+        if self.stopwatch is None:
+            return self.record
+        memory = {**self.record.memory_bytes, "peak": peak_memory_nbytes()}
+        return self.record.model_copy(update={"wall_s": self.stopwatch.wall_s(), "memory_bytes": memory})
+
+    # What people see. These packages import this one, and are imported when they are asked for.
+
+    @cached_property
+    def plot(self) -> "RunPlots":
+        """Plots on matplotlib axes: ``map``, ``errors``, ``growth``, ``privacy``, ``attacks`` and ``traffic``."""
+        from simulator.plots import RunPlots  # noqa: PLC0415
+
+        return RunPlots(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the scores and, if matplotlib is installed, a map of the first query."""
+        from simulator.plots.files import summary_html  # noqa: PLC0415
+
+        return summary_html(self)
+
+    def summary(self) -> str:
+        """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
+        from simulator.reporting.terminal_summary import summary_text  # noqa: PLC0415
+
+        return summary_text(self._with(record=self._timed))
+
+    # Devices asked, and all vehicles
+
+    @property
+    def partial(self) -> bool:
+        """Whether fewer than all vehicles take part, or are assumed to."""
+        return is_partial(self.scores)
+
+    @property
+    def asked(self) -> Self:
+        """The run with the figures of the devices asked, as its files have them."""
+        return self if self._asked is None else self._asked
+
+    @property
+    def leading(self) -> Self:
+        """The run with the figures of all vehicles in place of those of the devices asked, if not all take part."""
+        if self._asked is not None or not self.partial:
+            return self
+        scaled: dict[str, Any] = {"estimates": of_all_vehicles(self.estimates), "scores": of_all_vehicles(self.scores)}
+        return self._with(tables=ChainMap(scaled, self._tables), asked=self)
+
+    # The parts of the record, by name
+
+    @property
+    def owners(self) -> OwnerNames:
+        """The nouns for its data owners."""
+        return OwnerNames(*self.record.called)
+
+    @cached_property
+    def mechanisms(self) -> dict[str, MechanismRecord]:
+        """The mechanisms by name."""
+        return {mechanism.name: mechanism for mechanism in self.record.mechanisms}
+
+    @cached_property
+    def refined(self) -> dict[str, RefinementRecord]:
+        """The refined estimates by name."""
+        return {refinement.name: refinement for refinement in self.record.refinements}
+
+    @cached_property
+    def deployments(self) -> dict[str, DeploymentRecord]:
+        """The deployments by campaign."""
+        return {deployment.campaign: deployment for deployment in self.record.deployments}
+
+    @property
+    def private(self) -> dict[str, MechanismRecord]:
+        """The mechanisms other than no privacy, by name."""
+        return {name: mechanism for name, mechanism in self.mechanisms.items() if mechanism.kind != NO_PRIVACY}
+
+    @property
+    def first_private(self) -> str | None:
+        """The mechanism of most interest: the first other than no privacy; None if there is none."""
+        return next(iter(self.private), None)
+
+    def rounds_of(self, mechanism: str) -> int:
+        """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
+        return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
+
+    def queries_of(self, campaign: str) -> int:
+        """Return the number of queries of a campaign, at least 1."""
+        return max(1, sum(query.campaign == campaign for query in self.record.traffic_at_queries))
+
+    def views_seen(self, mechanism: str, campaign: str | None = None) -> dict[str, int] | None:
+        """
+        Return the views that coalitions have of a mechanism's reports, by what the deployments store.
+
+        Parameters
+        ----------
+        mechanism
+            Its name.
+        campaign
+            The campaign in which servers alone collude; by default all campaigns and parties.
+
+        Returns
+        -------
+        views
+            By name of the view, the least number of parties that have it; None where the run recorded no deployment.
+        """
+        views: dict[str, int] = {}
+        recorded = [one for one in self.deployments.values() if campaign in {None, one.campaign}]
+        found = [
+            seen for one in recorded for own in one.mechanisms if own.mechanism == mechanism for seen in own.learns
+        ]
+        for seen in found:
+            servers = all(party.startswith("server:") for party in seen.coalition)
+            if seen.view is not None and (servers or campaign is None):
+                views[seen.view] = min(len(seen.coalition), views.get(seen.view, len(seen.coalition)))
+        if self.rounds_of(mechanism) == 1 and "linked_reports" in views:
+            views["report_round_1"] = views["linked_reports"]  # whoever knows the device has its only report
+        return views if found else None
+
+    def label(self, mechanism: str) -> str:
+        """
+        Return a mechanism's name for display.
+
+        Parameters
+        ----------
+        mechanism
+            Its name in the scenario.
+
+        Returns
+        -------
+        label
+            Its title, with its name where several mechanisms share the title; its name where there is no title; for a
+            refined estimate also the refinement's name, and that it is biased.
+        """
+        if mechanism in self.refined:
+            refined = self.refined[mechanism]
+            return f"{self.label(refined.mechanism)}, {refined.refinement}{' (biased)' if refined.biased else ''}"
+        kind = self.mechanisms[mechanism].kind if mechanism in self.mechanisms else ""
+        title = title_of("mechanism", kind, mechanism)
+        alone = title == mechanism or sum(other.kind == kind for other in self.record.mechanisms) == 1
+        return title if alone else f"{title} “{mechanism}”"
+
+    def release_of(self, campaign: str, mechanism: str) -> ReleaseRecord | None:
+        """Return the release through which a mechanism's estimates were published; None if they are its own."""
+        releases = (one for one in self.record.releases if one.campaign == campaign and one.release["kind"] != "none")
+        return next((release for release in releases if mechanism in release.mechanisms), None)
+
+    def published_label(self, campaign: str, mechanism: str) -> str:
+        """
+        Return a label for a published estimate: the mechanism's label and, if there is one, the release.
+
+        Parameters
+        ----------
+        campaign, mechanism
+            Their names.
+
+        Returns
+        -------
+        label
+            For example ``Exact reports, Laplace noise (epsilon = 1)``.
+        """
+        release = self.release_of(campaign, mechanism)
+        label = self.label(mechanism)
+        if release is None:
+            return label
+        parameters = release.words.partition(" (")[2].replace("epsilon", "ε").replace("delta", "δ")
+        kind = str(release.release["kind"])
+        return f"{label}, {title_of('release', kind, kind)}" + (f" ({parameters}" if parameters else "")
+
+    @property
+    def release_notes(self) -> list[str]:
+        """What no release covers, and why; one sentence each."""
+        return [note for release in self.record.releases for note in release.notes]
+
+    @property
+    def on_earth(self) -> bool:
+        """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
+        city = self.record.city
+        made = None if city.links or city.crs is None else CRS(city.crs).coordinate_operation
+        if made is None or made.method_name != "Transverse Mercator":
+            return True
+        return any(one.value for one in made.params if one.name in _ORIGIN)
+
+    @property
+    def has_districts(self) -> bool:
+        """Whether its cells are zones of a file, with names of their own."""
+        return bool(tomllib.loads(self.scenario_toml).get("cells", {}).get("kind") == "zones")
+
+    @cached_property
+    def statistics(self) -> dict[str, Statistic]:
+        """The statistic that each campaign estimates, by campaign; counts where none is stated."""
+        pairs = zip(self.scores["campaign"], self.scores["statistic"], strict=True)
+        return {str(campaign): statistic_of(str(name)) for campaign, name in pairs}
+
+    @property
+    def scores_by_unit(self) -> dict[str, pd.DataFrame]:
+        """The scores by the unit of their errors, vehicles first, which are called as the scenario calls its owners."""
+        units = self.scores["campaign"].map(lambda campaign: self.statistics[str(campaign)].unit)
+        every = sorted(units.unique(), key=lambda unit: unit != COUNT.unit)
+        return {self.owners.unit(str(unit)): self.scores[units == unit] for unit in every}
+
+    @cached_property
+    def budgeted(self) -> set[str]:
+        """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
+        return set(self.claims.loc[self.claims["view"] == "linked_reports", "campaign"].dropna())
+
+    @cached_property
+    def mean_asked(self) -> dict[tuple[str, str], float]:
+        """Mean number of devices asked per query, by campaign and mechanism."""
+        return mean_asked(self.rounds)
+
+
+def opened(run: RunResult | str | os.PathLike[str]) -> RunResult:
+    """Return a run, read from its directory if that is given."""
+    return run if isinstance(run, RunResult) else RunResult.load(run)

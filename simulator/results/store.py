@@ -1,0 +1,276 @@
+"""Run directory: written completely or not at all, and the reader of its `run.json`."""
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import geopandas as gpd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pydantic import ValidationError
+from pyproj import CRS
+from pyproj.exceptions import CRSError
+
+import scenarios
+from scenarios import Scenario
+from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
+from simulator.results import schema
+from simulator.results.record import RUN_FORMAT, RunRecord
+from simulator.results.tables import MOBILITY_SCORES, with_times
+
+COMPLETE = "run.json"
+"""File that is written last, so that its presence means a complete run."""
+
+SCENARIO = "scenario.toml"
+"""File with the scenario, all values resolved."""
+
+LATEST = "latest"
+"""Name of the link to the newest run in the same folder."""
+
+
+class DirectoryError(ValueError):
+    """A run directory that may not be written."""
+
+
+def check_free(directory: Path, *, overwrite: bool, numbered: bool = False) -> None:
+    """Check that a run may be written to `directory`, or with `numbered` beside it, before it is simulated.
+
+    Files that a killed process left beside it are removed or restored first.
+
+    Raises
+    ------
+    DirectoryError
+        If the path is taken: by a run, unless `overwrite` is set; or by anything else, since replacing would lose it.
+    """
+    remove_leftovers(directory.parent)
+    above = next(parent for parent in directory.absolute().parents if parent.exists())
+    obstacle = ""
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        why = f"{above} cannot" if above.is_dir() else f"{above} is a file"
+        obstacle = f"must be in a directory that can be written, and {why}"
+    elif numbered or not os.path.lexists(directory):
+        return
+    elif directory.is_symlink():
+        # The directory that the link leads to would be replaced although the user did not name it.
+        obstacle = "must not be a link; name the directory itself"
+    elif not directory.is_dir():
+        obstacle = "must be a directory, but is a file"
+    elif any(directory.iterdir()) and not (directory / COMPLETE).is_file():
+        obstacle = "must be a new directory or an earlier run, and this one has other files"
+    elif any(directory.iterdir()) and not overwrite:
+        obstacle = "it contains an earlier run; overwrite it (--overwrite), or name another"
+    if obstacle:
+        raise DirectoryError(f"out (--out): {obstacle}; got {directory}")
+
+
+def fill_directory(directory: Path, fill: Callable[[Path], None], *, overwrite: bool, numbered: bool = False) -> Path:
+    """Let `fill` write into a staging directory, then move that into place in one step.
+
+    After any failure, Ctrl-C included, `directory` is unchanged and the staging directory is removed; that of a killed
+    process is removed by the next run beside it.
+    With `numbered`, the path is the first of `directory`, `directory-2`, `directory-3` … that is free at the end.
+
+    Returns
+    -------
+    Path
+        The directory that was filled.
+
+    Raises
+    ------
+    DirectoryError
+        If the path is taken and may not be replaced; it may have been taken since `check_free`. The run is then kept in
+        the first of `directory-2`, `directory-3` … that is free, and the message names it.
+    OSError
+        If it cannot be written.
+    """
+    with staging_directory(directory) as staging:
+        fill(staging)
+        if numbered:
+            return publish_numbered(staging, directory)
+        try:
+            check_free(directory, overwrite=overwrite)
+            publish(staging, directory, replace=overwrite)
+        except (DirectoryError, FileExistsError) as error:
+            kept = publish_numbered(staging, directory)
+            raise DirectoryError(
+                f"out (--out): something exists already and is not replaced, so this run is kept in {kept}; "
+                f"got {directory}"
+            ) from error
+    return directory
+
+
+def link_latest(directory: Path) -> None:
+    """Point the link `latest` beside a run to this run, in one step; do nothing if links cannot be made."""
+    link = directory.with_name(LATEST)
+    if link.exists() and not link.is_symlink():
+        return  # a file or a run to which a user gave this name
+    with suppress(OSError), staging_directory(link) as staging:
+        made = staging / LATEST
+        made.symlink_to(directory.name, target_is_directory=True)
+        made.replace(link)
+
+
+class UnfinishedRunError(ValueError):
+    """The directory holds no finished run that can be read; the message states why."""
+
+
+def read_record(path: Path) -> RunRecord:
+    """
+    Read `run.json` in the current format or an earlier one.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    record
+        Its content; what earlier formats lack has its default.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the file is missing, is not a run record, or has a later format.
+    """
+    if not path.is_file():
+        raise UnfinishedRunError(f"{path.parent}: no finished run here: run.json is not in it")
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnfinishedRunError(f"{path}: not JSON: {error}") from error
+    if not isinstance(facts, dict):
+        raise UnfinishedRunError(f"{path}: must be a JSON object")
+    number = facts.get("format", 1)
+    if number not in range(1, RUN_FORMAT + 1):
+        rule = f"must be a whole number from 1 to {RUN_FORMAT}, the formats that this version of crowdveil reads"
+        raise UnfinishedRunError(
+            f"{path}: format: {rule}; got {number!r}, written by version {facts.get('version', 'unknown')}"
+        )
+    try:
+        record = RunRecord.model_validate(facts)
+        if record.city.crs is not None:
+            CRS.from_user_input(record.city.crs)
+    except CRSError as error:
+        words = "must be a coordinate system, as crowdveil wrote it"
+        raise UnfinishedRunError(f"{path}: city.crs: {words}: {' '.join(str(error).split())[:200]}") from error
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise UnfinishedRunError(f"{path}: {faults}") from error
+    return record
+
+
+def write_record(record: RunRecord, directory: Path) -> None:
+    """Write `run.json` in one step, with the fields that were set."""
+    facts = record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    staged = directory / f"{COMPLETE}.partial"
+    staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    staged.replace(directory / COMPLETE)
+
+
+def read_scenario(directory: Path) -> Scenario:
+    """Read the scenario of a run, whose data files need not exist any more.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If the directory has none.
+    """
+    if not (directory / SCENARIO).is_file():
+        raise UnfinishedRunError(f"{directory}: {SCENARIO} is not in it")
+    return scenarios.load(directory / SCENARIO, files_exist=False)
+
+
+class StoredTables(dict[str, Any]):
+    """The tables of a run directory by name, each of which is read when it is first asked for; None if a run has none.
+
+    Parameters
+    ----------
+    directory
+        The directory.
+    record
+        Content of its `run.json`.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If a file is missing; and when a table is read, if that cannot be, lacks a column that such a table has in every
+        format, or has another type, mechanism or cell than `run.json`.
+    """
+
+    def __init__(self, directory: Path, record: RunRecord) -> None:
+        super().__init__()
+        self._directory, self._record = directory, record
+        held = {path.stem for path in directory.glob("*.parquet")}
+        for name, table in schema.TABLES.items():
+            if name in held:
+                continue
+            if not table.optional and (record.format > 1 or name not in {"servers", "attacks"}):
+                raise UnfinishedRunError(f"{directory}: {name}.parquet is not in it")
+            self[name] = None if table.optional else table.frame()
+
+    def __missing__(self, name: str) -> Any:
+        """Read a table."""
+        self[name] = _in_current_form(name, _read_table(self._directory, name, self._record), self._record)
+        return self[name]
+
+
+def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
+    """Read a table and check it."""
+    path = folder / f"{name}.parquet"
+    remedy = "restore the file, or run the scenario again"
+    read = gpd.read_parquet if name in {"cells", "roads", "surroundings"} else pd.read_parquet
+    try:
+        table = read(path)
+    except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
+        why = " ".join(str(error).split())
+        raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
+    fault = schema.TABLES[name].fault(table)
+    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
+    if fault is None and "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
+        fault = f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
+    if (
+        fault is None
+        and "cell" in table
+        and record.city.cells
+        and not table["cell"].between(1, record.city.cells).all()
+    ):
+        fault = f"column cell must be from 1 to {record.city.cells}"
+    if fault is not None:
+        raise UnfinishedRunError(f"{path}: {fault}: {remedy}")
+    return table
+
+
+_RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
+"""How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
+
+
+def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
+    """Return a table of any version with the columns that later ones have, as far as they are known.
+
+    Scores of earlier versions lack those of mobility research, and may not state that they are of counts. Claims name
+    a release and its campaigns in the basis only, and do not state their adjacency: those of published values hide at
+    least a device that enters or leaves a cell.
+    """
+    if name == "cells":
+        return table.to_crs(4326).sort_values("cell").reset_index(drop=True)
+    if name == "estimates" and "time" not in table:
+        return with_times(table, record.clock)
+    if name == "scores":
+        added = {**dict.fromkeys(MOBILITY_SCORES, np.nan), "statistic": "count"}
+        return table.assign(**{column: value for column, value in added.items() if column not in table})
+    if name != "claims":
+        return table
+    claims = table if "campaign" in table else table.assign(campaign=None)
+    if "release" not in claims:
+        named = claims["basis"].fillna("").str.extract(_RELEASED_BY)
+        campaigns = named["campaign"].str.split(", ").where(named["release"].notna(), claims["campaign"])
+        claims = claims.assign(release=named["release"], campaign=campaigns).explode("campaign", ignore_index=True)
+    if "adjacency" not in claims:
+        released = claims["view"].str.startswith("released")
+        claims = claims.assign(adjacency=np.where(released, "enter_leave", "move"))
+    return claims
