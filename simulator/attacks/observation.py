@@ -182,6 +182,11 @@ class Observation:
         counted = own.counted[round_ - 1]
         return self.mechanism.tally(own.reports[round_ - 1], where=counted), int(np.count_nonzero(counted))
 
+    def own_occupancy(self, query: int) -> IntArray:
+        """Return the number of corrupted vehicles in each cell, (cells + 1,) int64."""
+        own = self.own_of(query)
+        return np.bincount([] if own is None else own.truth, minlength=self.mechanism.cells + 1)
+
 
 def _readable_copy(entries: StoredEntries, keys: set[str]) -> StoredEntries:
     """Return a copy of the entries of one party; encrypted content is decrypted if a party in `keys` has its key."""

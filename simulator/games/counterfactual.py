@@ -13,12 +13,13 @@ import numpy as np
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
+from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
 from mechanisms.inference.likelihood import batches, guess_cells
 from mechanisms.local import LocalMechanism, NoPrivacy, SamplingPrivacy
 from mechanisms.local.unary_encoding import UnaryEncoding
 from simulator.aggregation.transcript import Coalition
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
-from simulator.attacks.counterfactual import LastBit, LastDevice, added_by, others_dropped, released_twice
+from simulator.attacks.counterfactual import others_dropped, released_twice
 from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, patterns
 from simulator.games.records import CampaignRecord, NotPlayableError, QueryRecord, places_of
@@ -84,22 +85,30 @@ class KnownOthers(Game):
                 differences = np.concatenate([[0], np.where(np.asarray(released.suppressed), -1, released.differences)])
         if differences is None and not read.any():
             raise NotPlayableError(record.unpublished)
-        added, corrupted = added_by(observation.own_of(query.number), mechanism.cells)
+        tallies = (observation.own_tally(query.number, round_)[0] for round_ in (2, 1))
+        added, corrupted = (
+            np.broadcast_to(np.subtract(*tallies), mechanism.cells + 1),
+            observation.own_occupancy(query.number),
+        )
         least = max(self.k or 0, record.k or 0)
         rows_in_all = places_of(query.recorded.devices[chosen], moved.recorded.devices)
         first, second = (np.asarray(reports[rows_in_all], dtype=np.int64) for reports in moved.recorded.reports)
         cells = query.truth[chosen].astype(np.int64)
         for which, rows in patterns(read.T):
             cell = cells[rows]
+            rounds = [round_ for round_, in_round in enumerate(which, start=1) if in_round]
+            reports = (sent[rows] if in_round else None for sent, in_round in zip((first, second), which, strict=True))
             last = LastDevice(
-                cell,
-                query.occupancy[cell] - corrupted[cell],
                 None if differences is None else differences[cell] - added[cell],
-                least - added[cell] if least and differences is not None else None,
-                first[rows] if which[0] else None,
-                second[rows] if which[1] else None,
+                query.occupancy[cell] - corrupted[cell] - 1,
+                np.zeros_like(cell),
+                mechanism.sampling,
+                0.0,
+                OwnPart.of_reports(mechanism, cell, *reports),
+                list(parts_of_reports(mechanism, cell, rounds)),
+                least - added[cell] if least else None,
             )
-            yield _score(stay[rows], last.guess(mechanism), last.theory(mechanism))
+            yield _score(stay[rows], last)
 
     def _by_bits(
         self, observer: Observer, record: CampaignRecord, query: QueryRecord, rng: np.random.Generator
@@ -123,23 +132,29 @@ class KnownOthers(Game):
         observation = observer.observe_query(query)
         read = observer.rounds_read(query, observation)[0, chosen]
         tally, corrupted = observation.own_tally(query.number, 1)
-        own = observation.own_of(query.number)
-        known = np.bincount([] if own is None else own.truth, minlength=mechanism.cells + 1)
         sums = _bits(mechanism, query.counts[0] - tally)[cells - 1] - bits + moved
         noise = None
         if query.noise is not None and record.deployment.noise is not None:
             unknown = np.delete(query.noise, _servers(observer, query), axis=0)
             sums = sums + unknown.sum(axis=0)[cells - 1]
             noise = record.deployment.noise.masses(len(unknown)) if len(unknown) else None
-        inside = query.occupancy[cells] - 1 - known[cells]
+        inside = query.occupancy[cells] - 1 - observation.own_occupancy(query.number)[cells]
         outside = int(query.asked[0]) - 1 - corrupted - inside
-        last = LastBit(sums, inside, outside, true_yes, false_yes, noise, np.where(read, moved, -1))
-        yield _score(stay, last.guess(), last.theory())
+        for (is_read,), rows in patterns(read[:, np.newaxis]):
+            n = len(rows)
+            unread = OwnPart.of_bits(true_yes, false_yes, None, n)
+            own, every = unread, [unread]
+            if is_read:
+                own = OwnPart.of_bits(true_yes, false_yes, moved[rows].astype(np.int64), n)
+                every = [OwnPart.of_bits(true_yes, false_yes, np.full(n, bit), n) for bit in range(2)]
+            last = LastDevice(sums[rows], inside[rows], outside[rows], true_yes, false_yes, own, every, noise=noise)
+            yield _score(stay[rows], last)
 
 
-def _score(stay: Mask, guesses: Mask, theory: FloatArray) -> Score:
+def _score(stay: Mask, last: LastDevice) -> Score:
     """Return the score of guesses of whether targets stayed, at even odds."""
-    return Score(guesses=guesses, truth=stay, prior=0.5, theory=float(theory.mean()), compares="worlds")
+    theory = float(last.success().mean())
+    return Score(guesses=last.guess(), truth=stay, prior=0.5, theory=theory, compares="worlds")
 
 
 def _servers(observer: Observer, query: QueryRecord) -> list[int]:
