@@ -175,15 +175,15 @@ class LongitudinalAttack:
         return Guesses(self.last, group.handle_kind, group.handles, cells, theory, after.max(axis=1))
 
 
-def guess_sampled(observation: Observation, prior: Prior) -> list[Guesses]:
+def guess_sampled(observation: Observation) -> list[Guesses]:
     """Guess of each device whether it was sampled (outcome S of Sampling Privacy), from round one alone.
 
     A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled.
 
     Parameters
     ----------
-    observation, prior
-        What the coalition observed, of Sampling Privacy, and its prior.
+    observation
+        What the coalition observed, of Sampling Privacy.
 
     Returns
     -------
@@ -193,10 +193,8 @@ def guess_sampled(observation: Observation, prior: Prior) -> list[Guesses]:
     """
     guesses, mechanism = [], observation.mechanism
     for query in observation.queries:
-        q = prior.of(query)
-        theory = sampled_guess_success(mechanism, (1,), q)
         for group in link_rounds_of(observation, query, (1,)):
-            sampled = sampled_posterior(mechanism, [group.reports[1]], q, (1,))
-            cells = (sampled > 0.5).astype(np.int32)
+            sampled = sampled_posterior(mechanism, group.reports[1])
+            cells, theory = (sampled > 0.5).astype(np.int32), sampled_guess_success(mechanism)
             guesses.append(Guesses(query, group.handle_kind, group.handles, cells, theory, sampled))
     return guesses

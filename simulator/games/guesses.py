@@ -48,7 +48,7 @@ class CellGame(Game):
             guesses = attack.guess(observation, prior, rng=rng)
             yield replace(score_cells(query, guesses, prior, observer, rng=rng), kept=kept)
             if self.kind == "round_one" and isinstance(mechanism, SamplingPrivacy):
-                for guess in guess_sampled(observation, prior):
+                for guess in guess_sampled(observation):
                     yield _score_sampled(mechanism, guess, query, observer)
 
     def unsuited(self, record: CampaignRecord, *, named: bool) -> str:  # noqa: ARG002 - the signature of all games

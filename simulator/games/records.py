@@ -47,11 +47,6 @@ class QueryRecord:
         (servers, cells) int64, what each server added to the counts that it published; None if none did.
     campaign, number_in_campaign
         The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
-
-    Raises
-    ------
-    ValueError
-        If truth and recorded devices do not match, or there are fewer vehicles than recorded ones.
     """
 
     recorded: RecordedMessages
@@ -65,13 +60,6 @@ class QueryRecord:
     noise: IntArray | None = None
     campaign: str = ""
     number_in_campaign: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that there is one truth for each device, and that occupancy includes the recorded vehicles."""
-        if self.truth.shape != self.recorded.devices.shape:
-            raise ValueError(f"truth must be of {len(self.recorded.devices)} devices, received {self.truth.shape}")
-        if self.occupancy.sum() < len(self.truth):
-            raise ValueError(f"occupancy must hold the {len(self.truth)} targets, received {self.occupancy.sum()}")
 
     @property
     def number(self) -> int:

@@ -12,7 +12,6 @@ from synthetic_campaigns import (
     campaign,
     evaluate_attacks,
     filed_of,
-    record_of,
     run_attacks,
 )
 
@@ -21,7 +20,7 @@ from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.files.errors import InputError
-from simulator.games.records import CampaignRecord, QueryRecord, places_of
+from simulator.games.records import places_of
 from simulator.games.scores import Finding, Score, pool_scores, tabulate_findings
 from simulator.results.schema import TABLES
 from simulator.streams import Streams
@@ -246,14 +245,3 @@ def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     same = np.zeros(10, dtype=np.int32)
     assert pooled(same, same, 1.0)["epsilon_lower"] is None
     assert list(pool_scores([], rng=rng)) == []
-
-
-def test_inconsistent_records_are_refused():
-    received = np.ones((2, 3), dtype=bool)
-    recorded = record_of(Trusted(), SAMPLING, 1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, received)
-    counts, occupancy = np.zeros((2, 3), dtype=np.int64), np.array([1, 1, 1])
-    with pytest.raises(ValueError, match="truth must be of 3 devices"):
-        QueryRecord(recorded, np.zeros(2, dtype=np.int32), occupancy, counts, (3, 3), (3, 3))
-    with pytest.raises(ValueError, match="occupancy must hold the 3 targets"):
-        QueryRecord(recorded, np.zeros(3, dtype=np.int32), occupancy - 1, counts, (3, 3), (3, 3))
-    assert CampaignRecord(Trusted(), SAMPLING, ()).servers == 1
