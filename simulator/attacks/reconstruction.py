@@ -191,7 +191,8 @@ def guess_sampled(observation: Observation) -> list[Guesses]:
         Their "cells" are 1 for devices that were rather sampled than not, and 0 for others; `probability` is that of
         S, and `theory` the expected success.
     """
-    guesses, mechanism = [], observation.mechanism
+    mechanism: Any = observation.mechanism
+    guesses = []
     for query in observation.queries:
         for group in link_rounds_of(observation, query, (1,)):
             sampled = sampled_posterior(mechanism, group.reports[1])

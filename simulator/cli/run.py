@@ -10,6 +10,7 @@ from simulator.cli.commands import notice
 from simulator.cli.common import (
     AllowPlugins,
     Overrides,
+    Quiet,
     Reference,
     Seed,
     Untrusted,
@@ -31,7 +32,7 @@ def run(
         Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that directory.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
     yes: Yes = False,

@@ -13,6 +13,8 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
+from simulator.sensing.campaign import Campaign
+from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
 
 REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
@@ -259,3 +261,61 @@ class StoredTranscripts:
 def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
     """Return the position of each device in a list without repetitions, (n,) int64; −1 if absent."""
     return pd.Index(np.asarray(among, dtype=np.int64)).get_indexer(pd.Index(devices)).astype(np.int64)
+
+
+def record_campaigns(
+    queries: Sequence[Query],
+    campaigns: Sequence[Campaign],
+    *,
+    outside: int,
+    fleet: IntArray,
+) -> dict[tuple[str, str], CampaignRecord]:
+    """Return the records of closed queries that attacks need, by campaign and mechanism.
+
+    Parameters
+    ----------
+    queries
+        Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
+    campaigns
+        The campaigns of the run.
+    outside
+        Number of devices asked that are not vehicles and are in no cell: none of them is a target.
+    fleet
+        The numbers of all vehicles in random order.
+    """
+    named = {campaign.name: campaign for campaign in campaigns}
+    return {
+        (campaign, name): CampaignRecord(
+            named[campaign].deployment,
+            named[campaign].mechanisms[name],
+            tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
+            *_replaced(named[campaign], name),
+            fleet=fleet,
+        )
+        for (campaign, name), found in answers_of_devices(queries).items()
+    }
+
+
+def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
+    found, occupancy = query.recorded[answer.mechanism], query.truth.copy()
+    occupancy[0] -= outside
+    values = getattr(answer.estimate, "count", None)
+    counts, time_s = found.counts, query.time_s
+    return QueryRecord(
+        found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, found.noise
+    )
+
+
+def _replaced(campaign: Campaign, name: str) -> tuple[int | None, str]:
+    """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
+
+    The k is None if nothing is suppressed; the words are empty if counts or differences are published.
+    """
+    deployment, release = campaign.deployment, campaign.release
+    if deployment.noise is not None:
+        return None, "the servers' noise"
+    if name not in campaign.publications:
+        return None, "" if deployment.sums_reports else f"the combination by {deployment.kind}"
+    k = int(release["k"]) if release["kind"] == "suppress" else None
+    shown = k is not None and isinstance(campaign.mechanisms[name], SamplingPrivacy)
+    return k, "" if shown else campaign.release_words

@@ -449,7 +449,7 @@ def compute(declared: DeclaredEntry, shared: DeclaredTexts, *, seed: int) -> Rep
 
 PAPERS = [
     read_paper(name)
-    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "ldp_baselines", "deployed")
+    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed")
 ]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(

@@ -11,17 +11,7 @@ from simulator.reporting.report import environment, render_page, write_document
 from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
-from simulator.studies.tables import TABLES, TITLES, view_table, write_tables
-
-_CAPTIONS = {
-    "evaluation": "Every mechanism on every data set",
-    "deciles": "Error by decile of the cells by occupancy, the first decile the emptiest",
-    "leaks": "What each view reveals: ε at δ = 0, and δ at the target's ε",
-    "differences": "Errors of two mechanisms on the same runs: difference and ratio, with 95 % intervals",
-}
-_FORMATS = dict.fromkeys(("epsilon", "delta", "campaign_epsilon", "campaign_delta"), "claimed")
-_FORMATS |= dict.fromkeys(("hot_cells_recall", "coverage"), "percent")
-_TITLES = TITLES | {"rmse": "RMSE, vehicles"}
+from simulator.studies.tables import SHOWN, TABLES, view_table, write_tables
 
 
 def write_evaluation(
@@ -47,13 +37,13 @@ def write_evaluation(
     """
     write_tables(directory / TABLES, tables)
     write_document(markdown(tables), directory / TABLES / "errors.md")
-    page = Page()
+    page, captions = Page(), SHOWN["captions_of_evaluations"]
     values: dict[str, object] = {
         "goal": goal,
         "sentences": sentences,
         "figures": _decile_figures(page, tables["deciles"]),
         "tables": {
-            name: view_table(name, _CAPTIONS[name], table, formats=_FORMATS, titles=_TITLES)
+            name: view_table(name, captions[name], table, titles={"rmse": "RMSE, vehicles"})
             for name, table in tables.items()
             if len(table)
         },

@@ -23,14 +23,13 @@ from simulator.studies.figures import (
 from simulator.studies.study import Study
 from simulator.studies.summary import (
     HALF,
-    SCORES,
     attacks_table,
     differences_table,
     leaks_table,
     settings_table,
     stated_privacy,
 )
-from simulator.studies.tables import TABLES, TITLES, TableView, interval_text, view_table, write_tables
+from simulator.studies.tables import SHOWN, TABLES, TableView, interval_text, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
@@ -210,21 +209,14 @@ def _acting(rows: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:
     """Return the tables as they are shown."""
-    formats = {**{score.column: score.format for score in SCORES}, "success": "percent", "prior": "percent"}
-    formats |= dict.fromkeys((*titles, "at_epsilon"), "parameter")
-    formats |= dict.fromkeys(("epsilon", "delta", "at_delta"), "claimed")
-    shown = {**TITLES, **titles, **{score.column: score.title for score in SCORES}}
-    shown |= {"difference": "Difference of RMSE"}
-    captions = {
-        "settings": "Mean over n replicates ± half the width of the 95 % interval",
-        "differences": "RMSE minus that of the first setting, paired by seed, ± half the width of the 95 % interval",
-        "leaks": "What each view leaks: the largest of all replicates and crowds",
-        "attacks": "Mean success of attacks over n replicates, and the prior's, ± half the width of the 95 % interval",
-        "failures": "Points that failed",
-    }
+    formats = dict.fromkeys(titles, "parameter")
     return {
         name: view_table(
-            name, captions[name], table.drop(columns=["key", "setting"], errors="ignore"), formats=formats, titles=shown
+            name,
+            SHOWN["captions"][name],
+            table.drop(columns=["key", "setting"], errors="ignore"),
+            formats=formats,
+            titles=titles,
         )
         for name, table in tables.items()
     }

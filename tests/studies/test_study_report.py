@@ -14,7 +14,7 @@ from simulator.results.formatting import number
 from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
 from simulator.studies.study import Study
 from simulator.studies.summary import front, leaks_table, means
-from simulator.studies.tables import TITLES, view_table, write_tables
+from simulator.studies.tables import view_table, write_tables
 
 T95 = {2: 12.706204736, 3: 4.302652730}
 """0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""
@@ -316,7 +316,7 @@ def test_any_table_is_shown_with_its_formats():
         view_table("t", "Caption", pd.DataFrame({"v": range(3000)})).caption
         == "Caption (the first 1,000 of 3,000 rows)"
     )
-    assert [head for head, _ in view.heads] == ["data", "RMSE", "share", "runs", "ok"]
+    assert [head for head, _ in view.heads] == ["Data set", "RMSE", "share", "Runs", "ok"]
     plain = [re.sub("<.*?>", "", cell) for cell in view.rows[0]]
     assert plain == ["x", "2.00 ± 0.25", "50 %", "1,000", "yes"]  # as people say it
 
@@ -367,7 +367,7 @@ def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_
 
 def test_tables_of_pages_have_titles_words_and_say_what_they_leave_out():
     table = pd.DataFrame({"beats_zero": [True, False], "hot_cells_recall": [0.5, 1.0]})
-    view = view_table("t", "A table", table, titles=TITLES)
+    view = view_table("t", "A table", table)
     assert [head for head, _ in view.heads] == ["Better than 0 everywhere", "Busiest cells found"]
     assert [row[0] for row in view.rows] == ["yes", "no"]
     assert view.left_out == ""

@@ -67,11 +67,6 @@ def _member(section: Any, given: Any) -> Member:
     return Member(getattr(given, "party", given), first, last)
 
 
-def most_targets(attacks: Sequence[Attack], campaign: str) -> int:
-    """Return the number of vehicles whose reports must be kept in each query for the attacks on a campaign."""
-    return max((one.targets for one in attacks if campaign in (one.campaigns or (campaign,))), default=0)
-
-
 def most_corrupted(attacks: Sequence[Attack]) -> int:
     """Return the largest number of vehicles that a coalition corrupts."""
     return max((sum(member.vehicles for member in attack.members) for attack in attacks), default=0)
