@@ -75,7 +75,7 @@ class Score:
     @property
     def hits(self) -> int:
         """The number of right guesses."""
-        return int(np.count_nonzero(self.guesses == self.truth))
+        return int(np.count_nonzero(np.equal(self.guesses, self.truth)))
 
     @property
     def devices(self) -> IntArray:

@@ -236,3 +236,29 @@ def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
             guessed = last_device(mechanism, cell, n, seen, k=k, rounds=rounds, read=read).guess()[0]
             hits += (inside if guessed else outside).get((read, shown), 0.0)
         assert hits / 2 == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [None, (0.2, 0.6, 0.2)])
+@pytest.mark.parametrize(("inside", "outside"), [(0, 0), (1, 0), (0, 2), (2, 3)])
+@pytest.mark.parametrize(("p", "q"), [(0.7, 0.2), (1.0, 0.0), (0.5, 0.1)])
+def test_guess_and_success_from_a_sum_of_bits_equal_enumeration(p, q, inside, outside, noise):
+    others = np.convolve(binom.pmf(np.arange(inside + 1), inside, p), binom.pmf(np.arange(outside + 1), outside, q))
+    others = others if noise is None else np.convolve(others, noise)
+    first = 0 if noise is None else -1
+    laws = [(1 - yes) * np.append(others, 0.0) + yes * np.append(0.0, others) for yes in (p, q)]
+    expected = np.maximum(*laws).sum() / 2
+
+    def last(value, bit):
+        own = OwnPart.of_bits(p, q, None if bit is None else np.array([bit]), 1)
+        possible = [own] if bit is None else [OwnPart.of_bits(p, q, np.array([one]), 1) for one in (0, 1)]
+        crowds = np.array([inside]), np.array([outside])
+        return LastDevice(np.array([value]), *crowds, p, q, own, possible, noise=noise)
+
+    values = range(first, first + len(laws[0]))
+    hits = sum(laws[0 if last(value, None).guess()[0] else 1][value - first] for value in values)
+    assert hits / 2 == pytest.approx(expected, abs=1e-12)
+    assert last(first, None).success()[0] == pytest.approx(expected, abs=1e-12)
+    # Given the device's own bit the sum reveals no more.
+    assert last(first, 1).success()[0] == pytest.approx((1 + p - q) / 2, abs=1e-12)
+    likely = first + int(others.argmax())
+    assert [bool(last(likely + bit, bit).guess()[0]) for bit in (0, 1)] == [False, True]
