@@ -64,34 +64,29 @@ class Attack:
     growing: bool = False
     together: bool = False
 
-    def names(self, campaign: str, mechanism: str) -> bool:
-        """Return whether the attack is to be tried on a campaign and mechanism, if it is possible."""
-        campaigns, mechanisms = self.campaigns or (campaign,), self.mechanisms or (mechanism,)
-        return campaign in campaigns and mechanism in mechanisms
-
     def tried_on(self, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Yield the campaigns and mechanisms that the attack is tried on: each campaign alone, or all together."""
-        if not self.together:
-            yield from (((campaign,), name) for campaign, name in records)
-            return
-        for name in dict.fromkeys(name for _, name in records):
-            chosen = tuple(campaign for campaign, of in records if of == name and self.names(campaign, name))
-            if chosen:
-                yield chosen, name
+        """Yield the campaigns and mechanisms that the attack names, or all: each campaign alone, or all together."""
+        named = [
+            (campaign, name)
+            for campaign, name in records
+            if campaign in (self.campaigns or (campaign,)) and name in (self.mechanisms or (name,))
+        ]
+        if self.together:
+            for name in dict.fromkeys(name for _, name in named):
+                yield tuple(campaign for campaign, of in named if of == name), name
+        else:
+            yield from (((campaign,), name) for campaign, name in named)
 
-    def covers(self, campaign: str, mechanism: str, record: CampaignRecord) -> bool:
-        """Return whether the attack applies to a campaign and mechanism: it names them, or it names none and can."""
-        named = self.mechanisms is not None
-        if not self.names(campaign, mechanism) or any(game.unsuited(record, named=named) for game in self.games):
+    def covers(self, record: CampaignRecord) -> bool:
+        """Return whether the attack is possible; on a mechanism that it does not name, whether it is meant for it."""
+        named, absent = self.mechanisms is not None, self._absent(record)
+        if any(game.unsuited(record, named=named) for game in self.games):
             return False
-        absent = self._absent(record)
         # A coalition that spans campaigns needs at least one of its parties in each campaign.
         return len(absent) < len(self.members) if self.together else not absent
 
-    def missing(self, campaign: str, mechanism: str, record: CampaignRecord) -> Iterator[str]:
-        """Yield what is missing in a campaign that the attack names; campaigns that it does not name yield nothing."""
-        if self.campaigns is None or not self.names(campaign, mechanism):
-            return
+    def missing(self, record: CampaignRecord) -> Iterator[str]:
+        """Yield what is missing in a campaign that the attack names."""
         yield from dict.fromkeys(reason for game in self.games if (reason := game.unsuited(record, named=True)))
         if absent := self._absent(record):
             yield f"there is no {', '.join(absent)}"
@@ -147,9 +142,10 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
         for campaigns, name in attack.tried_on(records):
             where = f"{key}: {' and '.join(campaigns)}, {name}"
             tried = {campaign: records[campaign, name] for campaign in campaigns}
-            covered = {campaign: record for campaign, record in tried.items() if attack.covers(campaign, name, record)}
+            covered = {campaign: record for campaign, record in tried.items() if attack.covers(record)}
             if not covered:
-                notes += [f"{where}: {it}" for it in attack.missing(campaigns[0], name, tried[campaigns[0]])]
+                missing = [] if attack.campaigns is None else attack.missing(tried[campaigns[0]])
+                notes += [f"{where}: {reason}" for reason in missing]
                 continue
             place = (tuple(covered), name)
             if place not in stored:
