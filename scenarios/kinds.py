@@ -82,7 +82,7 @@ def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind(f"attacks:{class_}Section", name, title, f"simulator.experiment.{constructor}", *capabilities)
+    return _kind(f"attacks:{class_}Section", name, title, f"simulator.games.{constructor}", *capabilities)
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
@@ -203,14 +203,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (
-        _attack("round_one", "round one alone", "RoundOne", "guess_games:play_rounds", "guess"),
-        _attack("round_two", "round two alone", "RoundTwo", "guess_games:play_rounds", "guess"),
-        _attack("link_rounds", "linked rounds", "LinkRounds", "guess_games:play_rounds", "guess"),
-        _attack("shares", "pooled shares", "Shares", "guess_games:play_rounds", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "counterfactual_games:play_known_others"),
-        _attack("longitudinal", "several queries", "Longitudinal", "guess_games:play_longitudinal"),
-        _attack("poisoning", "poisoning", "Poisoning", "counterfactual_games:play_poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "counterfactual_games:play_drop_out"),
+        _attack("round_one", "round one alone", "RoundOne", "guesses:CellGame", "guess"),
+        _attack("round_two", "round two alone", "RoundTwo", "guesses:CellGame", "guess"),
+        _attack("link_rounds", "linked rounds", "LinkRounds", "guesses:CellGame", "guess"),
+        _attack("shares", "pooled shares", "Shares", "guesses:CellGame", "guess", "shares"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual:KnownOthers"),
+        _attack("longitudinal", "several queries", "Longitudinal", "guesses:LongitudinalGame"),
+        _attack("poisoning", "poisoning", "Poisoning", "poisoning:Poisoning"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:DropOut"),
     ),
 }
 

@@ -242,6 +242,11 @@ class SamplingPrivacy(CategoricalReports):
         """(V + 1,): the value 0, then each cell."""
         return (self.cells + 1,)
 
+    @property
+    def redrawn(self) -> NDArray[np.float64]:
+        """The law of a blank that is drawn again, π_0…π_V over 1 − π_s, (V + 1,); 0 if every device is sampled."""
+        return self.blanks / (1.0 - self.sampling) if self.sampling < 1.0 else np.zeros_like(self.blanks)
+
     @cached_property
     def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:
         """The alias table of the blanks; None for equal ones, which need none, and for blanks that are never drawn."""

@@ -216,7 +216,7 @@ def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
             outside=others - (beyond - 1),
             true_yes=p,
             false_yes=q,
-            noise=None if sums.noise is None else np.array(sums.noise),
+            noise=sums.noise,
         )
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)

@@ -10,7 +10,6 @@ import numpy as np
 import scenarios
 from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
-from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.constructors import source_sha256
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
@@ -22,6 +21,8 @@ from simulator.experiment.tables import score_queries, tabulate_estimates, tabul
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
 from simulator.files.messages import warnings_in
+from simulator.games.games import AttackResults
+from simulator.games.scores import tabulate_findings
 from simulator.results.record import (
     RUN_FORMAT,
     VEHICLE_STATES,

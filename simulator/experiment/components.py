@@ -1,6 +1,6 @@
 """Components of a run, built and checked before the simulation starts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -9,9 +9,7 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.run_clock import RunClock, find_zone
-from simulator.attacks.own import CellAttack
-from simulator.experiment.attack_evaluation import check_attacks
-from simulator.experiment.build.attacks import build_attacks
+from simulator.experiment.build.attacks import build_attacks, check_attacks
 from simulator.experiment.build.campaigns import build_campaigns
 from simulator.experiment.build.cell_places import cells_of_traffic
 from simulator.experiment.build.city import build_city
@@ -26,6 +24,7 @@ from simulator.experiment.refine import Plan, plan_refinements
 from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
 from simulator.files.messages import warnings_in
+from simulator.games.games import Attack
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
@@ -56,7 +55,7 @@ class RunComponents:
     notes
         Parts of the scenario that are not used.
     attacks
-        The users' own attacks, by name.
+        The attacks.
     clock
         The clock of the run.
     """
@@ -69,7 +68,7 @@ class RunComponents:
     refinements: Plan
     flow_check: FlowCheck | None = None
     notes: tuple[str, ...] = ()
-    attacks: Mapping[str, CellAttack] = field(default_factory=dict)
+    attacks: tuple[Attack, ...] = ()
     clock: RunClock = field(default_factory=RunClock)
 
     @classmethod
@@ -89,8 +88,8 @@ class RunComponents:
         check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms)
         campaigns = build_campaigns(scenario, mechanisms, city)
-        check_attacks(scenario, {one.name: one.deployment for one in campaigns}, mechanisms)
         attacks = build_attacks(scenario)
+        check_attacks(scenario, attacks, {one.name: one.deployment for one in campaigns}, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         notes = [*notes, *unchecked_counts(scenario, campaigns)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s

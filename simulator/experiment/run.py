@@ -12,20 +12,21 @@ import simpy
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.run_clock import RunClock
-from simulator.experiment.attack_evaluation import most_corrupted, run_attacks
-from simulator.experiment.build.constructors import faults_of_own_kinds
+from simulator.experiment.build.attacks import most_corrupted
+from simulator.experiment.build.constructors import faults_of_files, faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.servers import build_channel, build_population, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents
-from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
+from simulator.games.games import play_attacks
+from simulator.games.records import record_campaigns
 from simulator.results.run import RunResult
 from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order
 from simulator.sensing.messages import Behaviour, MessageSurvey
@@ -176,10 +177,10 @@ def _run(
         alone = alone.model_copy(update={"notes": [*beside.notes, *alone.notes]})
         traffic = traffic.model_copy(update={"beside": [alone]})
     progress.phase("attacks")
-    with stopwatch.phase("attacks"):
-        fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
-        records = record_campaigns(queries, parts.campaigns, outside=outside, fleet=fleet)
-        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name, own=parts.attacks)
+    with stopwatch.phase("attacks"), faults_of_files(scenario, "attacks"):
+        fleet = np.argsort(fleet_order(streams, engine.vehicles))
+        records = record_campaigns(queries, parts.campaigns, outside=scenario.population.outside, fleet=fleet)
+        attacked = play_attacks(parts.attacks, records, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         flow_check, moved = None, None
@@ -234,7 +235,7 @@ def _simulate(
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,
-        corrupted=most_corrupted(scenario),
+        corrupted=most_corrupted(parts.attacks),
         survey=partial(MessageSurvey, env=env, clock=clock, behaviour=behaviour)
         if scenario.sensing.engine == "messages"
         else Survey,

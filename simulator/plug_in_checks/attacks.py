@@ -35,8 +35,9 @@ from simulator.arrays import FloatArray
 from simulator.attacks.observation import Observation
 from simulator.attacks.own import CellAttack, broken_answers
 from simulator.attacks.reconstruction import Guesses, Prior
-from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
-from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.guesses import score_cells
+from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.world import Member, Observer
 from simulator.plug_in_checks.kit import global_random_states
 from simulator.streams import Streams
 
@@ -130,13 +131,13 @@ def _check_case(attack: Any, case: Case, findings: Mapping[str, Findings], *, se
     findings["global_random"].expect(not drawn, f"{case.name}: global random numbers were drawn; use rng")
     if answer is None:
         return
-    context = _observe(case, query)
-    if _record_broken(answer, context.observe([1]), case, findings):
+    observer = _observe(case, query)
+    if _record_broken(answer, observer.observe([1]), case, findings):
         return
-    again = _ask(attack, case, context.observe([1]), _prior(), findings["repeatable"], seed=seed)
+    again = _ask(attack, case, observer.observe([1]), _prior(), findings["repeatable"], seed=seed)
     same = again is not None and _plain(again) == _plain(answer)
     findings["repeatable"].expect(same, f"{case.name}: the same observation and rng gave another answer")
-    _check_success(case, query, answer, context, findings["success"])
+    _check_success(case, query, answer, observer, findings["success"])
     nothing = _observe(case, query.among(np.empty(0, dtype=np.int64))).observe([1])
     empty = _ask(attack, case, nothing, _prior(), findings["empty"], seed=seed)
     if empty is not None:
@@ -182,11 +183,11 @@ def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryR
     return QueryRecord(recorded, truth, occupancy, aggregator.counts, aggregator.asked, aggregator.counted)
 
 
-def _observe(case: Case, query: QueryRecord) -> AttackContext:
-    """Return the context of an attack on one query, which makes observations of it."""
+def _observe(case: Case, query: QueryRecord) -> Observer:
+    """Return the coalition, which observes one query."""
     record = CampaignRecord(case.deployment, case.mechanism, (query,))
     stored = StoredTranscripts({"synthetic": record}, name="mechanism", streams=Streams(0))
-    return AttackContext(stored, stored.record, even=False, coalition=tuple(Member(party) for party in case.coalition))
+    return Observer(stored, tuple(Member(party) for party in case.coalition))
 
 
 def _ask(
@@ -206,7 +207,7 @@ def _ask(
 
 
 def _check_success(
-    case: Case, query: QueryRecord, answer: list[Guesses], context: AttackContext, findings: Findings
+    case: Case, query: QueryRecord, answer: list[Guesses], observer: Observer, findings: Findings
 ) -> None:
     """Expect no more right guesses than the best guess has with probability LEVEL, over all campaigns.
 
@@ -217,8 +218,7 @@ def _check_success(
     q, prior = _prior().of(1), _prior()
     best = guess_success(case.mechanism, case.rounds, q) if case.rounds else None
     best = float(q.max()) if best is None else best
-    guessed = fill_guesses(query, answer, prior, context, rng=np.random.default_rng(0))
-    hits = int(np.count_nonzero(guessed.guesses == guessed.truth))
+    hits = score_cells(query, answer, prior, observer, rng=np.random.default_rng(0)).hits
     surprise = float(binom.sf(hits - 1, DEVICES, min(best, 1.0)))
     words = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
     findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {words}")

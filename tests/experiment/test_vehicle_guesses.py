@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from simulator.experiment.guess_games import Guessed
-from simulator.experiment.vehicle_guesses import CoalitionGuesses, choose_vehicles, tabulate_guesses
+from simulator.aggregation.storage import RecordedMessages
+from simulator.games.records import QueryRecord
+from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
 from simulator.results.run import RunResult
 from simulator.results.schema import TABLES
 
@@ -229,31 +230,41 @@ def test_campaigns_attacked_together_keep_their_own_numbers():
 
 def part(devices, *, query=1, guess=0):
     """Guesses about some devices, all of which are in cell 1."""
-    n = len(devices)
-    cells = np.full(n, guess, dtype=np.int32), np.ones(n, dtype=np.int32)
-    return Guessed(*cells, 0.5, 0.5, None, np.array(devices), np.full(n, 0.5), "rush", query, 60.0 * query)
+    n, numbers = len(devices), np.array(devices)
+    sent = RecordedMessages(query, numbers, [], np.ones((0, n), dtype=bool), {}, numbers, np.ones((0, n), dtype=int))
+    truth, counts = np.ones(n, dtype=np.int32), np.zeros((1, 2), dtype=np.int64)
+    place = {"time_s": 60.0 * query, "campaign": "rush", "number_in_campaign": query}
+    record = QueryRecord(sent, truth, np.array([0, n]), counts, (n,), (n,), **place)
+    return Score(guesses=np.full(n, guess), truth=truth, query=record, probability=np.full(n, 0.5))
 
 
 def coalition(name, *parts, campaigns=("rush",)):
-    return CoalitionGuesses(name, "link_rounds", "server:1", "sampling", campaigns, parts)
+    """A coalition and its scores."""
+    return {Guesser(name, "link_rounds", "server:1", "sampling", campaigns): parts}
+
+
+def chosen(*coalitions):
+    """The vehicle that is shown of each coalition, by its name."""
+    found = choose_vehicles({guesser: parts for one in coalitions for guesser, parts in one.items()})
+    return {guesser.name: vehicle for guesser, vehicle in found.items()}
 
 
 def test_vehicle_with_most_guesses_is_chosen_whatever_they_are():
     for guess in (0, 1):
         one = coalition("one", part([7, 3, 5], guess=guess), part([5, 9, 3], query=2))
         two = coalition("two", part([9, 5]), part([5, 9], query=2, guess=guess))
-        assert choose_vehicles([one, two]) == {one: 5, two: 5}
-        assert choose_vehicles([one]) == {one: 3}  # of 3 and 5 the lower
+        assert chosen(one, two) == {"one": 5, "two": 5}
+        assert chosen(one) == {"one": 3}  # of 3 and 5 the lower
         apart = coalition("apart", part([8, 2]), part([8], query=2, guess=guess))
-        assert choose_vehicles([one, apart, two]) == {one: 5, two: 5, apart: 8}
+        assert chosen(one, apart, two) == {"one": 5, "two": 5, "apart": 8}
         elsewhere = coalition("elsewhere", part([2, 5]), campaigns=("other",))
-        assert choose_vehicles([one, elsewhere]) == {one: 3, elsewhere: 2}
-    rows = tabulate_guesses([one, coalition("none")])[["query", "time_s", "vehicle", "truth", "guess"]]
+        assert chosen(one, elsewhere) == {"one": 3, "elsewhere": 2}
+    rows = tabulate_guesses({**one, **coalition("none", part([]))})[["query", "time_s", "vehicle", "truth", "guess"]]
     assert rows.to_numpy().tolist() == [[1, 60, 3, 1, 1], [2, 120, 3, 1, 0]]
 
 
 def test_no_table_without_attacks_that_guess_cells(tmp_path):
-    assert tabulate_guesses([coalition("none")]) is None
+    assert tabulate_guesses(coalition("none", part([]))) is None
     for attacks in ([], ATTACKS[5:]):
         result = cv.run(cv.Scenario(**SMALL, attacks=attacks), out=tmp_path / "run", overwrite=True)
         assert result.guesses is None

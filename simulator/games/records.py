@@ -1,8 +1,9 @@
-"""Records of closed queries for attacks: reports, truths, sums and published values, and what each party stored."""
+"""Records of closed queries that games play on: reports, truths, sums and published values, and what parties stored."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,12 @@ from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
+
+REPORTS_MISSING = "not every report was counted, so the differences are not numbers of sampled devices"
+
+
+class NotPlayableError(Exception):
+    """A game cannot be played; the message is the reason, a sentence without its full stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +49,6 @@ class QueryRecord:
         (servers, cells) int64, what each server added to the counts that it published; None if none did.
     campaign, number_in_campaign
         The query's campaign, and its number there; `number` differs from it if several campaigns are attacked together.
-
-    Raises
-    ------
-    ValueError
-        If truth and recorded devices do not match, or there are fewer vehicles than recorded ones.
     """
 
     recorded: RecordedMessages
@@ -60,13 +62,6 @@ class QueryRecord:
     noise: IntArray | None = None
     campaign: str = ""
     number_in_campaign: int = 0
-
-    def __post_init__(self) -> None:
-        """Check that there is one truth for each device, and that occupancy includes the recorded vehicles."""
-        if self.truth.shape != self.recorded.devices.shape:
-            raise ValueError(f"truth must be of {len(self.recorded.devices)} devices, received {self.truth.shape}")
-        if self.occupancy.sum() < len(self.truth):
-            raise ValueError(f"occupancy must hold the {len(self.truth)} targets, received {self.occupancy.sum()}")
 
     @property
     def number(self) -> int:
@@ -135,6 +130,18 @@ class CampaignRecord:
     def publishes_differences(self) -> bool:
         """Whether Sampling Privacy's differences are published, or can be computed from published values."""
         return isinstance(self.mechanism, SamplingPrivacy) and not self.noised
+
+    @property
+    def unpublished(self) -> str:
+        """Why the published values are no numbers of sampled devices, in words, where they are not."""
+        return f"the published value is not a count but a release, {self.noised}" if self.noised else REPORTS_MISSING
+
+    def sampling_privacy(self, reason: str) -> SamplingPrivacy:
+        """Return the mechanism if it is Sampling Privacy; raise `NotPlayableError` with a reason for any other."""
+        mechanism: Any = self.mechanism
+        if not isinstance(mechanism, SamplingPrivacy):
+            raise NotPlayableError(reason)
+        return mechanism
 
     def released(self, query: QueryRecord) -> Released:
         """Return the values published of a query."""
@@ -225,7 +232,9 @@ class StoredTranscripts:
         return self._queries[query]
 
     def simultaneous(self, query: int) -> list[int]:
-        """Return the queries with the same moment of truth, including the given one."""
+        """Return the given query, and those of other campaigns with the same moment of truth."""
+        if len(self.campaigns) == 1:
+            return [query]
         moment = self._queries[query].time_s
         return [one.number for one in self._queries.values() if one.time_s == moment or one.number == query]
 
