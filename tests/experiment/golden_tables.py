@@ -232,13 +232,13 @@ def main(chosen: list[str]) -> None:
     """Write the records of the chosen scenarios, or of all whose data are present."""
     for name in chosen or names():
         if absent := missing_data(name):
-            print(f"{name}: {absent[0]} is not present")  # noqa: T201
+            print(f"{name}: {absent[0]} is not present")
             continue
         with tempfile.TemporaryDirectory() as folder:
             record = summary(run_scenario(name, Path(folder)))
         changes = differences(read(name), record) if (GOLDEN / f"{name}.json").exists() else ["new"]
         write(name, record)
-        print(f"{name}: {'; '.join(changes) or 'as before'}", flush=True)  # noqa: T201
+        print(f"{name}: {'; '.join(changes) or 'as before'}", flush=True)
 
 
 if __name__ == "__main__":
