@@ -232,17 +232,18 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         `rmse` / `occupancy`, null for empty cells.
     """
     tables = [pd.DataFrame()]
-    for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+    place: Any
+    for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
         truth = group.groupby("cell")["truth"].mean()
         rank = truth.rank(method="first").astype(int) - 1
         decile = rank * min(10, len(truth)) // len(truth) + 1
         squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
-        roots = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
+        roots: Any = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
         made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
         made["rms_occupancy"], made["rmse"] = roots["truth"].to_numpy(), roots["error"].to_numpy()
         made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
-        made.insert(0, "campaign", campaign)
-        made.insert(1, "mechanism", mechanism)
+        made.insert(0, "campaign", place[0])
+        made.insert(1, "mechanism", place[1])
         tables.append(made)
     return pd.concat(tables, ignore_index=True)
 
