@@ -37,7 +37,7 @@ LARGE_SLACK = 0.02
 PLUG_IN_SLACK = 0.02
 
 
-class Crowd(NamedTuple):
+class TriedCrowd(NamedTuple):
     """A crowd whose estimates are compared with its true counts.
 
     Parameters
@@ -113,7 +113,7 @@ def check_loss(trial: Harness, findings: Findings) -> None:
             theory = trial.mechanism.std_error(true_counts, asked=trial.full, counted=counted)
         where = f"with {' and '.join(map(str, counted))} of {CROWD} devices received"
         _expect_moments(
-            findings, Crowd(true_counts, trial.step * CROWD / min(counted), alpha, where), estimates, theory
+            findings, TriedCrowd(true_counts, trial.step * CROWD / min(counted), alpha, where), estimates, theory
         )
 
 
@@ -130,7 +130,7 @@ def check_intervals(trial: Harness, findings: Findings) -> None:
     for name, true_counts in populations.items():
         counts = trial.counts(truth_of(true_counts), min(FEWER, trial.repeats), rng=rng)
         estimates = [trial.mechanism.estimate(row, counted=trial.full, asked=trial.full) for row in counts]
-        crowd = Crowd(true_counts, trial.step, alpha, f"of a crowd {name}")
+        crowd = TriedCrowd(true_counts, trial.step, alpha, f"of a crowd {name}")
         _expect_coverage(findings, crowd, estimates, slack=SCORE_SLACK)
     if not trial.thorough:
         return
@@ -142,7 +142,7 @@ def check_intervals(trial: Harness, findings: Findings) -> None:
         counts = trial.counts(truth_of(true_counts), repeats, rng=rng, counted=received["counted"])
         estimates = [trial.mechanism.estimate(row, **received) for row in counts]
         where, step = f"with {arrived} of {LARGE} devices received", trial.step * LARGE / arrived
-        crowd = Crowd(true_counts, step, alpha, where)
+        crowd = TriedCrowd(true_counts, step, alpha, where)
         _expect_coverage(findings, crowd, estimates, slack=LARGE_SLACK)
         variance = trial.mechanism.std_error(true_counts, **received) ** 2 if trial.states_theory else None
         _expect_stated_errors(findings, crowd, estimates, variance)
@@ -160,7 +160,7 @@ def check_sampled_estimates(trial: Harness, findings: Findings) -> None:
         drawn = range(max(100, trial.calls // 24))
         counts = np.stack([mechanism.sample_counts(true_counts, rng=rng) for _ in drawn])
         theory = mechanism.std_error(true_counts) if trial.states_theory else None
-        crowd = Crowd(true_counts, trial.step, alpha, f"from sample_counts of a crowd {name}")
+        crowd = TriedCrowd(true_counts, trial.step, alpha, f"from sample_counts of a crowd {name}")
         _expect_moments(findings, crowd, trial.estimates(counts, trial.full, affine), theory)
     if not trial.states_theory:
         return
@@ -248,7 +248,7 @@ def _expect_means(
             findings.fault(f"{words}, within {(upper[v] - lower[v]) / 2:.2g}")
 
 
-def _expect_coverage(findings: Findings, crowd: Crowd, estimates: list[Any], *, slack: float) -> None:
+def _expect_coverage(findings: Findings, crowd: TriedCrowd, estimates: list[Any], *, slack: float) -> None:
     """Expect that the intervals of one crowd's estimates have the stated coverage, less `slack` for score intervals."""
     true, kind = crowd.true_counts[1:], getattr(estimates[0], "interval", "score")
     covered = np.stack([(e.lower <= true) & (true <= e.upper) for e in estimates]).sum(axis=0)
@@ -263,7 +263,7 @@ def _expect_coverage(findings: Findings, crowd: Crowd, estimates: list[Any], *, 
         findings.figures["least coverage"] = min(least, float(covered[v]) / len(estimates))
 
 
-def _expect_stated_errors(findings: Findings, crowd: Crowd, estimates: list[Any], variance: Floats | None) -> None:
+def _expect_stated_errors(findings: Findings, crowd: TriedCrowd, estimates: list[Any], variance: Floats | None) -> None:
     """Expect that standard errors stated with estimates agree with theory, or without it are not too small."""
     stated = np.stack([e.std_error**2 for e in estimates])
     low, high = mean_interval(stated, alpha=crowd.alpha / 2)
@@ -280,7 +280,7 @@ def _expect_stated_errors(findings: Findings, crowd: Crowd, estimates: list[Any]
         findings.fault(f"estimates of cell {v + 1} state {words}, {crowd.where}")
 
 
-def _expect_moments(findings: Findings, crowd: Crowd, estimates: Floats, theory: Floats | None) -> None:
+def _expect_moments(findings: Findings, crowd: TriedCrowd, estimates: Floats, theory: Floats | None) -> None:
     """Compare (repeats, cells) estimates with the truth, and their spread with the theoretical standard error."""
     off = estimates - crowd.true_counts[1:]
     mean, square = off.mean(axis=0), (off**2).mean(axis=0)
@@ -310,7 +310,7 @@ def _check_queries(trial: Harness, findings: Findings, *, variances: bool) -> No
     for name, true_counts in populations.items():
         counts = trial.counts(truth_of(true_counts), trial.repeats, rng=rng)
         theory = trial.mechanism.std_error(true_counts) if variances else None
-        crowd = Crowd(true_counts, trial.step, alpha, f"in a crowd {name}")
+        crowd = TriedCrowd(true_counts, trial.step, alpha, f"in a crowd {name}")
         _expect_moments(findings, crowd, trial.estimates(counts, trial.full), theory)
 
 

@@ -155,7 +155,6 @@ class Dice:
     again: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.drawn)
 
 

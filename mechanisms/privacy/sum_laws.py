@@ -129,7 +129,7 @@ def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
 
 
 @dataclass(frozen=True, eq=False)
-class CellLaw:
+class SummedCellLaw:
     """Law of one cell's published sum, with the device in the cell and without it.
 
     Parameters
@@ -157,7 +157,7 @@ class CellLaw:
     @classmethod
     def of_bits(
         cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: Masses | None = None
-    ) -> "CellLaw":
+    ) -> "SummedCellLaw":
         """Return the law of the sum of all devices' bits, the device's own included.
 
         Parameters
@@ -200,14 +200,14 @@ class CellLaw:
         return min(1.0, float(max(there, elsewhere)) + self.left_out)
 
 
-def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
+def moved_delta(one: SummedCellLaw, other: SummedCellLaw, epsilon: float) -> float:
     """Return δ(ε) for a device in either of two cells whose sums are independent, the larger of both directions."""
     factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
     delta = max(_direction(one, other, factor), _direction(other, one, factor))
     return min(1.0, delta + 2.0 * (one.left_out + other.left_out))
 
 
-def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
+def _direction(entered: SummedCellLaw, left: SummedCellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
     return float(_gain(entered.by_evidence, left.by_evidence, factor))
 
@@ -230,7 +230,7 @@ def _gain(entered: tuple[Masses, Masses, Masses], left: tuple[Masses, Masses, Ma
 
 
 @lru_cache(maxsize=512)
-def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
+def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> SummedCellLaw:
     """Return `CellLaw.of_bits`, cached."""
     masses = None if noise is None else np.array(noise)
-    return CellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)
+    return SummedCellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)

@@ -11,7 +11,7 @@ from mechanisms.inference.likelihood import best_guess, posterior
 from mechanisms.inference.poisoning import contribution, crafted_encodings, forged_reports
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
-from mechanisms.privacy.sum_laws import CellLaw, bits_law
+from mechanisms.privacy.sum_laws import SummedCellLaw, bits_law
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.attacks.observation import OwnReports
 from simulator.attacks.reconstruction import Prior
@@ -134,7 +134,7 @@ class LastBit:
         rows = range(len(self.own))
         return np.array([(1.0 + self._law(row).delta(0.0)) / 2.0 if self.own[row] < 0 else known for row in rows])
 
-    def _law(self, row: int) -> CellLaw:
+    def _law(self, row: int) -> SummedCellLaw:
         return bits_law(int(self.inside[row]), int(self.outside[row]), self.true_yes, self.false_yes, self.noise)
 
 

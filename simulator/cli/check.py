@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenarios.kinds import kinds_of
+from scenarios.kinds import mechanism_classes
 from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
 from simulator.cli import completions
@@ -110,7 +110,7 @@ def import_own(reference: str) -> Any:
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
-    classes = {} if colon else {kind.name: kind.model.partition(":")[2] for kind in kinds_of("mechanism")}
+    classes = {} if colon else mechanism_classes()
     known = list(classes)
     try:
         imported = importlib.import_module(module)

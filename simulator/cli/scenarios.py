@@ -82,7 +82,7 @@ def check_scenario(
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
     notes = [*city.notes, *parts.refinements.notes, *parts.notes]
-    notes += [note for release in parts.releases.values() for note in release.notes]
+    notes += [note for campaign in parts.campaigns for note in campaign.notes]
     notes += planned.notes if planned else ()
     # Warnings are among the notes too; each sentence is printed once, and names files as a run's report does.
     all_notes = without_paths({"notes": [*parts.warnings(), *notes]}, checked)["notes"]

@@ -376,14 +376,6 @@ def _of_one_vehicle(
             yield {**columns, "metric": ONE_VEHICLE, "value": float(number), "unit": "number of the vehicle"}
 
 
-def most_targets(scenario: Scenario, campaign: str) -> int:
-    """Return the number of vehicles whose reports must be kept in each query for the attacks on a campaign."""
-    return max(
-        (attack.targets for attack in scenario.attacks if attack.campaigns is None or campaign in attack.campaigns),
-        default=0,
-    )
-
-
 def most_corrupted(scenario: Scenario) -> int:
     """Return the largest number of vehicles that a coalition corrupts."""
     return max((corrupted_in(attack.coalition) for attack in scenario.attacks), default=0)

@@ -12,14 +12,12 @@ from scenarios import Scenario, plug_ins
 from scenarios.recorded_traffic import VEHICLES
 from simulator.experiment.attack_evaluation import AttackResults, tabulate_findings
 from simulator.experiment.build.constructors import source_sha256
-from simulator.experiment.campaign_groups import CampaignGroup, group_campaigns
 from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
-from simulator.experiment.deployment_record import describe_deployments
+from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.provenance import data_checksums, files_outside, package_versions, without_paths
-from simulator.experiment.refine import describe_refinements, refinement_warnings
-from simulator.experiment.releases import describe_releases
+from simulator.experiment.refine import refinement_warnings
 from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
@@ -30,6 +28,7 @@ from simulator.results.record import (
     CityRecord,
     FlowCheckRecord,
     QueryTraffic,
+    RefinementRecord,
     RunRecord,
     TrafficRecord,
 )
@@ -37,6 +36,7 @@ from simulator.results.run import RunResult
 from simulator.results.tables import with_times
 from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.engine import Engine, vehicles_of
@@ -54,6 +54,8 @@ class RunOutcome:
         The traffic engine, at the end of the run.
     queries
         The closed queries, with refined answers.
+    refined
+        The record of each refinement.
     attacked
         The findings of attacks.
     traffic
@@ -72,6 +74,7 @@ class RunOutcome:
 
     engine: Engine
     queries: Sequence[Query]
+    refined: list[RefinementRecord]
     attacked: AttackResults
     traffic: TrafficRecord
     stopwatch: Stopwatch
@@ -84,18 +87,14 @@ class RunOutcome:
 def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
     """Score closed queries and collect the tables and the record of a run."""
     scenario, city, mechanisms = components.scenario, components.city, components.mechanisms
-    releases, refinements = components.releases, components.refinements
+    campaigns, refinements = components.campaigns, components.refinements
     engine, queries, attacked, traffic = outcome.engine, outcome.queries, outcome.attacked, outcome.traffic
     polygons = city.cells.polygons()
     middles = polygons.geometry.centroid
     participation = components.participation
     rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries, participation)
     scores = score_queries(queries, np.column_stack([middles.x, middles.y]), participation)
-    as_counts = scenario.population.answers == "counts"
-    groups = group_campaigns(
-        mechanisms, releases, components.deployments, components.budgets, queries, as_counts=as_counts
-    )
-    claims = tabulate_claims(scenario.claims, groups)
+    claims = tabulate_claims(scenario.claims, campaigns, queries)
     totals, motion, clock = engine.totals(), outcome.motion or Motion(), components.clock
     record = RunRecord(
         format=RUN_FORMAT,
@@ -145,20 +144,15 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
             for query in queries
         ],
         mechanisms=describe_mechanisms(scenario, mechanisms, queries, scores),
-        releases=describe_releases(releases),
-        deployments=describe_deployments(groups),
-        loss=[
-            record
-            for group in groups
-            if not group.adaptive  # devices that are not asked are no loss
-            for record in describe_loss(scenario.channel, group.mechanisms, group.queries)
-        ],
-        refinements=describe_refinements(refinements, mechanisms, queries),
+        releases=describe_releases(campaigns),
+        deployments=describe_deployments(campaigns, queries),
+        loss=describe_loss(scenario.channel, campaigns, queries),
+        refinements=outcome.refined,
         # The only list of what may mislead a reader: printed after a run, and shown at the top of its report, where
         # the first four are never folded. Warnings that depend on the run itself come first.
         warnings=[
-            *weakened_claims(scenario.claims, groups),
-            *_republished(groups),
+            *weakened_claims(scenario.claims, campaigns, queries),
+            *_republished(campaigns, queries),
             *_traffic_warnings(traffic),
             *_unasked(scenario, queries),
             *components.warnings(),
@@ -208,16 +202,17 @@ def _traffic_warnings(traffic: TrafficRecord) -> list[str]:
     return [*warnings_in(traffic.notes), *comparisons]
 
 
-def _republished(groups: Sequence[CampaignGroup]) -> list[str]:
+def _republished(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[str]:
     """Return a warning for each mechanism whose last release was published again at some queries."""
     warnings = []
-    for group in groups:
-        for name in group.adaptive:
-            answers = [answer for query in group.queries for answer in query.answers if answer.mechanism == name]
+    for campaign in campaigns:
+        asked = [query for query in queries if query.campaign == campaign.name]
+        for name in campaign.adaptive:
+            answers = [answer for query in asked for answer in query.answers if answer.mechanism == name]
             new = sum(answer.rounds[1].counted > 0 for answer in answers)
             if new < len(answers):
                 warnings.append(
-                    f"campaigns.{group.campaign}: {name} published new estimates at {new:,} of {len(answers):,} "
+                    f"campaigns.{campaign.name}: {name} published new estimates at {new:,} of {len(answers):,} "
                     "queries and its last one again at all others; the standard error and interval of an estimate are "
                     "those of the query at which it was new, and do not cover what has changed since"
                 )

@@ -12,7 +12,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
-from simulator.experiment.releases import CampaignRelease
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, answers_of_devices
 from simulator.streams import Streams
 
@@ -256,9 +256,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 def record_campaigns(
     queries: Sequence[Query],
-    deployments: Mapping[str, Deployment],
-    mechanisms: Mapping[str, LocalMechanism],
-    releases: Mapping[str, CampaignRelease],
+    campaigns: Sequence[Campaign],
     *,
     outside: int,
     fleet: IntArray,
@@ -269,23 +267,20 @@ def record_campaigns(
     ----------
     queries
         Closed queries; those of speeds are left out, and those for which no vehicle's reports were kept.
-    deployments
-        By campaign.
-    mechanisms
-        By name.
-    releases
-        By campaign.
+    campaigns
+        The campaigns of the run.
     outside
         Number of devices asked that are not vehicles and are in no cell: none of them is a target.
     fleet
         The numbers of all vehicles in random order.
     """
+    named = {campaign.name: campaign for campaign in campaigns}
     return {
         (campaign, name): CampaignRecord(
-            deployments[campaign],
-            mechanisms[name],
+            named[campaign].deployment,
+            named[campaign].mechanisms[name],
             tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
-            *_replaced(deployments[campaign], releases[campaign], name, mechanisms[name]),
+            *_replaced(named[campaign], name),
             fleet=fleet,
         )
         for (campaign, name), found in answers_of_devices(queries).items()
@@ -302,16 +297,16 @@ def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
     )
 
 
-def _replaced(
-    deployment: Deployment, release: CampaignRelease, name: str, mechanism: LocalMechanism
-) -> tuple[int | None, str]:
+def _replaced(campaign: Campaign, name: str) -> tuple[int | None, str]:
     """Return the k below which a release suppresses a mechanism's values, and in words what replaces its counts.
 
     The k is None if nothing is suppressed; the words are empty if counts or differences are published.
     """
+    deployment, release = campaign.deployment, campaign.release
     if deployment.noise is not None:
         return None, "the servers' noise"
-    if name not in release.counts:
+    if name not in campaign.publications:
         return None, "" if deployment.sums_reports else f"the combination by {deployment.kind}"
-    k = int(release.section["k"]) if release.section["kind"] == "suppress" else None
-    return k, "" if k is not None and isinstance(mechanism, SamplingPrivacy) else release.words
+    k = int(release["k"]) if release["kind"] == "suppress" else None
+    shown = k is not None and isinstance(campaign.mechanisms[name], SamplingPrivacy)
+    return k, "" if shown else campaign.release_words

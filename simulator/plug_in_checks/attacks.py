@@ -41,15 +41,8 @@ from simulator.plug_in_checks.kit import global_random_states
 from simulator.streams import Streams
 
 CHECKS = (
-    "answers",
-    "cells",
-    "handles",
-    "theory",
-    "repeatable",
-    "global_random",
-    "nothing_written_on",
-    "success",
-    "empty",
+    *("answers", "cells", "handles", "theory", "repeatable", "global_random"),
+    *("nothing_written_on", "success", "empty"),
 )
 LEVEL = 1e-6
 CELLS, DEVICES, LOST = 6, 2_000, 0.1

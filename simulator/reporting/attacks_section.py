@@ -12,7 +12,7 @@ from simulator.reporting.deployments_section import campaign_words
 from simulator.reporting.figures import Drawn, Figure, Page
 from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
-from simulator.results.tables import records
+from simulator.results.tables import findings, records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
@@ -27,32 +27,11 @@ KINDS = {
 }
 GUESS_KINDS = names_of("attack", "guess")
 OWN = "guesses the cell; an attack of the user's own"
-TEXTS = ["name", "attack", "coalition", "mechanism", "campaign", "metric", "unit"]
-NUMBERS = [
-    "colluding",
-    "trials",
-    "prior",
-    "success",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "theory",
-    "epsilon_lower",
-    "value",
-]
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
 AIR = 0.15
 """Margin above and below the points of a logarithmic axis, as a power of ten, so that no point is cut off."""
-
-
-def findings(attacks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `attacks.parquet` with every column: texts, empty if null, and float64, NaN if null."""
-    frame = attacks.reindex(columns=[*TEXTS, *NUMBERS]).reset_index(drop=True)
-    frame[TEXTS] = frame[TEXTS].astype(object).where(frame[TEXTS].notna(), "")
-    frame[NUMBERS] = frame[NUMBERS].apply(pd.to_numeric, errors="coerce").astype("float64")
-    return frame
 
 
 def findings_in_order(run: RunResult) -> pd.DataFrame:

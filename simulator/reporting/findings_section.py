@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from simulator.reporting.attacks_section import findings
 from simulator.reporting.claims_section import (
     ViewClaim,
     campaign_lines,
@@ -24,7 +23,7 @@ from simulator.reporting.claims_section import (
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
-from simulator.results.tables import records
+from simulator.results.tables import findings, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""

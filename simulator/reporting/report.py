@@ -191,9 +191,8 @@ def rounds_section(run: RunResult, _page: Page) -> dict[str, object]:
         Values for the section's template.
     """
     keys = ["campaign", "mechanism", "round"]
-    counts = [column for column in (*ROUND_COUNTS, "bytes_up") if column in run.rounds]
-    totals = run.rounds.groupby(keys, sort=False, observed=True)[counts].sum().reset_index()
-    fates = totals[[column for column in ANSWERED if column in totals]].sum(axis=1)
+    totals = run.rounds.groupby(keys, sort=False, observed=True)[[*ROUND_COUNTS, "bytes_up"]].sum().reset_index()
+    fates = totals[[*ANSWERED]].sum(axis=1)
     return {
         "columns": ROUND_COUNTS,
         "several": run.rounds["campaign"].nunique() > 1,

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent, fill
 
@@ -45,7 +46,7 @@ def _section(name: str, table: Table) -> str:
     return f"## `{name}.parquet`\n\n{_wrapped(table.about)}\n\n{columns}\n\n{notes}"
 
 
-def _rows(heads: str, rows: list[tuple[str, ...]]) -> str:
+def _rows(heads: str, rows: Iterable[tuple[str, ...]]) -> str:
     lines = [f"| {heads} |", f"|{'---|' * (heads.count('|') + 1)}"]
     lines += [
         f"| `{name}` | {' | '.join(others)} |".replace("|  |", "| |").replace("|  |", "| |") for name, *others in rows

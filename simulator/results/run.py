@@ -313,7 +313,7 @@ class RunResult:
         """The run with the figures of the devices asked, as its files have them."""
         return self if self._asked is None else self._asked
 
-    @property
+    @cached_property
     def leading(self) -> Self:
         """The run with the figures of all vehicles in place of those of the devices asked, if not all take part."""
         if self._asked is not None or not self.partial:

@@ -20,7 +20,7 @@ from scenarios import Scenario
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
 from simulator.results import schema
 from simulator.results.record import RUN_FORMAT, RunRecord
-from simulator.results.tables import MOBILITY_SCORES, with_times
+from simulator.results.tables import with_times
 
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
@@ -249,23 +249,32 @@ _RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
 """How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
 
 
-def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
-    """Return a table of any version with the columns that later ones have, as far as they are known.
+_OF_EARLIER = {"statistic": "count", "participation": 1.0, "assumed_participation": 1.0}
+"""Values of columns of scores in runs of versions that counted the devices asked, and nothing else."""
 
-    Scores of earlier versions lack those of mobility research, and may not state that they are of counts. Claims name
-    a release and its campaigns in the basis only, and do not state their adjacency: those of published values hide at
-    least a device that enters or leaves a cell.
-    """
+
+def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
+    """Return a table of any version with the columns that it has in this one; those that are not known are null."""
     if name == "cells":
         return table.to_crs(4326).sort_values("cell").reset_index(drop=True)
-    if name == "estimates" and "time" not in table:
-        return with_times(table, record.clock)
-    if name == "scores":
-        added = {**dict.fromkeys(MOBILITY_SCORES, np.nan), "statistic": "count"}
-        return table.assign(**{column: value for column, value in added.items() if column not in table})
-    if name != "claims":
-        return table
-    claims = table if "campaign" in table else table.assign(campaign=None)
+    if name == "claims":
+        table = _claims(table)
+    if "time_s" in table and "time" not in table:
+        table = with_times(table, record.clock)
+    missing = [column for column in schema.TABLES[name].columns if column.name not in table]
+    types = {column.name: "Int64" if column.type == "int64" else column.type for column in missing}
+    made = {name: pd.Series(_OF_EARLIER.get(name), index=table.index, dtype=of) for name, of in types.items()}
+    return table.assign(**made)
+
+
+def _claims(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return claims with their campaigns, release and adjacency.
+
+    Those of earlier versions name a release and its campaigns in the basis only, and do not state their adjacency:
+    those of published values hide at least a device that enters or leaves a cell.
+    """
+    if "campaign" not in claims:
+        claims = claims.assign(campaign=None)
     if "release" not in claims:
         named = claims["basis"].fillna("").str.extract(_RELEASED_BY)
         campaigns = named["campaign"].str.split(", ").where(named["release"].notna(), claims["campaign"])

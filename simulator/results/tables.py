@@ -6,14 +6,12 @@ import numpy as np
 import pandas as pd
 
 from scenarios.run_clock import RunClock
+from simulator.results.schema import TABLES
 
 SCALED = ("estimate", "std_error", "lower", "upper")
 """Columns of `estimates.parquet` that have a scaled one beside them."""
 SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
 """Columns of `scores.parquet` that have a scaled one beside them."""
-
-MOBILITY_SCORES = ("earth_movers_m", "jensen_shannon", "kendall_tau", "top_n_overlap")
-"""Columns of `scores.parquet` with scores of mobility research."""
 
 
 def is_partial(scores: pd.DataFrame) -> bool:
@@ -56,6 +54,50 @@ def mean_asked(rounds: pd.DataFrame) -> dict[tuple[str, str], float]:
     means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
     names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
     return dict(zip(names, means["asked"].astype(float), strict=True))
+
+
+def findings(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `attacks.parquet` with texts that are empty if null, and float64 that is NaN if null."""
+    columns = TABLES["attacks"].columns
+    texts = [column.name for column in columns if not column.is_number]
+    numbers = [column.name for column in columns if column.is_number]
+    frame = attacks.reset_index(drop=True)
+    frame[texts] = frame[texts].astype(object).where(frame[texts].notna(), "")
+    frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce").astype("float64")
+    return frame
+
+
+def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of each decile of cells by occupancy.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of a run, of campaigns that count vehicles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
+        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
+        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
+        `rmse` / `occupancy`, null for empty cells.
+    """
+    tables = [pd.DataFrame()]
+    place: Any
+    for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+        truth = group.groupby("cell")["truth"].mean()
+        rank = truth.rank(method="first").astype(int) - 1
+        decile = rank * min(10, len(truth)) // len(truth) + 1
+        squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
+        roots: Any = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
+        made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
+        made["rms_occupancy"], made["rmse"] = roots["truth"].to_numpy(), roots["error"].to_numpy()
+        made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
+        made.insert(0, "campaign", place[0])
+        made.insert(1, "mechanism", place[1])
+        tables.append(made)
+    return pd.concat(tables, ignore_index=True)
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 
 import scenarios
@@ -29,6 +28,7 @@ from simulator.experiment.run import run_scenario
 from simulator.files.available_memory import peak_memory_nbytes, permitting
 from simulator.files.errors import InputError
 from simulator.results.run import RunResult
+from simulator.results.tables import relative_errors
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "claims", "attacks"),
@@ -213,39 +213,6 @@ def _table(result: RunResult, name: str) -> pd.DataFrame:
         return relative_errors((result if name == "asked_deciles" else result.leading).estimates)
     table: pd.DataFrame = getattr(result, name)
     return table
-
-
-def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Return the error of each decile of cells by occupancy.
-
-    Parameters
-    ----------
-    estimates
-        Estimates of a run, of campaigns that count vehicles.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
-        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
-        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
-        `rmse` / `occupancy`, null for empty cells.
-    """
-    tables = [pd.DataFrame()]
-    place: Any
-    for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
-        truth = group.groupby("cell")["truth"].mean()
-        rank = truth.rank(method="first").astype(int) - 1
-        decile = rank * min(10, len(truth)) // len(truth) + 1
-        squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
-        roots: Any = np.sqrt(squares.groupby(group["cell"].map(decile)).mean())
-        made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
-        made["rms_occupancy"], made["rmse"] = roots["truth"].to_numpy(), roots["error"].to_numpy()
-        made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
-        made.insert(0, "campaign", place[0])
-        made.insert(1, "mechanism", place[1])
-        tables.append(made)
-    return pd.concat(tables, ignore_index=True)
 
 
 def _own_sha256(at: str, own: Any) -> list[str | None]:

@@ -67,7 +67,6 @@ class Samples:
         return cls(np.array(moments_s), rows[_COLUMNS])
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.table)
 
     @property

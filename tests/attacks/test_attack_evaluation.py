@@ -11,9 +11,10 @@ from scenarios import ScenarioError
 from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.experiment.attack_evaluation import ATTACK_COLUMNS, Finding, run_attacks, tabulate_findings
+from simulator.experiment.attack_evaluation import Finding, run_attacks, tabulate_findings
 from simulator.experiment.guess_games import Guessed, score_guesses
 from simulator.experiment.query_records import CampaignRecord, QueryRecord, places_of
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
@@ -39,7 +40,7 @@ def every_attack(coalition):
 
 def check_numbers(rows):
     table = tabulate_findings(rows)
-    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert list(table.columns) == [column.name for column in TABLES["attacks"].columns]
     assert len(table) == len(rows)
     for row in rows:
         for column in RATES:
@@ -92,8 +93,8 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
 
 def test_a_table_without_findings_has_the_columns():
     table = tabulate_findings([])
-    assert list(table.columns) == list(ATTACK_COLUMNS)
-    assert [field.name for field in dataclasses.fields(Finding)] == list(ATTACK_COLUMNS)
+    columns = [column.name for column in TABLES["attacks"].columns]
+    assert list(table.columns) == [field.name for field in dataclasses.fields(Finding)] == columns
     assert len(table) == 0
 
 

@@ -6,8 +6,9 @@ import pytest
 
 import crowdveil as cv
 from simulator.experiment.guess_games import Guessed
-from simulator.experiment.vehicle_guesses import GUESS_COLUMNS, CoalitionGuesses, choose_vehicles, tabulate_guesses
+from simulator.experiment.vehicle_guesses import CoalitionGuesses, choose_vehicles, tabulate_guesses
 from simulator.results.run import RunResult
+from simulator.results.schema import TABLES
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}
@@ -140,7 +141,7 @@ def test_own_attack_that_names_no_device_guesses_by_the_prior(small):
 def test_rows_are_of_one_vehicle_and_of_attacks_on_what_was_received(small):
     result, engine = small
     guesses = result.guesses
-    assert guesses.dtypes.astype(str).to_dict() == {**GUESS_COLUMNS, "time": "str"}
+    assert guesses.dtypes.astype(str).to_dict() == {column.name: column.type for column in TABLES["guesses"].columns}
     assert set(guesses["name"]) == {"first", "second", "linked", "again", "even", "spy", "spy-k-ary"}
     assert guesses["vehicle"].nunique() == 1
     # Of the vehicles asked in every query and always in one cell, which all attacks guess most often, the lowest.

@@ -15,7 +15,7 @@ from scenarios.cells import (
     HexagonCells,
     Levels,
     LocationCells,
-    OwnCells,
+    OwnCellsSection,
     PlaceColumns,
     RoadCells,
     SquareCells,
@@ -248,13 +248,13 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
         If the cells cannot be laid over the city.
     """
     build: Callable[..., Divided] = (
-        own_cells if isinstance(section, OwnCells) else constructor_of("cells", section.kind)
+        own_cells if isinstance(section, OwnCellsSection) else constructor_of("cells", section.kind)
     )
     cells, notes = build(section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 
-def own_cells(section: OwnCells, ground: Ground) -> Divided:
+def own_cells(section: OwnCellsSection, ground: Ground) -> Divided:
     """Build the cells of a user's class or object.
 
     Raises
