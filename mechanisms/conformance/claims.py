@@ -81,8 +81,8 @@ def _check_curve(claim: Any, name: str, epsilons: Sequence[float], findings: Fin
         findings.expect((np.diff(deltas) <= ROUNDING).all(), f"δ of {name} rises with ε")
         if math.isfinite(claim.epsilon):
             end = claim.delta(claim.epsilon * (1 + 1e-9))
-            words = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
-            findings.expect(end <= ROUNDING, words)
+            fault = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
+            findings.expect(end <= ROUNDING, fault)
 
 
 def further_views(rounds: int) -> list[View]:

@@ -244,8 +244,8 @@ def _expect_means(
     for truth, (sample, stated) in enumerate(zip(samples, expected, strict=True)):
         lower, upper = mean_interval(sample, alpha=alpha)
         for v in np.flatnonzero((stated < lower) | (stated > upper)):
-            words = say(place_of(truth), int(v) + 1, sample[:, v].mean(), stated[v])
-            findings.fault(f"{words}, within {(upper[v] - lower[v]) / 2:.2g}")
+            fault = say(place_of(truth), int(v) + 1, sample[:, v].mean(), stated[v])
+            findings.fault(f"{fault}, within {(upper[v] - lower[v]) / 2:.2g}")
 
 
 def _expect_coverage(findings: Findings, crowd: TriedCrowd, estimates: list[Any], *, slack: float) -> None:
@@ -276,8 +276,8 @@ def _expect_stated_errors(findings: Findings, crowd: TriedCrowd, estimates: list
         least = variance - square_reach(off, variance, step=step, alpha=crowd.alpha / 2)
         most = np.full(len(least), np.inf)
     for v in np.flatnonzero((high < least) | (low > most)):
-        words = f"a standard error of {np.sqrt(stated[:, v].mean()):.4g}, but it is {np.sqrt(variance[v]):.4g}"
-        findings.fault(f"estimates of cell {v + 1} state {words}, {crowd.where}")
+        fault = f"a standard error of {np.sqrt(stated[:, v].mean()):.4g}, but it is {np.sqrt(variance[v]):.4g}"
+        findings.fault(f"estimates of cell {v + 1} state {fault}, {crowd.where}")
 
 
 def _expect_moments(findings: Findings, crowd: TriedCrowd, estimates: Floats, theory: Floats | None) -> None:
@@ -293,18 +293,18 @@ def _expect_moments(findings: Findings, crowd: TriedCrowd, estimates: Floats, th
     variance, step = theory**2, np.where(np.isfinite(crowd.step), crowd.step, 2.0 * theory)
     most = mean_reach(off, variance, alpha=crowd.alpha)
     for v in np.flatnonzero(np.abs(mean) > most):
-        words = f"the estimate of cell {v + 1} is off by {mean[v]:.3g}, more than {most[v]:.2g}"
-        findings.fault(f"{words}, {crowd.where}")
+        fault = f"the estimate of cell {v + 1} is off by {mean[v]:.3g}, more than {most[v]:.2g}"
+        findings.fault(f"{fault}, {crowd.where}")
     most = square_reach(off, variance, step=step, alpha=crowd.alpha)
     for v in np.flatnonzero(np.abs(square - variance) > most):
-        words = f"the standard error of cell {v + 1} is {np.sqrt(square[v]):.4g}, stated as {theory[v]:.4g}"
-        findings.fault(f"{words}, {crowd.where}")
+        fault = f"the standard error of cell {v + 1} is {np.sqrt(square[v]):.4g}, stated as {theory[v]:.4g}"
+        findings.fault(f"{fault}, {crowd.where}")
 
 
 def _check_queries(trial: Harness, findings: Findings, *, variances: bool) -> None:
     """Compare whole queries of every population, for estimates that are not an affine map of the counts."""
-    words = "the estimate is not an affine map of the counts"
-    findings.note(f"{words}: whole queries are compared instead, with less power")
+    reason = "the estimate is not an affine map of the counts"
+    findings.note(f"{reason}: whole queries are compared instead, with less power")
     rng, populations = trial.generator("whole queries"), trial.populations()
     alpha = trial.alpha(findings, 2 * len(populations) * trial.cells)
     for name, true_counts in populations.items():

@@ -109,9 +109,9 @@ def _check_estimate(trial: Harness, findings: Findings, counts: Any, received: i
 
 
 def _expect_array(findings: Findings, name: str, array: Any, shape: tuple[int, ...], dtype: type[np.generic]) -> bool:
-    found = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
-    rule = f"{name} must be {shape} {dtype.__name__}, got {found[0]} {found[1]}"
-    return findings.expect(found == (shape, dtype), rule)
+    got = (getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__))
+    rule = f"{name} must be {shape} {dtype.__name__}, got {got[0]} {got[1]}"
+    return findings.expect(got == (shape, dtype), rule)
 
 
 def _expect_floats(findings: Findings, name: str, array: Any, cells: int) -> None:

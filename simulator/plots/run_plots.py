@@ -1,18 +1,22 @@
 """The plots of one run: map, errors, growth, privacy, attacks and traffic, on axes that compose."""
 
 import math
+import textwrap
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from itertools import groupby
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from simulator.charts import Axis, Chart, Series, Style
+from simulator.charts.matplotlib import draw
+from simulator.charts.styles import PLAIN
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
-from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
-from simulator.plots.rows import Mark, Row, draw_rows, height_of
+from simulator.plots.looks import new_axes
 from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.claims_section import ViewClaim, view_claims, worth_reading
-from simulator.reporting.figures import measured, numbered_style, style
-from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
+from simulator.reporting.run_charts import growth, style
+from simulator.reporting.traffic_section import over_time
 from simulator.results.compare import paired_difference
 from simulator.results.run import RunResult
 
@@ -24,6 +28,32 @@ Quantity = Literal["truth", "estimate", "error"]
 
 class NothingToDrawError(ValueError):
     """The run has nothing that this plot shows."""
+
+
+class Mark(NamedTuple):
+    """A value of one mechanism in a row, with its interval and what theory expects, NaN where there is none."""
+
+    name: str
+    style: Style
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    theory: float = math.nan
+    bound: bool = False
+
+
+class Row(NamedTuple):
+    """A row: its group, its label, its marks, and the success of a guess without any observation, NaN if none."""
+
+    group: str
+    label: str
+    marks: Sequence[Mark]
+    prior: float = math.nan
+
+    @property
+    def lines(self) -> float:
+        """Its height, in lines of text."""
+        return max(1.2, 1.0 + wrapped(self.label).count("\n"), 0.7 * len(self.marks))
 
 
 class RunPlots:
@@ -126,16 +156,17 @@ class RunPlots:
         """
         every = self._run.scores_by_unit
         unit = chosen(unit, every, "unit")
-        rows = []
+        rows = list[Row]()
         for score in every[unit].to_dict("records"):
             campaign, name = str(score["campaign"]), str(score["mechanism"])
             ends = self._interval(campaign, name)
             mark = Mark("", style(self._run, name), score["rmse"], *ends, theory=score["theory_rmse"])
             rows.append(Row(campaign, self._run.published_label(campaign, name), [mark]))
+        values = [value for row in rows for mark in row.marks for value in (mark.value, mark.high, mark.theory)]
+        ends = 0.0, 1.1 * max([0.0, *(value for value in values if math.isfinite(value))]) or 1.0
         known = any(math.isfinite(row.marks[0].value) for row in rows)
-        ax = self._rows(ax, rows if known else [], f"RMSE of a cell, {unit}", "no mechanism of this run has an error")
-        ax.set_xlim(0, 1.04 * ax.get_xlim()[1])
-        return ax
+        x = Axis(f"RMSE of a cell, {unit}", ends=ends)
+        return self._rows(ax, rows if known else [], x, "no mechanism of this run has an error")
 
     def _interval(self, campaign: str, mechanism: str) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a root mean square error, NaN for a single query."""
@@ -151,13 +182,16 @@ class RunPlots:
     def _axes(self, ax: "Axes | None", height: float) -> "Axes":
         return new_axes(shown=self._shown, height=height) if ax is None else ax
 
-    def _rows(self, ax: "Axes | None", rows: Sequence[Row], unit: str, without: str) -> "Axes":
+    def _drawn(self, ax: "Axes | None", chart: Chart, height: float) -> "Axes":
+        ax = self._axes(ax, height)
+        draw(chart, ax)
+        return ax
+
+    def _rows(self, ax: "Axes | None", rows: Sequence[Row], x: Axis, without: str) -> "Axes":
         """Draw rows; without any, raise an error with the words `without`."""
         if not rows:
             raise NothingToDrawError(without)
-        ax = self._axes(ax, height_of(rows))
-        draw_rows(ax, rows, unit)
-        return ax
+        return self._drawn(ax, rows_chart(rows, x), height_of(rows))
 
     def growth(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the error in a cell against the number of devices asked: theory as lines, this run as symbols.
@@ -167,21 +201,10 @@ class RunPlots:
         NothingToDrawError
             If no mechanism has an error above 0.
         """
-        drawn = {}
-        for name, one in self._run.mechanisms.items():
-            pairs = [] if one.scaling is None else zip(one.scaling.asked, one.scaling.std_error, strict=True)
-            drawn[name] = [(n, error) for n, error in pairs if error], measured(self._run, name)
-        if not any(curve or points for curve, points in drawn.values()):
+        chart = growth(self._run)
+        if chart is None:
             raise NothingToDrawError("no mechanism of this run has an error above 0")
-        ax = self._axes(ax, 0.68 + 0.04 * len(drawn))
-        for name, (curve, points) in drawn.items():
-            look, label = style(self._run, name), plain(self._run.label(name))
-            if curve:
-                ax.plot(*zip(*curve, strict=True), color=look.colour, linestyle=DASHES[look.dash], label=label)
-            if points:
-                ax.plot(*zip(*points, strict=True), **marked(look), label=None if curve else label)
-        ax.set(xscale="log", yscale="log")
-        return _finished(ax, "devices asked", f"error of a cell, {self._run.owners.many}")
+        return self._drawn(ax, chart, 0.68 + 0.04 * len(self._run.mechanisms))
 
     def privacy(
         self, quantity: Literal["epsilon", "delta"] = "epsilon", *, queries: int = 1, ax: "Axes | None" = None
@@ -223,14 +246,10 @@ class RunPlots:
             looks = {name: (self._run.label(name), style(self._run, name)) for name in row}
             marks = [Mark(*looks[name], place(value), bound=bound) for name, (value, bound) in row.items()]
             rows.append(Row("", words, marks))
-        unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
-        ax = self._rows(ax, rows, unit, f"this run has no claims about {_queries(queries)}")
-        ax.set_xscale("log")
-        ax.set_xticks(list(ticks), list(ticks.values()))
-        ax.minorticks_off()
         air = (max(ticks) / min(ticks)) ** 0.07
-        ax.set_xlim(min(ticks) / air, max(ticks) * air)
-        return ax
+        unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
+        x = Axis(unit, log=True, ticks=ticks, ends=(min(ticks) / air, max(ticks) * air))
+        return self._rows(ax, rows, x, f"this run has no claims about {_queries(queries)}")
 
     def attacks(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the success of guesses, by coalition: with 95 % intervals, theory, and a guess without observation.
@@ -253,9 +272,8 @@ class RunPlots:
                 marks.append(Mark(label, look, one["success"], *ends, theory=one["theory"]))
             words = f"{first['name']}: {first['coalition'] or 'any reader'}{after}"
             rows.append(Row(first["campaign"] or "all campaigns together", words, marks, own["prior"].mean()))
-        ax = self._rows(ax, rows, "probability of a right guess", "no attack of this run guesses")
-        ax.set_xlim(-0.02, 1.02)
-        return ax
+        x = Axis("probability of a right guess", ends=(-0.02, 1.02))
+        return self._rows(ax, rows, x, "no attack of this run guesses")
 
     def traffic(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the vehicles on the road, waiting to enter it, and arrived, over time; each engine has one colour.
@@ -265,29 +283,78 @@ class RunPlots:
         NothingToDrawError
             If the run kept no log of its traffic.
         """
-        record = self._run.record.traffic
-        if not record.times_s:
+        if not self._run.record.traffic.times_s:
             raise NothingToDrawError("this run kept no log of its traffic")
-        ax = self._axes(ax, 0.7)
-        for place, engine in enumerate([record, *record.beside]):
-            name = f"{EngineTraffic(engine).label}, " if record.beside else ""
-            states = {"on the road": ("-", engine.on_road), "waiting to enter": (":", engine.waiting)}
-            states["arrived"] = "--", engine.arrived
-            if engine.engine in RECORDINGS:
-                states = {"present": ("-", engine.on_road)}
-            for words, (dash, counts) in states.items():
-                minutes, paint = np.array(engine.times_s) / 60, numbered_style(place).colour
-                ax.plot(minutes, counts, color=paint, linestyle=dash, label=plain(name + words))
-        ax.set_ylim(bottom=0)
-        return _finished(ax, self._run.record.clock.minutes_axis, self._run.owners.many)
+        return self._drawn(ax, over_time(self._run, arrived=True), 0.7)
 
 
-def _finished(ax: "Axes", x: str, y: str) -> "Axes":
-    """Add the labels of the axes, a grid and a legend."""
-    ax.set(xlabel=plain(x), ylabel=plain(y))
-    ax.grid(color="0.9")
-    add_legend(ax)
-    return ax
+_BAND = 0.6
+"""Share of a row's height over which its marks are distributed."""
+_HEADING = 1.2
+"""Height of the heading of a group of rows, in lines of text."""
+_LINE_LENGTH = 24
+
+
+def wrapped(words: str) -> str:
+    """Return the label of a row in lines of limited length."""
+    return textwrap.fill(words, _LINE_LENGTH)
+
+
+def height_of(rows: Sequence[Row]) -> float:
+    """Return the height of a figure for the rows, in units of its width: 0.14 inches a line in a single column."""
+    groups, names = {row.group for row in rows}, {mark.name for row in rows for mark in row.marks}
+    return 0.2 + 0.041 * (sum(row.lines for row in rows) + len(names) + (_HEADING * len(groups) * (len(groups) > 1)))
+
+
+def rows_chart(rows: Sequence[Row], x: Axis) -> Chart:
+    """
+    Draw rows from top to bottom, under a heading for each group if there are several.
+
+    Parameters
+    ----------
+    rows
+        The rows, in order; those of a group are neighbours.
+    x
+        The axis of their values.
+
+    Returns
+    -------
+    chart
+        Values of several mechanisms by campaign, view or coalition, with intervals and theory.
+    """
+    several = len({row.group for row in rows}) > 1
+    series: list[Series] = []
+    ticks: dict[float, str] = {}
+    headings: dict[float, str] = {}
+    top = 0.0
+    for group, own in groupby(rows, key=lambda row: row.group):
+        if several:
+            headings[top + _HEADING / 2] = group
+            top += _HEADING
+        for row in own:
+            middle = top + row.lines / 2
+            ticks[middle] = wrapped(row.label)
+            series += _row(row, middle)
+            top += row.lines
+    y = Axis("", ends=(top, 0.0), ticks=ticks, names=True, headings=headings)
+    return Chart(series, x, y, sideways=True)
+
+
+def _row(row: Row, middle: float) -> list[Series]:
+    """Return the marks of a row, one below the other around its middle, with those of theory and of the prior."""
+    band = _BAND * row.lines
+    series = []
+    if math.isfinite(row.prior):
+        dotted = PLAIN._replace(dash="dot")
+        series.append(Series("guess without any observation", [row.prior], [middle], "dashes", dotted, width=band))
+    for number, mark in enumerate(row.marks):
+        y = [middle + band * ((number + 0.5) / len(row.marks) - 0.5)]
+        if math.isfinite(mark.theory):
+            width = band / len(row.marks)
+            series.append(Series("theory", [mark.theory], y, "dashes", PLAIN, width=width, thin=True))
+        interval = [mark.low], [mark.high]
+        series.append(Series(mark.name, [mark.value], y, "points", mark.style, *interval, bounds=[mark.bound]))
+    return series
 
 
 def _queries(count: int) -> str:

@@ -128,8 +128,8 @@ def _check_intervals(result: RunResult, findings: Findings) -> None:
     within = (table["lower"] - 1e-9 <= table["truth"]) & (table["truth"] <= table["upper"] + 1e-9)
     for name, share in within.groupby(table["mechanism"]).mean().items():
         findings.figures[f"coverage {name}"] = round(float(share), 3)
-        words = f"{name}: {100 * share:.0f} % of the 95 % intervals contain the truth"
-        findings.expect(share >= LEAST_COVERAGE, words)
+        fault = f"{name}: {100 * share:.0f} % of the 95 % intervals contain the truth"
+        findings.expect(share >= LEAST_COVERAGE, fault)
 
 
 def _queries(
@@ -204,8 +204,8 @@ def _check_sharing(own: Any, findings: Mapping[str, Findings], rng: np.random.Ge
         joined = own.join(shares[which], which + 1)
         findings["unbiased"].expect_equal(joined, vectors, f"shares of servers {which + 1} do not give the vectors")
         total = own.join(own.sum(shares)[which], which + 1)
-        words = f"sums of servers {which + 1} do not give the sum"
-        findings["unbiased"].expect_equal(total, vectors.sum(axis=0), words)
+        fault = f"sums of servers {which + 1} do not give the sum"
+        findings["unbiased"].expect_equal(total, vectors.sum(axis=0), fault)
     check_too_few_shares(own, findings["own_storage"], rng=rng, level=LEVEL)
 
 
@@ -214,6 +214,6 @@ def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:
     spread = errors.std(axis=0, ddof=1) / np.sqrt(len(errors))
     limit = norm.isf(LEVEL / (2 * len(truth))) * spread + LARGEST_BIAS * truth
     for cell, (mean, most, devices) in enumerate(zip(errors.mean(axis=0), limit, truth.tolist(), strict=True), start=1):
-        words = f"cell {cell} with {devices} devices: wrong by {mean:.1f} on average, at most {most:.1f} by chance"
-        findings.expect(abs(mean) <= most + 1e-9, words)
+        fault = f"cell {cell} with {devices} devices: wrong by {mean:.1f} on average, at most {most:.1f} by chance"
+        findings.expect(abs(mean) <= most + 1e-9, fault)
     findings.figures["comparisons"] = len(truth)

@@ -73,45 +73,29 @@ def of_function(function: Callable[..., Any], seed: int) -> Randomiser:
     return Randomiser(function)
 
 
-def _pure_ldp(module: str) -> Any:
-    """Import a family of pure-ldp's oracles without their package, which imports what pip does not install."""
+def _pure_ldp(values: int, epsilon: float, *, module: str, name: str, **option: bool) -> Randomiser:
+    """Return a client of pure-ldp with its server's estimates.
+
+    The family is imported without the package of all oracles, which imports what pip does not install.
+    """
     peer = import_extra("pure_ldp.core", needed="this audit needs pure-ldp", extra="peers")
-    name = "pure_ldp.frequency_oracles"
-    if name not in sys.modules:
-        package = ModuleType(name)
+    oracles = "pure_ldp.frequency_oracles"
+    if oracles not in sys.modules:
+        package = ModuleType(oracles)
         package.__path__ = [str(Path(peer.__file__).parents[1] / "frequency_oracles")]
-        sys.modules[name] = package
-    return import_extra(f"{name}.{module}", needed=OLD_HASH, extra="peers")
-
-
-def _served(client: Any, server: Any, outcome: Callable[[Any], Any] | None = None) -> Randomiser:
-    """Return a client of pure-ldp with its server's estimates."""
+        sys.modules[oracles] = package
+    family = import_extra(f"{oracles}.{module}", needed=OLD_HASH, extra="peers")
+    kinds = (getattr(family, f"{name}{end}") for end in ("Client", "Server"))
+    client, server = (kind(epsilon, values, index_mapper=int, **option) for kind in kinds)
 
     def estimate(reports: list[Any]) -> NDArray[np.float64]:
         server.reset()
         for report in reports:
             server.aggregate(report)
-        return np.array([server.estimate(value, suppress_warnings=True) for value in range(server.d)])
+        return np.array([server.estimate(value, suppress_warnings=True) for value in range(values)])
 
+    outcome = _supported(values, client.g) if module == "local_hashing" else None
     return Randomiser(client.privatise, outcome, estimate)
-
-
-def _pure_ldp_grr(values: int, epsilon: float) -> Randomiser:
-    peer = _pure_ldp("direct_encoding")
-    return _served(*(kind(epsilon, values, index_mapper=int) for kind in (peer.DEClient, peer.DEServer)))
-
-
-def _pure_ldp_unary(values: int, epsilon: float, *, optimal: bool) -> Randomiser:
-    peer = _pure_ldp("unary_encoding")
-    given = {"use_oue": optimal, "index_mapper": int}
-    return _served(peer.UEClient(epsilon, values, **given), peer.UEServer(epsilon, values, **given))
-
-
-def _pure_ldp_hashing(values: int, epsilon: float, *, optimal: bool) -> Randomiser:
-    peer = _pure_ldp("local_hashing")
-    given = {"use_olh": optimal, "index_mapper": int}
-    client, server = peer.LHClient(epsilon, values, **given), peer.LHServer(epsilon, values, **given)
-    return _served(client, server, _supported(values, client.g))
 
 
 def _supported(values: int, buckets: int) -> Callable[[Any], Any]:
@@ -128,40 +112,45 @@ def _supported(values: int, buckets: int) -> Callable[[Any], Any]:
     return supported
 
 
-def _multi_freq(module: str, name: str, values: int, given: tuple[Any, ...], *, sized: bool = True) -> Randomiser:
-    """Return a client of multi-freq-ldpy with its first aggregator, whose frequencies are kept in 0…1."""
-    full = f"multi_freq_ldpy.{module}.{name}"
+def _multi_freq(
+    values: int,
+    epsilon: float,
+    *,
+    name: str,
+    more: tuple[bool, ...] = (),
+    sized: bool = True,
+    outcome: Callable[[Any], Any] | None = None,
+    long: bool = False,
+) -> Randomiser:
+    """Return a client of multi-freq-ldpy with its first aggregator, whose frequencies are kept in 0…1.
+
+    Parameters
+    ----------
+    name
+        The protocol's name in the package.
+    more
+        What clients and aggregators take after ε.
+    sized
+        Whether the aggregator takes the number of values.
+    outcome
+        What of a report is compared; of local hashing the values that it supports.
+    long
+        Whether the protocol is longitudinal.
+    """
+    full = f"multi_freq_ldpy.{'long_freq_est' if long else 'pure_frequency_oracles'}.{name}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own compilation
         peer = import_extra(full, needed="this audit needs multi-freq-ldpy", extra="peers")
     client, aggregator = getattr(peer, f"{name}_Client"), getattr(peer, f"{name}_Aggregator_MI")
+    given = (PERMANENT * epsilon, epsilon) if long else (epsilon, *more)
 
     def estimate(reports: list[Any]) -> NDArray[np.float64]:
-        found = np.asarray(aggregator(reports, *((values,) if sized else ()), *given))
-        return found * len(reports)
+        return np.asarray(aggregator(reports, *((values,) if sized else ()), *given)) * len(reports)
 
-    return Randomiser(lambda value: client(value, values, *given), None, estimate)
-
-
-def _multi_freq_unary(values: int, epsilon: float, *, optimal: bool) -> Randomiser:
-    return _multi_freq("pure_frequency_oracles", "UE", values, (epsilon, optimal), sized=False)
-
-
-def _multi_freq_subset(values: int, epsilon: float) -> Randomiser:
-    peer = _multi_freq("pure_frequency_oracles", "SS", values, (epsilon,))
-    return Randomiser(peer.privatise, lambda report: tuple(sorted(int(one) for one in report)), peer.estimate)
-
-
-def _multi_freq_hashing(values: int, epsilon: float) -> Randomiser:
-    peer = _multi_freq("pure_frequency_oracles", "LH", values, (epsilon, True))
-    return Randomiser(peer.privatise, _supported(values, round(np.exp(epsilon)) + 1), peer.estimate)
-
-
-def _multi_freq_long(values: int, epsilon: float, *, name: str) -> Randomiser:
-    given = (PERMANENT * epsilon, epsilon)
-    peer = _multi_freq("long_freq_est", name, values, given, sized=name == "L_GRR")
-    note = f"ε of one report, with ε = {given[0]:g} of the permanent one."
-    return Randomiser(peer.privatise, None, peer.estimate, note=note)
+    if name == "LH":
+        outcome = _supported(values, round(np.exp(epsilon)) + 1)
+    note = f"ε of one report, with ε = {given[0]:g} of the permanent one." if long else ""
+    return Randomiser(lambda value: client(value, values, *given), outcome, estimate, note=note)
 
 
 def _opendp() -> Any:
@@ -191,19 +180,19 @@ def _opendp_laplace(values: int, epsilon: float, *, kind: type) -> Randomiser:
 
 
 ADAPTERS: Mapping[str, Callable[[int, float], Randomiser]] = {
-    "pure-ldp:grr": _pure_ldp_grr,
-    "pure-ldp:sue": partial(_pure_ldp_unary, optimal=False),
-    "pure-ldp:oue": partial(_pure_ldp_unary, optimal=True),
-    "pure-ldp:blh": partial(_pure_ldp_hashing, optimal=False),
-    "pure-ldp:olh": partial(_pure_ldp_hashing, optimal=True),
-    "multi-freq-ldpy:grr": lambda k, epsilon: _multi_freq("pure_frequency_oracles", "GRR", k, (epsilon,)),
-    "multi-freq-ldpy:sue": partial(_multi_freq_unary, optimal=False),
-    "multi-freq-ldpy:oue": partial(_multi_freq_unary, optimal=True),
-    "multi-freq-ldpy:olh": _multi_freq_hashing,
-    "multi-freq-ldpy:ss": _multi_freq_subset,
-    "multi-freq-ldpy:l-grr": partial(_multi_freq_long, name="L_GRR"),
-    "multi-freq-ldpy:l-sue": partial(_multi_freq_long, name="L_SUE"),
-    "multi-freq-ldpy:l-osue": partial(_multi_freq_long, name="L_OSUE"),
+    "pure-ldp:grr": partial(_pure_ldp, module="direct_encoding", name="DE"),
+    "pure-ldp:sue": partial(_pure_ldp, module="unary_encoding", name="UE", use_oue=False),
+    "pure-ldp:oue": partial(_pure_ldp, module="unary_encoding", name="UE", use_oue=True),
+    "pure-ldp:blh": partial(_pure_ldp, module="local_hashing", name="LH", use_olh=False),
+    "pure-ldp:olh": partial(_pure_ldp, module="local_hashing", name="LH", use_olh=True),
+    "multi-freq-ldpy:grr": partial(_multi_freq, name="GRR"),
+    "multi-freq-ldpy:sue": partial(_multi_freq, name="UE", more=(False,), sized=False),
+    "multi-freq-ldpy:oue": partial(_multi_freq, name="UE", more=(True,), sized=False),
+    "multi-freq-ldpy:olh": partial(_multi_freq, name="LH", more=(True,)),
+    "multi-freq-ldpy:ss": partial(_multi_freq, name="SS", outcome=lambda report: tuple(sorted(map(int, report)))),
+    "multi-freq-ldpy:l-grr": partial(_multi_freq, name="L_GRR", long=True),
+    "multi-freq-ldpy:l-sue": partial(_multi_freq, name="L_SUE", sized=False, long=True),
+    "multi-freq-ldpy:l-osue": partial(_multi_freq, name="L_OSUE", sized=False, long=True),
     "opendp:randomized-response": _opendp_response,
     "opendp:laplace-integer": partial(_opendp_laplace, kind=int),
     "opendp:laplace-real": partial(_opendp_laplace, kind=float),

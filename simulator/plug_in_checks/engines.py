@@ -140,14 +140,14 @@ def check_looks(trial: EngineTrial, findings: Findings) -> None:
     _expect_equal(trial, findings, slice(1, None, 5), "returns other states if it is asked less often")
 
 
-def _expect_equal(trial: EngineTrial, findings: Findings, looks: slice, words: str) -> None:
+def _expect_equal(trial: EngineTrial, findings: Findings, looks: slice, fault: str) -> None:
     """Expect that another engine, asked at some of the times, has the same states."""
     times_s, close = trial.times_s[looks], partial(np.allclose, equal_nan=True)
     for time_s, one, other in zip(times_s, trial.states[looks], _watch(trial.make(), times_s)[0], strict=True):
         equal = np.array_equal(one.state, other.state) and np.array_equal(one.link, other.link)
         same_xy = one.xy is other.xy if one.xy is None or other.xy is None else equal and close(one.xy, other.xy)
         if not (equal and close(one.fraction, other.fraction) and same_xy):
-            findings.fault(f"at({time_s:g}) {words}")
+            findings.fault(f"at({time_s:g}) {fault}")
             return
 
 
@@ -172,8 +172,8 @@ def check_speeds(trial: EngineTrial, findings: Findings) -> None:
         steps += len(on)
     findings.figures |= {"stated_m": round(stated, 1), "covered_m": round(covered, 1)}
     least, most = sorted((stated, covered))
-    words = f"speeds add up to {stated:,.1f} m in steps of a second, in which vehicles cover {covered:,.1f} m"
-    findings.expect(most <= _FACTOR * least + _SLACK_M * steps, words)
+    fault = f"speeds add up to {stated:,.1f} m in steps of a second, in which vehicles cover {covered:,.1f} m"
+    findings.expect(most <= _FACTOR * least + _SLACK_M * steps, fault)
 
 
 def check_randomness(trial: EngineTrial, findings: Findings) -> None:

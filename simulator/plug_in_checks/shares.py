@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtrc
 from scipy.stats import poisson
 
+from mechanisms.conformance.bounds import pairs_apart
 from mechanisms.conformance.findings import Findings
 from simulator.aggregation.transcript import Sharing
 
@@ -64,10 +65,10 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     }
     seeds = rng.integers(0, 2**63, size=(len(vectors), CALLS))
     drawn = {
-        words: np.concatenate(
+        vectors_name: np.concatenate(
             [own.split(_each(vector), rng=np.random.default_rng(seed)).swapaxes(0, 1) for seed in row]
         )
-        for (words, vector), row in zip(vectors.items(), seeds, strict=True)
+        for (vectors_name, vector), row in zip(vectors.items(), seeds, strict=True)
     }
     every = list(combinations(range(own.servers), few)) if own.servers <= SUBSETS else []
     if not 0 < len(every) <= SUBSETS:
@@ -84,16 +85,20 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     for servers in every:
         numbers = " and ".join(str(server + 1) for server in servers)
         zeros = dict(_views(own, drawn["of zeros"], servers))
-        for words, shares in drawn.items():
+        for vectors_name, shares in drawn.items():
             for name, seen in _views(own, shares, servers):
                 _, often = np.unique(seen, return_counts=True)
                 repeats = int((often * (often - 1) // 2).sum())
                 if expected <= FEW_REPEATS and repeats >= least:
                     what = f"{name} of server {numbers} repeats in {repeats:,} pairs of {len(seen):,} reports"
-                    findings.fault(f"{what}, all {words}, though {own.needed} shares are needed to learn anything")
+                    findings.fault(
+                        f"{what}, all {vectors_name}, though {own.needed} shares are needed to learn anything"
+                    )
                     return
-                if words != "of zeros" and _distinct(zeros[name], seen, alpha):
-                    what = f"{name} of server {numbers} is distributed otherwise for vectors {words} than of zeros"
+                if vectors_name != "of zeros" and _distinct(zeros[name], seen, alpha):
+                    what = (
+                        f"{name} of server {numbers} is distributed otherwise for vectors {vectors_name} than of zeros"
+                    )
                     findings.fault(f"{what}: {few} shares depend on the report, and {own.needed} are needed")
                     return
 
@@ -113,16 +118,11 @@ def _views(own: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tu
     columns = dict(zip(names, held.reshape(len(held), -1).T, strict=True))
     yield from columns.items()
     for (one, first), (other, second) in combinations(columns.items(), 2):
-        yield f"{one} minus {other}", first - second
-        yield f"{one} plus {other}", first + second
-        yield f"{one} xor {other}", first ^ second
+        yield from _related(first, second, one, other)
     for lag, who in ((1, "the next device"), (DEVICES // 2 - 1, "another device"), (DEVICES, "another query")):
         for name, column in columns.items():
             # Every report is in one pair, since a report in two pairs would count twice.
-            first, second = _pairs(column, lag)
-            yield f"{name} minus that of {who}", first - second
-            yield f"{name} plus that of {who}", first + second
-            yield f"{name} xor that of {who}", first ^ second
+            yield from _related(*pairs_apart(column, lag), name, f"that of {who}")
     joined = own.join(np.ascontiguousarray(held.swapaxes(0, 1)), np.array(servers) + 1)
     for entry in range(ENTRIES):
         yield f"what join gives for entry {entry + 1}", np.asarray(joined)[:, entry].astype(np.int64).view(np.uint64)
@@ -130,10 +130,11 @@ def _views(own: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tu
         yield f"the xor of entry {entry + 1}", np.bitwise_xor.reduce(held[:, :, entry], axis=1)
 
 
-def _pairs(column: Words, lag: int) -> tuple[Words, Words]:
-    """Return disjoint pairs of reports a lag apart."""
-    whole = column[: len(column) // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
-    return whole[:, 0].ravel(), whole[:, 1].ravel()
+def _related(one: Words, other: Words, name: str, other_name: str) -> Iterator[tuple[str, Words]]:
+    """Yield what two words of each report give together."""
+    yield f"{name} minus {other_name}", one - other
+    yield f"{name} plus {other_name}", one + other
+    yield f"{name} xor {other_name}", one ^ other
 
 
 def _distinct(one: Words, other: Words, alpha: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from simulator.reporting.figures import Page
+from simulator.charts.page import Page
 from simulator.results.formatting import chance, claimed, number, percent, related, sentence_case
 from simulator.results.run import RunResult
 from simulator.results.tables import records

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
+from simulator.charts.page import Page
 from simulator.reporting.claims_section import share_holders
-from simulator.reporting.figures import Page
 from simulator.results.formatting import listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult

@@ -4,8 +4,9 @@ from typing import Any
 
 from pandas import DataFrame
 
-from simulator.reporting import figures
-from simulator.reporting.figures import Drawn, Page
+from simulator.charts.page import Page
+from simulator.charts.spec import with_shared_ends
+from simulator.reporting.run_charts import occupancy
 from simulator.results.formatting import whole
 from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
@@ -22,27 +23,23 @@ def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figures are added to it.
+        The page's embedded data; the charts are added to it.
 
     Returns
     -------
     values
         Values for the section's template; None where no campaign estimates counts.
     """
-    drawn: list[Drawn] = []
-    for name, campaigns, label, theory in _published_alike(run):
-        figure, every = figures.occupancy(run, name, campaigns=campaigns, theory=theory)
-        caption = label + (f" (one point in {every} drawn)" if every > 1 else "")
-        described = (
-            f"{label}: error of each estimate against the {run.owners.many} in the cell, with the band of theory."
-        )
-        drawn.append(page.add("occupancy", figure, caption, described))
-    if not drawn:
+    charts = [
+        occupancy(run, name, label, campaigns=campaigns, theory=theory)
+        for name, campaigns, label, theory in _published_alike(run)
+    ]
+    if not charts:
         return None
-    figures.share_scales([page.figures[each.key] for each in drawn])
+    drawn = [page.add("occupancy", chart) for chart in with_shared_ends(charts, "occupancy")]
     theories = [mechanism.theory for mechanism in run.record.mechanisms]
     asked = {whole(theory.asked) for theory in theories if theory is not None and theory.asked}
-    return {"figures": drawn, "asked": sorted(asked)}
+    return {"charts": drawn, "asked": sorted(asked)}
 
 
 def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:

@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simulator.reporting import figures
-from simulator.reporting.figures import Page
+from simulator.charts.page import Drawn, Page
+from simulator.charts.spec import with_shared_ends
 from simulator.reporting.motion_section import motion_section
+from simulator.reporting.run_charts import over_queries
 from simulator.results.formatting import LARGE, finite
 from simulator.results.names import ALL_VEHICLES, COUNT
 from simulator.results.run import RunResult
@@ -303,7 +304,7 @@ def map_section(run: RunResult, page: Page) -> dict[str, object]:
     run
         The finished run.
     page
-        The page's embedded data; the section's figures are added to it.
+        The page's embedded data; the section's charts are added to it.
 
     Returns
     -------
@@ -313,7 +314,7 @@ def map_section(run: RunResult, page: Page) -> dict[str, object]:
     if run.estimates.empty:  # campaigns of speeds alone may publish no cell
         return {"empty": True}
     if len(run.cells) == 1:
-        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
+        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "charts": _series(run, page)}
     campaigns = query_numbers(run)
     city = city_outlines(run.cells, run.roads, run.surroundings, districts=run.has_districts) | (
         {} if run.on_earth else {"metres": None}
@@ -331,8 +332,8 @@ def map_section(run: RunResult, page: Page) -> dict[str, object]:
     return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
 
 
-def _series(run: RunResult, page: Page) -> list[figures.Drawn]:
-    drawn: list[figures.Drawn] = []
+def _series(run: RunResult, page: Page) -> list[Drawn]:
+    drawn: list[Drawn] = []
     campaigns = list(dict.fromkeys(map(str, run.estimates["campaign"])))
     for campaign in campaigns:
         group = []
@@ -340,8 +341,6 @@ def _series(run: RunResult, page: Page) -> list[figures.Drawn]:
         for mechanism in dict.fromkeys(map(str, run.estimates.loc[own, "mechanism"])):
             where = f", campaign {campaign}" if len(campaigns) > 1 else ""
             label = run.published_label(campaign, mechanism) + where
-            words = f"{label}: truth, estimate and 95 % interval by query."
-            group.append(figures.series(run, campaign, mechanism))
-            drawn.append(page.add("series", group[-1], label, words))
-        figures.share_scales(group)
+            group.append(over_queries(run, campaign, mechanism, label))
+        drawn += [page.add("series", chart) for chart in with_shared_ends(group, f"series {campaign}")]
     return drawn

@@ -19,13 +19,13 @@ from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUn
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
+from simulator.charts.page import Page
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.errors_section import occupancy_section, scores_section
-from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
@@ -110,7 +110,7 @@ def render_page(
     title
         Shown on the browser's tab.
     page
-        Data for the page's script; `figures` holds the figures to plot.
+        Data for the page's script; `charts` holds the charts to draw.
     values
         Values of the template's own names.
     style

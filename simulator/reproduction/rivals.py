@@ -17,7 +17,8 @@ from mechanisms.central import LaplaceCounts, SampleThenSuppress
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
-from simulator.reproduction.published_results import Curve, Results
+from simulator.charts import Series
+from simulator.reproduction.published_results import Results
 
 EPSILON, DELTA = 1.0, 1e-6
 OCCUPANCY = 100
@@ -182,8 +183,8 @@ def draw(results: Results, view: str, table: pd.DataFrame) -> None:
         x = [size[SETTING.index(panel) - 1] for size in sizes]
         curves = []
         for name in theory.columns[theory.loc[sizes].notna().any()]:
-            curves.append(Curve(name, x, _with_gaps(theory.loc[sizes, name])))
-            curves.append(Curve(f"{name}, simulated", x, _with_gaps(simulated.loc[sizes, name]), "points"))
+            curves.append(Series(name, x, _with_gaps(theory.loc[sizes, name])))
+            curves.append(Series(f"{name}, simulated", x, _with_gaps(simulated.loc[sizes, name]), "points"))
         results.add_panel(panel, curves, view=VIEWS[view][0].upper() + VIEWS[view][1:])
 
 

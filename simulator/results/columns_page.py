@@ -9,28 +9,15 @@ from textwrap import dedent, fill
 from simulator.results.record import RunRecord
 from simulator.results.schema import FILES, Table
 
-_HEAD = """# Columns of a run's tables
-
-Every table of a [run directory](files.md#run-directory), column by column, and the keys of `run.json`. A result in
-Python has the same tables as data frames.
-
-*Type* is the type in the Parquet file; `geometry` is WKB, as GeoParquet stores it. Where *null* is empty, the column
-has no null. Text is UTF-8, and pandas reads a whole number that may be null as `Int64`. Numbers of cells, queries and
-rounds begin at 1. A count of vehicles counts the devices that a campaign asks, whatever the scenario calls them.
-*Statistic* as a unit means vehicles, or m/s in a campaign of speeds.
-
-Refined estimates and estimates of speeds have no tables of their own: they are rows of `estimates.parquet` and
-`scores.parquet`.
-"""
 _RECORD = """## `run.json`
 
 A JSON object. The keys of the records within it are described in `simulator/results/record.py`.
 """
 
 
-def columns_page() -> str:
-    """Return docs/columns.md: every table with its columns, and the keys of `run.json`."""
-    parts = [_HEAD, *(_section(name, table) for name, table in FILES.items()), _RECORD]
+def columns_page(page: str) -> str:
+    """Return docs/columns.md with its own introduction, every table with its columns, and the keys of `run.json`."""
+    parts = [page.partition("\n## ")[0], *(_section(name, table) for name, table in FILES.items()), _RECORD]
     keys = RunRecord.model_json_schema(by_alias=True)["properties"]
     described = re.findall(r"(?m)^    (\w+)\n((?: {8}.*\n)+)", RunRecord.__doc__ or "")
     meanings = {key: " ".join(dedent(text).split()).removesuffix(".") for key, text in described}
@@ -65,4 +52,5 @@ def _kinds(value: dict[str, object]) -> list[str]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(columns_page(), encoding="utf-8")
+    file = Path(sys.argv[1])
+    file.write_text(columns_page(file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -69,15 +69,15 @@ class Table(NamedTuple):
             {column.name: pd.Series([row.get(column.name) for row in made], dtype=column.type) for column in columns}
         )
 
-    def fault(self, frame: pd.DataFrame) -> str | None:
-        """Return what is wrong with the columns of a file, in words; None if nothing is."""
+    def fault(self, frame: pd.DataFrame) -> str:
+        """Return in words what is wrong with the columns of a file; empty if nothing is."""
         if missing := [column.name for column in self.columns if not column.later and column.name not in frame]:
             return f"without the columns {', '.join(missing)}"
         for column in self.columns:
             values = frame[column.name] if column.name in frame else pd.Series()
             if values.notna().any() and is_numeric_dtype(values) != column.is_number:
                 return f"column {column.name} must have {'numbers' if column.is_number else 'texts'}"
-        return None
+        return ""
 
 
 def _declared(content: dict[str, Any]) -> Table:

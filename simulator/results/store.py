@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import geopandas as gpd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -221,6 +220,8 @@ class StoredTables(dict[str, Any]):
 
 def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
     """Read a table and check it."""
+    import geopandas as gpd  # noqa: PLC0415 - slow to import
+
     path = folder / f"{name}.parquet"
     remedy = "restore the file, or run the scenario again"
     read = gpd.read_parquet if name in {"cells", "roads", "surroundings"} else pd.read_parquet
@@ -229,20 +230,20 @@ def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
     except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
-    fault = schema.TABLES[name].fault(table)
-    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
-    if fault is None and "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
-        fault = f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
-    if (
-        fault is None
-        and "cell" in table
-        and record.city.cells
-        and not table["cell"].between(1, record.city.cells).all()
-    ):
-        fault = f"column cell must be from 1 to {record.city.cells}"
-    if fault is not None:
+    if fault := schema.TABLES[name].fault(table) or _foreign(table, record):
         raise UnfinishedRunError(f"{path}: {fault}: {remedy}")
     return table
+
+
+def _foreign(table: pd.DataFrame, record: RunRecord) -> str:
+    """Return in words which mechanism or cell of a table is none of the record; empty if all are."""
+    known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
+    if "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
+        return f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
+    cells = record.city.cells
+    if cells and "cell" in table and not table["cell"].between(1, cells).all():
+        return f"column cell must be from 1 to {cells}"
+    return ""
 
 
 _RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "

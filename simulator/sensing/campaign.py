@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import simpy
@@ -40,19 +40,7 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two."""
 
 
-class AskedInRounds(Protocol):
-    """What is asked in one or more rounds: a mechanism, or one whose budget is divided."""
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds."""
-
-    @property
-    def truth_round(self) -> int:
-        """The round at whose moment a device fixes the cell that it answers about, from 1."""
-
-
-def moments_of(mechanisms: Iterable[AskedInRounds]) -> range:
+def moments_of(mechanisms: Iterable[LocalMechanism | AdaptiveBudget]) -> range:
     """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)

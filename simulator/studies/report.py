@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.reporting.figures import Page
+from simulator.charts.page import Page
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.results.formatting import whole
 from simulator.results.names import statistic_of
 from simulator.results.tables import is_partial
-from simulator.studies.figures import (
+from simulator.studies.charts import (
     MOST_PANELS,
-    attack_figures,
+    attack_charts,
     fronts,
     heat_maps,
     ordered_values,
-    score_figures,
+    score_charts,
     setting_words,
     value_text,
 )
@@ -95,7 +95,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
             {
                 "name": name,
                 "finding": _finding(own, tables.get("leaks"), study.factors, titles),
-                "scores": score_figures(page, own, study.factors, titles),
+                "scores": score_charts(page, own, study.factors, titles),
                 "heats": heat_maps(page, own, study.factors, titles),
                 "fronts": fronts(page, own, tables.get("leaks"), study.factors, titles),
             }
@@ -115,7 +115,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         "not_run": max(0, study.missing - failed),
         "warned": _warned(study),
         "campaigns": campaigns,
-        "attacks": attack_figures(page, tables.get("attacks"), study.factors, titles),
+        "attacks": attack_charts(page, tables.get("attacks"), study.factors, titles),
         "tables": _views(tables, titles),
         "most_panels": MOST_PANELS,
     }

@@ -108,7 +108,7 @@ def runs(tmp_path_factory):
 
 
 def test_page_is_that_of_the_schema():
-    assert columns_page() == PAGE, "run python -m simulator.results.columns_page docs/columns.md"
+    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.columns_page docs/columns.md"
 
 
 def test_page_has_the_files_that_runs_write(runs):

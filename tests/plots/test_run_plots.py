@@ -13,10 +13,11 @@ import shapely
 from scipy import stats
 
 import crowdveil as cv
+from simulator.charts.matplotlib import marker
+from simulator.charts.styles import numbered_style
 from simulator.files.errors import InputError
 from simulator.plots import NothingToDrawError, RunPlots
-from simulator.plots.looks import marked
-from simulator.reporting.figures import measured, numbered_style, style
+from simulator.reporting.run_charts import measured, style
 from simulator.roads.projection import crs_about
 
 mpl.use("Agg")
@@ -265,7 +266,7 @@ def test_many_cells_become_a_picture_inside_the_figure(tmp_path):
 
 
 def test_mechanisms_after_the_seventh_have_open_symbols():
-    looks = [marked(numbered_style(place)) for place in range(14)]
+    looks = [marker(numbered_style(place)) for place in range(14)]
     faces = [look["markerfacecolor"] for look in looks]
     assert faces[:7] == [look["color"] for look in looks[:7]]
     assert faces[7:] == ["white"] * 7

@@ -109,14 +109,14 @@ def test_findings_of_a_view_name_the_winners():
     assert "sampling_privacy" in constant
     assert "oue" in growing
     draw(results, view, table)
-    assert len(results.drawings) == 2
-    for panel in results.drawings:
-        assert panel.log_x
-        assert panel.log_y
-        assert any(curve.kind == "points" for curve in panel.curves)
-        for curve in panel.curves:
-            assert len(curve.x) == len(curve.y) == 4
-            assert all(y is None or (y > 0 and math.isfinite(y)) for y in curve.y)
+    assert len(results.charts) == 2
+    for panel in results.charts:
+        assert panel.x.log
+        assert panel.y.log
+        assert any(series.mark == "points" for series in panel.series)
+        for series in panel.series:
+            assert len(series.x) == len(series.y) == 4
+            assert all(y is None or (y > 0 and math.isfinite(y)) for y in series.y)
 
 
 def test_the_entry_is_in_the_catalogue():

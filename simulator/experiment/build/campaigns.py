@@ -78,7 +78,7 @@ def _campaign(
     """
     budget = None
     if section.budget is not None:
-        mechanisms, budget = build_budget(scenario, section, city.cells.count)
+        mechanisms, budget = build_budget(scenario, section.name, section.budget, city.cells.count)
     attacks = (one for one in scenario.attacks if one.campaigns is None or section.name in one.campaigns)
     return Campaign(
         section.name,

@@ -79,13 +79,21 @@ def build_simulated(
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    logged = {"notes": planned.notes, "record_entries": logged_every(routes) if motion else 0}
-    if section.engine == "agents":
-        return Agents(links, physics, trips, routes, clock=clock, reactive=reactive, **logged)
-    fleet = Fleet(links, physics, trips, routes, clock=clock, reactive=reactive, **logged)
-    with stopwatch.phase("compile"):
-        fleet.compile()
-    return fleet
+    class_: type[Agents | Fleet] = Agents if section.engine == "agents" else Fleet
+    engine = class_(
+        links,
+        physics,
+        trips,
+        routes,
+        clock=clock,
+        reactive=reactive,
+        notes=planned.notes,
+        record_entries=logged_every(routes) if motion else 0,
+    )
+    if isinstance(engine, Fleet):
+        with stopwatch.phase("compile"):
+            engine.compile()
+    return engine
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:

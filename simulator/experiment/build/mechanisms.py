@@ -18,7 +18,7 @@ from mechanisms.local import (
 from mechanisms.local.budget_schedules import Division
 from mechanisms.privacy import PrivacyClaim, View
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.campaigns import CampaignSection
+from scenarios.campaigns import Budget
 from scenarios.field_types import number
 from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
@@ -106,9 +106,9 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
 
 
 def build_budget(
-    scenario: Scenario, campaign: CampaignSection, cells: int
+    scenario: Scenario, campaign: str, section: Budget, cells: int
 ) -> tuple[dict[str, LocalMechanism], WindowBudget]:
-    """Build the mechanisms of a campaign with a budget, and the budget.
+    """Build the mechanisms of a campaign with a budget, by the campaign's name, and the budget.
 
     Returns
     -------
@@ -122,9 +122,7 @@ def build_budget(
     ScenarioError
         If a part of the budget is out of a mechanism's range.
     """
-    section, faults = campaign.budget, []
-    if section is None:
-        raise ValueError(f"campaign {campaign.name} has no budget")
+    faults = []
     mechanisms: dict[str, LocalMechanism] = {}
     adaptive: dict[str, AdaptiveBudget] = {}
     epsilons = {mechanism.name: mechanism.parameters["epsilon"] for mechanism in scenario.mechanisms}
@@ -139,7 +137,7 @@ def build_budget(
                 adaptive[name] = AdaptiveBudget(make, epsilon, section.window, by)
         except ParameterError as error:
             rule = f"leaves mechanisms.{name} (ε = {number(epsilon)}) a part out of its range: {error}"
-            faults.append(Fault(f"campaigns.{campaign.name}.budget.window", rule, section.window))
+            faults.append(Fault(f"campaigns.{campaign}.budget.window", rule, section.window))
     if faults:
         raise ScenarioError(scenario.name, faults)
     return mechanisms, WindowBudget(section.kind, section.window, epsilons, adaptive)

@@ -1,7 +1,6 @@
 """Builds the channel, the population, and the servers and the schedule of a campaign."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from inspect import signature
 
 from mechanisms.local import LocalMechanism, ParameterError
 from mechanisms.privacy.integer_noise import IntegerNoise
@@ -16,7 +15,13 @@ from simulator.aggregation.server_noise import NOT_NOISY, weight_of
 from simulator.aggregation.sharing_servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
-from simulator.experiment.build.constructors import build_own_kind, constructor_of, faults_of_files, same_keys
+from simulator.experiment.build.constructors import (
+    accepted,
+    build_own_kind,
+    constructor_of,
+    faults_of_files,
+    same_keys,
+)
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.channel import Channel, Downtime, Latency
 from simulator.sensing.messages import Behaviour
@@ -140,7 +145,7 @@ def _deployment(section: AggregationSection, cells: Partition, *, anonymous: boo
     else:
         build = constructor_of("deployment", section.kind)
         available = {**section.model_dump(), "cells": cells, "anonymous": anonymous, "noise": _noise(section)}
-        built = build(**{name: value for name, value in available.items() if name in signature(build).parameters})
+        built = build(**accepted(build, available))
     if isinstance(built, Deployment):
         return built
     if hasattr(built, "combine"):

@@ -1,0 +1,233 @@
+"""What a chart shows: series of numbers over two axes, as values that both renderers draw."""
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.charts.styles import PLAIN, Style
+
+Mark = Literal["line", "points", "linked", "bars", "band", "dashes", "cells"]
+Numbers: TypeAlias = Sequence[float | None] | NDArray[np.generic]
+
+_DIGITS = 7
+"""Significant digits of a number on a page."""
+_BARS = 0.75
+"""Share of the distance between two names that their bars or points fill."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis.
+
+    Parameters
+    ----------
+    title
+        What it measures, with its unit.
+    log
+        Whether it is logarithmic.
+    share
+        Whether its numbers are shares, shown as percentages.
+    ends
+        Its ends, in its own unit; by default those of the numbers, with a margin.
+    ticks
+        Its ticks: the text shown at a value; by default round numbers.
+    names
+        Whether its whole numbers stand for names, which are the texts of its ticks.
+    from_zero
+        Whether it begins at 0 if no number is negative.
+    headings
+        Text in bold beside the axis, at a value.
+    """
+
+    title: str
+    log: bool = False
+    share: bool = False
+    ends: tuple[float, float] | None = None
+    ticks: Mapping[float, str] | Mapping[int, str] | None = None
+    names: bool = False
+    from_zero: bool = False
+    headings: Mapping[float, str] | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Numbers that are drawn alike.
+
+    Parameters
+    ----------
+    name
+        What they are, shown where a reader points at one.
+    x, y
+        Coordinates, equally many; NaN or None for a gap. `x` may hold names, which `over_names` places. A band has no
+        `y`.
+    mark
+        How they are drawn: ``linked`` is a line with points, ``band`` the area between `low` and `high`, ``dashes`` a
+        short line along x at each point, ``cells`` a rectangle at each point, coloured by `values`.
+    style
+        Colour, symbol and dash; None until `styled` chooses one.
+    low, high
+        Ends of an interval around each point or bar, or of the band.
+    texts
+        More about each point, shown where a reader points at it.
+    values
+        Of cells: what their colour shows.
+    bounds
+        Whether each number is an upper bound, which a "≤" before it states.
+    width
+        Of bars and dashes: their width in units of x; by default that of a symbol.
+    thin
+        Whether lines are thin.
+    legend
+        Name in the legend, "" for none; by default `name`. Series of one name in the legend share their entry.
+    """
+
+    name: str
+    x: Numbers | Sequence[str]
+    y: Numbers = ()
+    mark: Mark = "line"
+    style: Style | None = None
+    low: Numbers | None = None
+    high: Numbers | None = None
+    texts: Sequence[str] = ()
+    values: Numbers = ()
+    bounds: Sequence[bool] = ()
+    width: float | None = None
+    thin: bool = False
+    legend: str | None = None
+
+    def __post_init__(self) -> None:
+        """Keep plain numbers and None, which equal series have alike."""
+        for name in ("x", "y", "low", "high", "values"):
+            given = getattr(self, name)
+            if given is not None:
+                numbers = given.tolist() if isinstance(given, np.ndarray) else given
+                object.__setattr__(self, name, tuple(_known(each) for each in numbers))
+
+    @property
+    def look(self) -> Style:
+        """The style in which it is drawn."""
+        return self.style or PLAIN
+
+    @property
+    def label(self) -> str:
+        """Its name in the legend."""
+        return self.name if self.legend is None else self.legend
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Series over axes; `x` is horizontal.
+
+    Parameters
+    ----------
+    series
+        From the lowest to the topmost.
+    x, y
+        The axes.
+    title
+        The caption.
+    about
+        What it shows, for a reader who cannot see it.
+    height
+        Height on a page, pixels.
+    legend
+        Whether the names of the series are shown.
+    sideways
+        Whether intervals and dashes lie along x and across it, instead of along y and across that.
+    facet
+        The group of charts beside it that a reader may give the same vertical scale.
+    shared_ends
+        Ends of y that the charts of the group share, if they have the same scale.
+    """
+
+    series: Sequence[Series]
+    x: Axis
+    y: Axis
+    title: str = ""
+    about: str = ""
+    height: int = 330
+    legend: bool = True
+    sideways: bool = False
+    facet: str = ""
+    shared_ends: tuple[float, float] | None = None
+
+
+def with_shared_ends(charts: Sequence[Chart], facet: str) -> list[Chart]:
+    """Return charts, whose vertical axes state their ends, as a group that may have the same vertical scale."""
+    ends = [chart.y.ends for chart in charts if chart.y.ends is not None]
+    shared = (min(low for low, _ in ends), max(high for _, high in ends)) if ends else None
+    return [replace(chart, facet=facet, shared_ends=shared) for chart in charts]
+
+
+def names_axis(title: str, names: Sequence[str]) -> Axis:
+    """Return an axis with a name at each whole number from 0."""
+    return Axis(title, ends=(-0.5, len(names) - 0.5), ticks=dict(enumerate(names)), names=True)
+
+
+def over_names(series: Sequence[Series], title: str) -> tuple[list[Series], Axis]:
+    """
+    Place series whose x are names.
+
+    Parameters
+    ----------
+    series
+        The series.
+    title
+        Title of the axis.
+
+    Returns
+    -------
+    placed
+        The series with numbers for names. Bars stand side by side over a name. So do points, each on the bar of its
+        place among their own kind, unless a line crosses the names.
+    axis
+        The axis of the names.
+    """
+    names = list(dict.fromkeys(str(name) for each in series for name in each.x))
+    crossed = any(each.mark in {"line", "linked"} for each in series)
+    apart = [each for each in series if each.mark == "bars" or (each.mark == "points" and not crossed)]
+    of_kind = [[each for each in apart if each.mark == mark] for mark in ("bars", "points")]
+    slots = max(1, *map(len, of_kind))
+    placed = []
+    for each in series:
+        slot = next((kind.index(each) for kind in of_kind if each in kind), (slots - 1) / 2)
+        shift = _BARS * ((slot + 0.5) / slots - 0.5)
+        x = [names.index(str(name)) + shift for name in each.x]
+        placed.append(replace(each, x=x, width=_BARS / slots if each.mark == "bars" else None))
+    return placed, names_axis(title, names)
+
+
+def data(chart: Chart) -> dict[str, Any]:
+    """Return a chart as JSON for the page's script: what differs from the defaults, numbers of seven digits."""
+    series = [_stated(each) | {"mark": each.mark, "style": each.look._asdict()} for each in chart.series]
+    # The page's markup has the caption and the text alternative.
+    own = _stated(replace(chart, series=(), title="", about=""))
+    return own | {"series": series, "x": _stated(chart.x), "y": _stated(chart.y)}
+
+
+def _stated(value: Series | Axis | Chart) -> dict[str, Any]:
+    fields = {each.name: (getattr(value, each.name), each.default) for each in dataclasses.fields(value)}
+    return {name: _plain(stated) for name, (stated, default) in fields.items() if stated is not default}
+
+
+def _known(value: Any) -> Any:
+    """Return a Python number or a name, and None for a number that is not finite."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of JSON: numbers of seven digits, and pairs for a mapping."""
+    if isinstance(value, Mapping):
+        value = list(value.items())
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    value = _known(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else float(f"{value:.{_DIGITS}g}")
+    return value
