@@ -183,13 +183,9 @@ def draw(results: Results, view: str, table: pd.DataFrame) -> None:
         x = [size[SETTING.index(panel) - 1] for size in sizes]
         curves = []
         for name in theory.columns[theory.loc[sizes].notna().any()]:
-            curves.append(Series(name, x, _with_gaps(theory.loc[sizes, name])))
-            curves.append(Series(f"{name}, simulated", x, _with_gaps(simulated.loc[sizes, name]), "points"))
+            curves.append(Series(name, x, theory.loc[sizes, name].to_numpy()))
+            curves.append(Series(f"{name}, simulated", x, simulated.loc[sizes, name].to_numpy(), "points"))
         results.add_panel(panel, curves, view=VIEWS[view][0].upper() + VIEWS[view][1:])
-
-
-def _with_gaps(values: "pd.Series[float]") -> list[float | None]:
-    return [None if math.isnan(value) else value for value in values]
 
 
 ALIKE = 1.001
