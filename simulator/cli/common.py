@@ -82,12 +82,12 @@ def target_options(*names: str) -> Callable[[Command], Command]:
             flags = [_FLAGS[field.name]] if field.name in _FLAGS else []
             option = typer.Option(*flags, metavar=_METAVARS.get(field.name), help=text, autocompletion=completed)
             default = Parameter.empty if field.default is MISSING else field.default
-            kind = Annotated[field.type, option]
+            kind = Annotated[field.type, option]  # type: ignore[name-defined]  # known when it is run
             options.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
     def with_options(command: Command) -> Command:
         own = [one for one in signature(command).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        command.__signature__ = Signature([*options, *own])
+        command.__signature__ = Signature([*options, *own])  # type: ignore[attr-defined]
         command.__annotations__ |= {option.name: option.annotation for option in options}
         return command
 

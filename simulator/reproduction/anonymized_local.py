@@ -25,7 +25,7 @@ from mechanisms.privacy import LinkedReports, Report
 from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.errors import DataError
-from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, std_error
+from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
 from simulator.reproduction.published_results import Results
 from simulator.streams import Streams
 
@@ -128,7 +128,7 @@ def accuracy(results: Results, seed: int) -> None:
             results.add_row("simulated", found[-1].rmse, devices=devices, name=name, **values)
             if found[-1].bias > Z:
                 biased.add(name)
-        curves.append(_simulated_curve(name, ends, found))
+        curves.append(simulated_series(name, ends, found))
     results.add_panel("scaling", curves, inside=inside)
     _draw_day(results, station, seed)
     results.add_findings(
@@ -144,11 +144,6 @@ def accuracy(results: Results, seed: int) -> None:
     )
     if biased:
         results.add_findings("biased", names=", ".join(sorted(biased)))
-
-
-def _simulated_curve(name: str, x: tuple[int, ...], found: list[SimulatedError]) -> Series:
-    low, high = [one.low for one in found], [one.high for one in found]
-    return Series(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
 
 
 def _draw_day(results: Results, station: Station, seed: int) -> None:
@@ -252,7 +247,7 @@ class Growth:
     def curves(self) -> list[Series]:
         """Return theory as a line and simulation as points with their intervals."""
         theory = Series(f"{self.name}, theory", NO_HOLDERS, self.theory)
-        return [theory, _simulated_curve(self.name, tuple(NO_HOLDERS), self.simulated)]
+        return [theory, simulated_series(self.name, NO_HOLDERS, self.simulated)]
 
     def add_unbiased(self, results: Results) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""

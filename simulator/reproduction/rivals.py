@@ -7,6 +7,7 @@ The comparison is one table, a row per view, number of devices asked N, number o
 import math
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -150,11 +151,13 @@ def compare(results: Results, seed: int) -> None:
     for view, rows in table.groupby("view", sort=False):
         add_rows(results, rows)
         draw(results, str(view), rows)
-        add_findings(results, str(view), errors.loc[view])
+        of_view: Any = errors.loc[view]
+        add_findings(results, str(view), of_view)
 
 
 def add_rows(results: Results, table: pd.DataFrame) -> None:
     """Add, for each setting, the row of the best mechanism, then one row per mechanism."""
+    row: Any
     for (view, population, cells), rows in table.groupby(SETTING, sort=False):
         key = f"{view}, N={population:,}, V={cells:,}"
         meeting = rows[rows["meets"]]
@@ -173,19 +176,16 @@ def add_rows(results: Results, table: pd.DataFrame) -> None:
 
 def draw(results: Results, view: str, table: pd.DataFrame) -> None:
     """Draw two panels of a view, over the devices asked and over the cells: lines are theory, points are simulation."""
-    theory, simulated = (by_mechanism(table, column).loc[view] for column in ("theory", "simulated"))
+    theory: Any = by_mechanism(table, "theory").loc[view]
+    simulated: Any = by_mechanism(table, "simulated").loc[view]
     simulated = simulated.replace(0.0, math.nan)  # a logarithmic axis cannot show it
     for panel, sizes in SIZES.items():
         x = [size[SETTING.index(panel) - 1] for size in sizes]
         curves = []
         for name in theory.columns[theory.loc[sizes].notna().any()]:
-            curves.append(Series(name, x, _with_gaps(theory.loc[sizes, name])))
-            curves.append(Series(f"{name}, simulated", x, _with_gaps(simulated.loc[sizes, name]), "points"))
+            curves.append(Series(name, x, theory.loc[sizes, name].to_numpy()))
+            curves.append(Series(f"{name}, simulated", x, simulated.loc[sizes, name].to_numpy(), "points"))
         results.add_panel(panel, curves, view=VIEWS[view][0].upper() + VIEWS[view][1:])
-
-
-def _with_gaps(values: "pd.Series[float]") -> list[float | None]:
-    return [None if math.isnan(value) else value for value in values]
 
 
 ALIKE = 1.001
@@ -204,8 +204,9 @@ def by_mechanism(table: pd.DataFrame, column: str) -> pd.DataFrame:
 def add_answer(results: Results, errors: pd.DataFrame) -> None:
     """Add the answer to whether one should use Sampling Privacy, counted over every view and setting."""
     least, forms = errors.min(axis=1), errors[FORMS].min(axis=1)
-    planned, won = least.notna(), forms <= least * ALIKE
-    views = [view for view, met in planned.groupby("view", sort=False).any().items() if met]
+    planned: Any = least.notna()
+    won: Any = forms <= least * ALIKE
+    views = [str(view) for view, met in planned.groupby("view", sort=False).any().items() if met]
     words = ", ".join(f"{won[view].sum()} of {len(won[view])} for {VIEWS[view]}" for view in views)
     values = {"views": words, "won": won.sum(), "settings": planned.sum(), "useful": (forms < OCCUPANCY).sum()}
     results.add_findings("answer", epsilon=EPSILON, delta=DELTA, occupancy=OCCUPANCY, **values)
@@ -243,7 +244,8 @@ def _distance(errors: pd.DataFrame) -> str:
 
 def _growth(errors: pd.DataFrame) -> dict[str, str]:
     """Return the mechanisms whose error stays constant with the devices asked, and those whose error grows."""
-    first, last = (errors.loc[SIZES["population"][place]] for place in (0, -1))
+    first: Any = errors.loc[SIZES["population"][0]]
+    last: Any = errors.loc[SIZES["population"][-1]]
     ordered = last[last.notna() & first.notna()].sort_values(kind="stable")
     constant = ordered <= 1.1 * first[ordered.index]
     names = {kept: ", ".join(ordered.index[constant == kept]) for kept in (True, False)}

@@ -27,7 +27,7 @@ from simulator.charts import Series
 from simulator.charts.styles import PUBLISHED
 from simulator.reproduction.data import GOWALLA, locate, read_table
 from simulator.reproduction.errors import DataError
-from simulator.reproduction.monte_carlo import one_cell, simulate_error, std_error
+from simulator.reproduction.monte_carlo import one_cell, simulate_error, simulated_series, std_error
 from simulator.reproduction.published_results import Results
 from simulator.streams import Streams
 
@@ -104,14 +104,7 @@ def standard_deviation(results: Results, seed: int) -> None:
         Series("σ of the count", drawn, [count_error(n) for n in drawn]),
         Series("σ of the estimate", drawn, [std_error(response, INSIDE, n) for n in drawn]),
         Series("Sampling Privacy, π_s = .45", drawn, [constant] * len(drawn)),
-        Series(
-            "RMSE of the estimate, simulated",
-            populations,
-            [found.rmse for found in simulated],
-            "points",
-            low=[found.low for found in simulated],
-            high=[found.high for found in simulated],
-        ),
+        simulated_series("RMSE of the estimate", populations, simulated),
     ]
     results.add_panel("errors", curves)
     results.add_findings(

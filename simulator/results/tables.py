@@ -84,7 +84,8 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         `rmse` / `occupancy`, null for empty cells.
     """
     tables = [pd.DataFrame()]
-    for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+    place: Any
+    for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
         truth = group.groupby("cell")["truth"].mean()
         rank = truth.rank(method="first").astype(int) - 1
         decile = rank * min(10, len(truth)) // len(truth) + 1
