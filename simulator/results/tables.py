@@ -84,7 +84,6 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         `rmse` / `occupancy`, null for empty cells.
     """
     tables = [pd.DataFrame()]
-    place: Any
     for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
         truth = group.groupby("cell")["truth"].mean()
         rank = truth.rank(method="first").astype(int) - 1
@@ -95,8 +94,9 @@ def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
         made["rms_occupancy"] = np.sqrt(means["truth"].to_numpy())
         made["rmse"] = np.sqrt(means["error"].to_numpy())
         made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
-        made.insert(0, "campaign", str(campaign))
-        made.insert(1, "mechanism", str(mechanism))
+        campaign, mechanism = map(str, place)
+        made.insert(0, "campaign", campaign)
+        made.insert(1, "mechanism", mechanism)
         tables.append(made)
     return pd.concat(tables, ignore_index=True)
 
