@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scenarios import Overrides, Scenario
 from scenarios.in_memory import new_folder
-from simulator.experiment.run import Progress, run_scenario
+from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
@@ -97,7 +97,7 @@ def run(
     overrides: Overrides = (),
     out: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressReceiver | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
     assume_yes: bool = False,

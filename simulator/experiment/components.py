@@ -20,7 +20,7 @@ from simulator.experiment.build.servers import unchecked_counts
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
-from simulator.experiment.refine import Plan, plan_refinements
+from simulator.experiment.refine import RefinementPlan, plan_refinements
 from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
 from simulator.files.messages import warnings_in
@@ -65,7 +65,7 @@ class RunComponents:
     city: City
     mechanisms: dict[str, LocalMechanism]
     campaigns: Sequence[Campaign]
-    refinements: Plan
+    refinements: RefinementPlan
     flow_check: FlowCheck | None = None
     notes: tuple[str, ...] = ()
     attacks: tuple[Attack, ...] = ()

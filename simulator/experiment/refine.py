@@ -50,14 +50,14 @@ class Refining:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RefinementPlan:
     """The refinements to make, and notes on those left out and why, in words."""
 
     refinings: tuple[Refining, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> Plan:
+def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> RefinementPlan:
     """Determine the mechanisms that each refinement applies to, before the simulation.
 
     Raises
@@ -80,7 +80,7 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
                 notes.append(f"refinements.{section.name}: leaves out {name}: {reason}")
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return Plan(tuple(refinings), tuple(notes))
+    return RefinementPlan(tuple(refinings), tuple(notes))
 
 
 def _not_combinable(mechanism: LocalMechanism) -> str | None:
@@ -98,7 +98,7 @@ def _not_combinable(mechanism: LocalMechanism) -> str | None:
 
 
 def refine_queries(
-    plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+    plan: RefinementPlan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
 ) -> tuple[list[Query], list[RefinementRecord]]:
     """Return the queries with the refined answers added after their own, and the record of each refinement.
 
@@ -299,7 +299,7 @@ def _rms(errors: Sequence[FloatArray]) -> float:
     return float(np.sqrt(np.square(errors).mean()))
 
 
-def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[str]:
+def refinement_warnings(plan: RefinementPlan, queries: Sequence[Query]) -> list[str]:
     """Return warnings of refinements left out, and of totals that include devices in no cell."""
     counts = [query for query in queries if query.statistic == "count"]
     speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")

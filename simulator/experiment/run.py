@@ -42,7 +42,7 @@ from simulator.traffic.motion import motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 
 
-class Progress(Protocol):
+class ProgressReceiver(Protocol):
     """Receiver of the progress of a run.
 
     Attributes
@@ -82,7 +82,7 @@ def run_scenario(
     *,
     seed: int | None = None,
     overrides: Overrides = (),
-    progress: Progress | None = None,
+    progress: ProgressReceiver | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
     processes: Iterable[UserProcess] = (),
@@ -137,7 +137,7 @@ def run_scenario(
 def _run(
     scenario: Scenario,
     stopwatch: Stopwatch,
-    progress: Progress,
+    progress: ProgressReceiver,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
     *,
@@ -213,7 +213,7 @@ def _simulate(
     samplers: Mapping[str, Sampler | None],
     population: QueriedPopulation,
     stopwatch: Stopwatch,
-    progress: Progress,
+    progress: ProgressReceiver,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
 ) -> list[Query]:

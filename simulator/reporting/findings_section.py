@@ -35,7 +35,7 @@ _ROWS = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class ErrorRow:
     """A row of the first table.
 
     Attributes
@@ -464,12 +464,12 @@ def reveals(run: RunResult, claims: Sequence[ViewClaim], campaign: str, mechanis
     return lines
 
 
-def _row(run: RunResult, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> Row:
+def _row(run: RunResult, row: dict[Any, Any], guesses: pd.DataFrame, claims: Sequence[ViewClaim]) -> ErrorRow:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
     low, high = _interval(run, campaign, mechanism)
-    return Row(
+    return ErrorRow(
         campaign,
         mechanism,
         run.published_label(campaign, mechanism),

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import dedent, fill
 
 from simulator.results.record import RunRecord
-from simulator.results.schema import FILES, Table
+from simulator.results.schema import FILES, TableSchema
 
 _RECORD = """## `run.json`
 
@@ -26,7 +26,7 @@ def columns_page(page: str) -> str:
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
-def _section(name: str, table: Table) -> str:
+def _section(name: str, table: TableSchema) -> str:
     rows = [(c.name, c.type.lower(), c.unit, c.null, c.meaning) for c in table.columns]
     columns = _rows("column | type | unit | null | meaning", rows)
     notes = "\n\n".join(_wrapped(paragraph) for paragraph in table.notes.strip().split("\n\n"))

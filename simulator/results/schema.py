@@ -40,7 +40,7 @@ class Column(NamedTuple):
         return self.type.lower().startswith(("int", "float", "bool"))
 
 
-class Table(NamedTuple):
+class TableSchema(NamedTuple):
     """
     A table of a run, kept in the Parquet file of its name.
 
@@ -80,12 +80,12 @@ class Table(NamedTuple):
         return ""
 
 
-def _declared(content: dict[str, Any]) -> Table:
-    return Table(**{**content, "columns": tuple(Column(**column) for column in content["columns"])})
+def _declared(content: dict[str, Any]) -> TableSchema:
+    return TableSchema(**{**content, "columns": tuple(Column(**column) for column in content["columns"])})
 
 
 _TEXT = files("simulator.results").joinpath("columns.toml").read_text(encoding="utf-8")
-FILES: Mapping[str, Table] = {name: _declared(content) for name, content in tomllib.loads(_TEXT).items()}
+FILES: Mapping[str, TableSchema] = {name: _declared(content) for name, content in tomllib.loads(_TEXT).items()}
 """The tables by name, in the order of docs/columns.md."""
-TABLES: Mapping[str, Table] = {name: table for name, table in FILES.items() if name != "fcd"}
+TABLES: Mapping[str, TableSchema] = {name: table for name, table in FILES.items() if name != "fcd"}
 """The tables of a result: all but floating-car data, which may also be in other formats."""

@@ -12,7 +12,7 @@ from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
 from simulator.charts.styles import PLAIN, styles_of
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
-from simulator.studies.summary import HALF, SCORES, Score, front, is_numeric, leaks_of
+from simulator.studies.summary import HALF, SCORES, ScoreColumn, front, is_numeric, leaks_of
 
 MOST_PANELS = 12
 """Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
@@ -68,7 +68,7 @@ def score_charts(
 
 
 def _curves(
-    page: Page, own: pd.DataFrame, score: Score, line: str, factors: Sequence[str], titles: Mapping[str, str]
+    page: Page, own: pd.DataFrame, score: ScoreColumn, line: str, factors: Sequence[str], titles: Mapping[str, str]
 ) -> list[Drawn]:
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     styles = styles_of(map(str, own[line]))
@@ -209,7 +209,7 @@ def attack_charts(
 ) -> list[tuple[str, list[Drawn]]]:
     """Draw the success of each attack against each factor, a line per mechanism and coalition."""
     drawn = []
-    score = Score("success", "Success", "share of targets", "percent")
+    score = ScoreColumn("success", "Success", "share of targets", "percent")
     groups = () if attacks is None else attacks.groupby(["name", "campaign", "metric"], sort=False, dropna=False)
     for (name, campaign, metric), rows in groups:
         several = rows["coalition"].nunique() > 1
