@@ -9,8 +9,6 @@ import crowdveil as cv
 from simulator.cli.new import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
-LOADERS = "data.md"
-"""The page on the readers of recorded data, which no class of one's own imports."""
 
 
 def programs():
@@ -22,8 +20,7 @@ def programs():
         )
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), flags=re.DOTALL):
-            if page.name != LOADERS:
-                yield page.name, block
+            yield page.name, block
     for file in sorted((ROOT / "tests" / "own_kinds_package").glob("*.py")):
         yield file.name, file.read_text("utf-8")
 
