@@ -5,6 +5,9 @@ differences between the scores of two results. `sweep` runs a scenario with vari
 mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
 `Scenario.with_` from another scenario. docs/python.md has examples.
 
+It also has what a mechanism, aggregator, attack, engine, demand or partition of one's own is made with and is checked
+by, such as `Estimate`, `Guesses`, `VehicleStates` and `check_attack`; docs/python.md lists them.
+
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
 
@@ -19,54 +22,75 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import scenarios
+    from mechanisms.conformance import ConformanceError, ConformanceReport, check_mechanism
+    from mechanisms.inference.likelihood import best_guess, log_likelihood
+    from mechanisms.inference.report_law import NoLikelihoodError
+    from mechanisms.local import Estimate, LocalMechanism, NoMemory, NotEstimableError
+    from mechanisms.local.common.base import CategoricalReports
+    from mechanisms.local.common.frequency_oracle import FrequencyOracle
+    from mechanisms.parameter import ParameterError, check_true_counts
+    from mechanisms.privacy import LinkedReports, PrivacyClaim, Report, Shares, Shuffled
+    from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
     from scenarios import Scenario, ScenarioError
-    from simulator.api import (
-        Behaviour,
-        Device,
-        DifferentTruthError,
-        Party,
-        RunHandle,
-        RunResult,
-        compare,
-        load,
-        roads_of,
-        run,
-    )
+    from simulator.aggregation.combining import ServerTally
+    from simulator.aggregation.server_noise import normal_estimate
+    from simulator.aggregation.threshold_shared import ThresholdSharing
+    from simulator.aggregation.transcript import Sharing
+    from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
+    from simulator.attacks.observation import Observation, link_rounds_of, read_round
+    from simulator.attacks.own import CellAttack
+    from simulator.attacks.reconstruction import Guesses, Prior
+    from simulator.exports.geopackage import write_geopackage
+    from simulator.plots import COLUMN_IN, paper_style
+    from simulator.plug_in_checks.aggregators import check_aggregator
+    from simulator.plug_in_checks.attacks import check_attack
+    from simulator.plug_in_checks.cells import check_cells
+    from simulator.plug_in_checks.demand import check_demand
+    from simulator.plug_in_checks.engines import check_engine
     from simulator.results.store import UnfinishedRunError
+    from simulator.roads import RoadNetwork
+    from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.study import Study
-
-__all__ = [
-    "Behaviour",
-    "Device",
-    "DifferentTruthError",
-    "Party",
-    "RunHandle",
-    "RunResult",
-    "Scenario",
-    "ScenarioError",
-    "Study",
-    "UnfinishedRunError",
-    "compare",
-    "evaluate",
-    "load",
-    "roads_of",
-    "run",
-    "scenarios",
-    "sweep",
-    "sweep_points",
-]
+    from simulator.traffic.engine import State, VehicleStates
 
 _MODULES = {
-    "Study": "simulator.studies.study",
-    "evaluate": "simulator.studies.api",
-    "sweep": "simulator.studies.api",
-    "sweep_points": "simulator.studies.api",
-    "Scenario": "scenarios",
-    "ScenarioError": "scenarios",
-    "UnfinishedRunError": "simulator.results.store",
+    "mechanisms.conformance": ("ConformanceError", "ConformanceReport", "check_mechanism"),
+    "mechanisms.inference.likelihood": ("best_guess", "log_likelihood"),
+    "mechanisms.inference.report_law": ("NoLikelihoodError",),
+    "mechanisms.local": ("Estimate", "LocalMechanism", "NoMemory", "NotEstimableError"),
+    "mechanisms.local.common.base": ("CategoricalReports",),
+    "mechanisms.local.common.frequency_oracle": ("FrequencyOracle",),
+    "mechanisms.parameter": ("ParameterError", "check_true_counts"),
+    "mechanisms.privacy": ("LinkedReports", "PrivacyClaim", "Report", "Shares", "Shuffled"),
+    "mechanisms.privacy.view": ("ReleasedCounts", "ReleasedDifferences"),
+    "scenarios": ("Scenario", "ScenarioError"),
+    "simulator.aggregation.combining": ("ServerTally",),
+    "simulator.aggregation.server_noise": ("normal_estimate",),
+    "simulator.aggregation.threshold_shared": ("ThresholdSharing",),
+    "simulator.aggregation.transcript": ("Sharing",),
+    "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
+    "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
+    "simulator.attacks.own": ("CellAttack",),
+    "simulator.attacks.reconstruction": ("Guesses", "Prior"),
+    "simulator.plug_in_checks.aggregators": ("check_aggregator",),
+    "simulator.plug_in_checks.attacks": ("check_attack",),
+    "simulator.plug_in_checks.cells": ("check_cells",),
+    "simulator.plug_in_checks.demand": ("check_demand",),
+    "simulator.plug_in_checks.engines": ("check_engine",),
+    "simulator.results.store": ("UnfinishedRunError",),
+    "simulator.exports.geopackage": ("write_geopackage",),
+    "simulator.plots": ("COLUMN_IN", "paper_style"),
+    "simulator.roads": ("RoadNetwork",),
+    "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
+    "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
+    "simulator.studies.study": ("Study",),
+    "simulator.traffic.engine": ("State", "VehicleStates"),
 }
-"""The modules of names that are not in `simulator.api`."""
+"""The public names beside the module `scenarios`, by the module that has them; `__all__` is made from it."""
+
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted([*_HOMES, "scenarios"])  # noqa: PLE0605 - a list of names, in order
 
 
 PACKAGES = ("simulator", "mechanisms", "scenarios")
@@ -125,7 +149,7 @@ def __getattr__(name: str) -> Any:  # PEP 562
     if name == "scenarios":
         return import_module(name)
     if name in __all__:
-        return getattr(import_module(_MODULES.get(name, "simulator.api")), name)
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -10,7 +10,7 @@ from timing import seconds, spread
 
 from mechanisms.local import NoMemory, SamplingPrivacy
 from simulator.aggregation.plain_servers import Trusted
-from simulator.sensing.channel import Channel, ExponentialLatency
+from simulator.sensing.channel import Channel, ExponentialDelay
 from simulator.sensing.messages import MessageSurvey
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.survey import Draws, Survey
@@ -25,7 +25,7 @@ def ask(env: simpy.Environment, make: Callable[..., Survey], devices: int) -> No
         mechanism,
         asked=QueriedDevices(devices, 0),
         answers="auto",
-        channel=Channel(ExponentialLatency(5.0), loss_one=0.1, loss_two=0.1),
+        channel=Channel(ExponentialDelay(5.0), loss_one=0.1, loss_two=0.1),
         deadline_s=20.0,
         deployment=Trusted(),
         draws=Draws(*np.random.default_rng(2).spawn(5)),

@@ -93,13 +93,13 @@ class AttackSection(NamedByKind):
             yield RuleViolation(("coalition",), "must give the number of corrupted vehicles only once", list(vehicles))
 
 
-class RoundOne(AttackSection):
+class RoundOneSection(AttackSection):
     """Guess the cells of devices, and which devices were sampled, from round one alone."""
 
     kind: Literal["round_one"]
 
 
-class RoundTwo(AttackSection):
+class RoundTwoSection(AttackSection):
     """Guess the cells of devices from round two alone."""
 
     kind: Literal["round_two"]
@@ -113,19 +113,19 @@ class SpanningSection(AttackSection):
     a member in every campaign that has a party of that name."""
 
 
-class LinkRounds(SpanningSection):
+class LinkRoundsSection(SpanningSection):
     """Guess the cells of devices from all rounds, with the reports of a device linked where that is possible."""
 
     kind: Literal["link_rounds"]
 
 
-class Shares(AttackSection):
+class SharesSection(AttackSection):
     """Add up the shares that the coalition holds, and guess the cells of devices from the sum."""
 
     kind: Literal["shares"]
 
 
-class KnownOthers(AttackSection):
+class KnownOthersSection(AttackSection):
     """Guess from published differences whether a device is in a cell, given the cells of all other devices."""
 
     kind: Literal["known_others"]
@@ -133,7 +133,7 @@ class KnownOthers(AttackSection):
     """Differences below `k` are suppressed. Default: none are."""
 
 
-class Longitudinal(SpanningSection):
+class LongitudinalSection(SpanningSection):
     """Guess the cells of devices that stay in one cell, from several queries."""
 
     kind: Literal["longitudinal"]
@@ -141,7 +141,7 @@ class Longitudinal(SpanningSection):
     """Numbers of first queries to guess from, of the campaign or of all campaigns together; one result row for each."""
 
 
-class Poisoning(AttackSection):
+class PoisoningSection(AttackSection):
     """Corrupted vehicles inflate the estimate of a cell."""
 
     kind: Literal["poisoning"]
@@ -165,7 +165,7 @@ class Poisoning(AttackSection):
             yield known.violation("targets", words)
 
 
-class DropOut(AttackSection):
+class DropOutSection(AttackSection):
     """Make devices drop out between the rounds, and guess the target's cell from what is then released."""
 
     kind: Literal["drop_out"]

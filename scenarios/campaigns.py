@@ -32,7 +32,7 @@ class Budget(Section):
     """Number of consecutive queries that the budget covers."""
 
 
-class Campaign(Section):
+class CampaignSection(Section):
     """A series of queries, each of two rounds. Rounds of one campaign must not overlap, but may touch."""
 
     name: Name = "campaign"

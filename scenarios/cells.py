@@ -227,7 +227,7 @@ class GeographicCells(Levels):
     """Centre of the square."""
 
 
-class OwnCells(Levels):
+class OwnCellsSection(Levels):
     """A user's cells, ``package.module:Class``; other keys are their parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -237,4 +237,4 @@ class OwnCells(Levels):
     rules = (broken_parameters,)
 
 
-Cells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCells")]
+Cells = Annotated[Levels, ByKind("cells", plug_in="scenarios.cells:OwnCellsSection")]

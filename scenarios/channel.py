@@ -90,7 +90,7 @@ class Outage(Section):
             yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])} s")
 
 
-class Channel(Section):
+class ChannelSection(Section):
     """The channel between a device and its aggregator. The default is ideal: no latency and no loss."""
 
     model_config = ConfigDict(json_schema_extra=_or_number)

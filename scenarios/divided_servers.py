@@ -8,7 +8,7 @@ from scenarios.cells import HIGHEST
 from scenarios.channel import AggregationSection
 
 
-class RoadsideUnits(AggregationSection):
+class RoadsideUnitsSection(AggregationSection):
     """A road-side unit for each district, to which the devices of the district report; it knows the district."""
 
     kind: Literal["roadside_units"]

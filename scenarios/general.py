@@ -148,7 +148,7 @@ class Fcd(Section):
                 yield known.violation(key, "must be whole seconds: kepler.gl's times are")
 
 
-class Report(Section):
+class ReportSection(Section):
     """Whether single vehicles of recorded traffic may be shown."""
 
     vehicles: bool = False

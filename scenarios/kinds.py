@@ -44,7 +44,7 @@ def _kind(role_model: str, name: str, title: str, constructor: str, *capabilitie
 
 
 def _mechanism(name: str, title: str, class_: str, *capabilities: str, constructor: str = "") -> Kind:
-    return _kind(f"mechanisms:{class_}", name, title, constructor or f"mechanisms.local:{class_}", *capabilities)
+    return _kind(f"mechanisms:{class_}Section", name, title, constructor or f"mechanisms.local:{class_}", *capabilities)
 
 
 def _roads(name: str, title: str, class_: str) -> Kind:
@@ -69,12 +69,12 @@ def _deployment(
 _NOISE = "mechanisms.privacy.integer_noise:IntegerNoise"
 
 
-def _latency(name: str, title: str, class_: str) -> Kind:
-    return _kind(f"channel:{class_}", name, title, f"simulator.sensing.channel:{class_}")
+def _latency(name: str, title: str, law: str) -> Kind:
+    return _kind(f"channel:{law}Latency", name, title, f"simulator.sensing.channel:{law}Delay")
 
 
 def _release(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"release:{class_}", name, title, f"simulator.experiment.releases:build_{name}", *capabilities)
+    return _kind(f"release:{class_}", name, title, f"{_BUILD}releases:build_{name}", *capabilities)
 
 
 def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
@@ -82,7 +82,7 @@ def _refinement(name: str, title: str, class_: str, *capabilities: str) -> Kind:
 
 
 def _attack(name: str, title: str, class_: str, constructor: str, *capabilities: str) -> Kind:
-    return _kind(f"attacks:{class_}", name, title, f"simulator.experiment.{constructor}", *capabilities)
+    return _kind(f"attacks:{class_}Section", name, title, f"simulator.games.{constructor}", *capabilities)
 
 
 _ROLES: Mapping[str, tuple[Kind, ...]] = {
@@ -116,7 +116,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _mechanism("anonymized_deniable", "Anonymized Local Privacy, deniable", "AnonymizedDeniable"),
     ),
     "roads": (
-        _roads("grid", "generated grid", "Grid"),
+        _roads("grid", "generated grid", "GridSection"),
         _roads("tables", "tables of nodes and edges", "Tables"),
         _roads("osm", "OpenStreetMap", "OsmRoads"),
         _roads("sumo", "SUMO network", "SumoRoads"),
@@ -139,8 +139,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
     # "recorded": positions are read with the city.
     "engine": (
-        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_fleet", "routed"),
-        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_agents", "routed", "processes"),
+        _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed"),
+        _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "processes"),
         _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
         _recorded("trace", "recorded trace", "TraceTraffic", "read_recording"),
         _recorded("static", "data owners", "StaticTraffic", "read_static"),
@@ -169,13 +169,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
             "a road-side unit for each district",
             "roadside_units:RoadsideUnits",
             "divided",
-            model="divided_servers:RoadsideUnits",
+            model="divided_servers:RoadsideUnitsSection",
         ),
     ),
     "latency": (
-        _latency("constant", "constant latency", "ConstantLatency"),
-        _latency("exponential", "exponential latency", "ExponentialLatency"),
-        _latency("lognormal", "lognormal latency", "LognormalLatency"),
+        _latency("constant", "constant latency", "Constant"),
+        _latency("exponential", "exponential latency", "Exponential"),
+        _latency("lognormal", "lognormal latency", "Lognormal"),
     ),
     "noise": (
         _kind("channel:GaussianNoise", "discrete_gaussian", "discrete Gaussian noise", _NOISE),
@@ -191,7 +191,7 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _release("recode", "local recoding", "Recode", "count", "whole", "exact"),
         _release("laplace", "Laplace noise", "Laplace", "count", "mean_speed"),
         _release("threshold", "noise and threshold", "ThresholdRelease", "count", "whole", "exact"),
-        _release("smooth_median", "median with smooth sensitivity", "SmoothMedian", "median_speed"),
+        _release("smooth_median", "median with smooth sensitivity", "SmoothMedianSection", "median_speed"),
     ),
     # "queries": it uses the estimates of several queries.
     "refinement": (
@@ -203,14 +203,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     ),
     # "guess": it guesses cells from what was received in one query; "shares": it needs servers that hold shares.
     "attack": (
-        _attack("round_one", "round one alone", "RoundOne", "guess_games:play_rounds", "guess"),
-        _attack("round_two", "round two alone", "RoundTwo", "guess_games:play_rounds", "guess"),
-        _attack("link_rounds", "linked rounds", "LinkRounds", "guess_games:play_rounds", "guess"),
-        _attack("shares", "pooled shares", "Shares", "guess_games:play_rounds", "guess", "shares"),
-        _attack("known_others", "known others", "KnownOthers", "counterfactual_games:play_known_others"),
-        _attack("longitudinal", "several queries", "Longitudinal", "guess_games:play_longitudinal"),
-        _attack("poisoning", "poisoning", "Poisoning", "counterfactual_games:play_poisoning"),
-        _attack("drop_out", "dropped devices", "DropOut", "counterfactual_games:play_drop_out"),
+        _attack("round_one", "round one alone", "RoundOne", "guesses:CellGame", "guess"),
+        _attack("round_two", "round two alone", "RoundTwo", "guesses:CellGame", "guess"),
+        _attack("link_rounds", "linked rounds", "LinkRounds", "guesses:CellGame", "guess"),
+        _attack("shares", "pooled shares", "Shares", "guesses:CellGame", "guess", "shares"),
+        _attack("known_others", "known others", "KnownOthers", "counterfactual:KnownOthers"),
+        _attack("longitudinal", "several queries", "Longitudinal", "guesses:LongitudinalGame"),
+        _attack("poisoning", "poisoning", "Poisoning", "poisoning:Poisoning"),
+        _attack("drop_out", "dropped devices", "DropOut", "counterfactual:DropOut"),
     ),
 }
 
@@ -246,3 +246,8 @@ def import_dotted(dotted: str) -> Any:
     """Import what ``module:attribute`` names."""
     module, _, attribute = dotted.partition(":")
     return getattr(importlib.import_module(module), attribute)
+
+
+def mechanism_classes() -> dict[str, str]:
+    """Return the class in `mechanisms.local` of each kind of mechanism, by the name of the kind."""
+    return {kind.name: kind.model.partition(":")[2].removesuffix("Section") for kind in kinds_of("mechanism")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class DataSet:
+class ManifestEntry:
     """One folder under ``CROWDVEIL_DATA``."""
 
     folder: str
@@ -34,7 +34,7 @@ def _shipped(name: str) -> Path:
     return packaged if packaged.exists() else here.parent / "data" / name
 
 
-def data_set(folder: str) -> DataSet | None:
+def data_set(folder: str) -> ManifestEntry | None:
     """Return the manifest's entry of `folder`, or ``None`` if it has none."""
     tables = tomllib.loads(manifest_path().read_text(encoding="utf-8")).get("dataset", [])
     for table in tables:
@@ -42,5 +42,5 @@ def data_set(folder: str) -> DataSet | None:
             obtain = " ".join(table["obtain"].split())
             files = tuple(file["name"] for file in table.get("files", ()))
             texts = {key: table[key] for key in ("title", "owner_page", "licence", "attribution")}
-            return DataSet(folder=folder, **texts, obtain=obtain, files=files)
+            return ManifestEntry(folder=folder, **texts, obtain=obtain, files=files)
     return None

@@ -31,7 +31,7 @@ Blank = Annotated[
 ]
 
 
-class SamplingPrivacy(NamedByKind):
+class SamplingPrivacySection(NamedByKind):
     """Two rounds: all devices answer with blanks, then the sampled devices answer with the truth."""
 
     kind: Literal["sampling_privacy"]
@@ -91,7 +91,7 @@ Stay = Annotated[tuple[Probability, Probability, Probability], Field(strict=Fals
 Estimator = Literal["yes", "no", "silent", "best"]
 
 
-class SamplingAndNoise(NamedByKind):
+class SamplingAndNoiseSection(NamedByKind):
     """Report only if sampled (SP eq 1, ALP eq 2)."""
 
     kind: Literal["sampling_and_noise"]
@@ -103,7 +103,7 @@ class SamplingAndNoise(NamedByKind):
     """Report of a sampled device: Yes (``noise``), or its own value."""
 
 
-class SampledResponse(NamedByKind):
+class SampledResponseSection(NamedByKind):
     """Report only if sampled, by randomized response (SP eqs 2-5, ALP eqs 3-4)."""
 
     kind: Literal["sampled_response"]
@@ -122,7 +122,7 @@ class SampledResponse(NamedByKind):
     over the V cells and outside."""
 
 
-class AnonymizedLocal(NamedByKind):
+class AnonymizedLocalSection(NamedByKind):
     """Answer Yes, No or nothing (ALP eqs 6-7)."""
 
     kind: Literal["anonymized_local"]
@@ -145,7 +145,7 @@ class AnonymizedLocal(NamedByKind):
     over the V cells and outside."""
 
 
-class AnonymizedFirstAttempt(NamedByKind):
+class AnonymizedFirstAttemptSection(NamedByKind):
     """Two answers over two outputs: the documented failure whose error grows (ALP eqs 28-35)."""
 
     kind: Literal["anonymized_first_attempt"]
@@ -157,7 +157,7 @@ class AnonymizedFirstAttempt(NamedByKind):
     """π_N."""
 
 
-class AnonymizedCancelling(NamedByKind):
+class AnonymizedCancellingSection(NamedByKind):
     """Two answers over three outputs: constant error, no deniability (ALP eqs 36-45)."""
 
     kind: Literal["anonymized_cancelling"]
@@ -167,7 +167,7 @@ class AnonymizedCancelling(NamedByKind):
     """π_⊥1, π_⊥2, π_⊥3. Default: equal."""
 
 
-class AnonymizedDeniable(NamedByKind):
+class AnonymizedDeniableSection(NamedByKind):
     """Three answers over three outputs: deniability, and an error that grows (ALP eqs 46-55)."""
 
     kind: Literal["anonymized_deniable"]
@@ -189,7 +189,7 @@ class AnonymizedDeniable(NamedByKind):
     """π_⊥1, π_⊥2, π_⊥3 of the devices that are not shifted. Default: equal."""
 
 
-class NoPrivacy(NamedByKind):
+class NoPrivacySection(NamedByKind):
     """Every device reports its true cell: the baseline."""
 
     kind: Literal["no_privacy"]
@@ -197,7 +197,7 @@ class NoPrivacy(NamedByKind):
     """Unique name in key paths and results."""
 
 
-class RandomizedResponse(NamedByKind):
+class RandomizedResponseSection(NamedByKind):
     """Randomized response with two coins, for each cell as a yes/no question."""
 
     kind: Literal["randomized_response"]
@@ -209,7 +209,7 @@ class RandomizedResponse(NamedByKind):
     """Probability of "yes" if the first coin does not select the truth."""
 
 
-class PlugIn(NamedByKind):
+class PlugInSection(NamedByKind):
     """A user's mechanism, ``package.module:Class``; its other keys are its parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -228,31 +228,31 @@ class _Budgeted(NamedByKind):
     """ε of one report."""
 
 
-class KRandomizedResponse(_Budgeted):
+class KRandomizedResponseSection(_Budgeted):
     """Report one of the cells, the true one e^ε times as likely as any other."""
 
     kind: Literal["k_randomized_response"]
 
 
-class SymmetricUnary(_Budgeted):
+class SymmetricUnarySection(_Budgeted):
     """A bit for each cell, each flipped with the same probability."""
 
     kind: Literal["sue"]
 
 
-class OptimisedUnary(_Budgeted):
+class OptimisedUnarySection(_Budgeted):
     """A bit for each cell, with the two flip probabilities that give the least error."""
 
     kind: Literal["oue"]
 
 
-class HadamardResponse(_Budgeted):
+class HadamardResponseSection(_Budgeted):
     """Report an index of a Hadamard code."""
 
     kind: Literal["hadamard_response"]
 
 
-class SubsetSelection(_Budgeted):
+class SubsetSelectionSection(_Budgeted):
     """Report a set of cells that contains the true one with a higher probability than any other."""
 
     kind: Literal["subset_selection"]
@@ -260,7 +260,7 @@ class SubsetSelection(_Budgeted):
     """Number of cells in the set. Default: the best."""
 
 
-class LocalHashing(_Budgeted):
+class LocalHashingSection(_Budgeted):
     """Hash the cells onto a few buckets, and report a noisy bucket."""
 
     kind: Literal["olh"]
@@ -268,7 +268,7 @@ class LocalHashing(_Budgeted):
     """Number of buckets. Default: the best."""
 
 
-class ThresholdHistogram(_Budgeted):
+class ThresholdHistogramSection(_Budgeted):
     """Add Laplace noise to the one-hot vector of the cell, and report which entries exceed a threshold."""
 
     kind: Literal["the"]
@@ -276,7 +276,7 @@ class ThresholdHistogram(_Budgeted):
     """Threshold between 1/2 and 1. Default: the best."""
 
 
-class Warner(NamedByKind):
+class WarnerSection(NamedByKind):
     """A yes/no answer for each cell: the truth with probability `truthful`, else the opposite."""
 
     kind: Literal["warner"]
@@ -284,7 +284,7 @@ class Warner(NamedByKind):
     """Probability of a true answer; not 1/2."""
 
 
-class LongitudinalUnary(NamedByKind):
+class LongitudinalUnarySection(NamedByKind):
     """A permanent noisy bit for each cell, stored by the device and randomized again in every query."""
 
     kind: Literal["longitudinal_unary"]
@@ -296,7 +296,7 @@ class LongitudinalUnary(NamedByKind):
     """How the permanent bits are drawn."""
 
 
-class DistributedLaplace(NamedByKind):
+class DistributedLaplaceSection(NamedByKind):
     """Add each device's share of discrete Laplace noise to its report: for servers that see sums only."""
 
     kind: Literal["distributed_laplace"]
@@ -307,4 +307,4 @@ class DistributedLaplace(NamedByKind):
     less privacy."""
 
 
-Mechanism = Annotated[NamedByKind, ByKind("mechanism", plug_in="scenarios.mechanisms:PlugIn")]
+Mechanism = Annotated[NamedByKind, ByKind("mechanism", plug_in="scenarios.mechanisms:PlugInSection")]

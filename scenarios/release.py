@@ -95,7 +95,7 @@ class ThresholdRelease(_OfCounts):
     """ε of the noise."""
 
 
-class SmoothMedian(_OfCounts):
+class SmoothMedianSection(_OfCounts):
     """Publish the median of a cell's speeds with noise scaled to its smooth sensitivity (HDK eq 4)."""
 
     kind: Literal["smooth_median"]
@@ -121,7 +121,7 @@ Release = Annotated[ReleaseSection, ByKind("release", plug_in="scenarios.release
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleaseRules:
     """One campaign's release, with everything its rules depend on.
 
     Parameters
@@ -187,7 +187,7 @@ class Released:
         return able if named is None else [mechanism for mechanism in able if mechanism["name"] in named]
 
 
-def broken_release(released: Released) -> Iterator[RuleViolation]:
+def broken_release(released: ReleaseRules) -> Iterator[RuleViolation]:
     """Yield each broken rule of one campaign's release; paths start at the root."""
     if not all(mechanism.has("kind", "name") for mechanism in released.mechanisms):
         return  # mechanisms without a valid kind or name have faults of their own
@@ -214,7 +214,7 @@ def broken_release(released: Released) -> Iterator[RuleViolation]:
             yield from _sampling(released)
 
 
-def _servers(released: Released) -> Iterator[RuleViolation]:
+def _servers(released: ReleaseRules) -> Iterator[RuleViolation]:
     kind, paired = released.aggregation.get("kind", "trusted"), released.aggregation.get("paired")
     if kind != "trusted" or paired:
         reports = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
@@ -222,7 +222,7 @@ def _servers(released: Released) -> Iterator[RuleViolation]:
         yield RuleViolation((*released.at, "kind"), words, released.kind)
 
 
-def _mechanisms(released: Released) -> Iterator[RuleViolation]:
+def _mechanisms(released: ReleaseRules) -> Iterator[RuleViolation]:
     kind, at, named = released.kind, released.at, released.release.get("mechanisms")
     if named is None:
         if not released.published():
@@ -240,7 +240,7 @@ def _mechanisms(released: Released) -> Iterator[RuleViolation]:
             yield RuleViolation(place, f"{kind} cannot publish for it: {obstacle}", name)
 
 
-def _sampling(released: Released) -> Iterator[RuleViolation]:
+def _sampling(released: ReleaseRules) -> Iterator[RuleViolation]:
     sampling, at = released.release["sampling"], (*released.at, "sampling")
     for mechanism in released.published():
         name = mechanism["name"]
@@ -259,7 +259,7 @@ def _sampling(released: Released) -> Iterator[RuleViolation]:
             yield RuleViolation(at, words, sampling)
 
 
-def released_by(scenario: ValidFields, index: int) -> Released | None:
+def released_by(scenario: ValidFields, index: int) -> ReleaseRules | None:
     """Return the release of the campaign at `index`, its own or the default, or None if a fault leaves it undetermined.
 
     Parameters
@@ -282,4 +282,6 @@ def released_by(scenario: ValidFields, index: int) -> Released | None:
         aggregation = campaign.section("aggregation")
     elif campaign["statistic"] != "count":
         aggregation = ValidFields()  # speeds are reported to a trusted server
-    return Released(campaign, release, at, scenario.sections("mechanisms"), scenario.section("channel"), aggregation)
+    return ReleaseRules(
+        campaign, release, at, scenario.sections("mechanisms"), scenario.section("channel"), aggregation
+    )

@@ -181,7 +181,7 @@ class GeoParquetRoads(RoadSection):
     """Folder: relative to the scenario's folder, absolute, or ``data:FOLDER``."""
 
 
-class Grid(RoadSection):
+class GridSection(RoadSection):
     """A generated rectangular city: `columns` avenues running north, `rows` streets running east."""
 
     source: Literal["grid"]

@@ -11,19 +11,19 @@ from typing import Annotated, Any
 from pydantic import Field, PrivateAttr, ValidationError
 
 from scenarios.attacks import Attack
-from scenarios.campaigns import Campaign
+from scenarios.campaigns import CampaignSection
 from scenarios.cells import Cells
-from scenarios.channel import Aggregation, Channel, Servers
+from scenarios.channel import Aggregation, ChannelSection, Servers
 from scenarios.errors import Fault, RuleViolation, ScenarioError, write_path
 from scenarios.field_types import number
-from scenarios.general import Claims, Fcd, Heading, Population, Report, Sensing
+from scenarios.general import Claims, Fcd, Heading, Population, ReportSection, Sensing
 from scenarios.kinds import find_kind, is_capable
-from scenarios.mechanisms import Mechanism, SamplingPrivacy
+from scenarios.mechanisms import Mechanism, SamplingPrivacySection
 from scenarios.overrides import Overrides, apply_overrides, plain
 from scenarios.plug_ins import is_given
 from scenarios.references import WITH_FILES, Permissions, files_of, is_outside
 from scenarios.refinements import Refinement
-from scenarios.release import NoRelease, Release, Released, released_by
+from scenarios.release import NoRelease, Release, ReleaseRules, released_by
 from scenarios.roads import Roads
 from scenarios.rules import broken_between_sections
 from scenarios.run_clock import RunClock, clock_of
@@ -59,11 +59,11 @@ class Scenario(Section):
     """The devices that take part."""
     sensing: Sensing = Sensing()
     """How the answers to a query are simulated."""
-    campaigns: Annotated[tuple[Campaign, ...], Field(strict=False, min_length=1)]
+    campaigns: Annotated[tuple[CampaignSection, ...], Field(strict=False, min_length=1)]
     """The campaigns: when vehicles are asked."""
     mechanisms: Annotated[tuple[Mechanism, ...], Field(strict=False, min_length=1)]
     """The mechanisms on the devices; all answer the same queries about the same traffic."""
-    channel: Channel = Channel()
+    channel: ChannelSection = ChannelSection()
     """The transmission of reports: latency, loss and outages."""
     aggregation: Servers = Aggregation()
     """The servers that add up the reports."""
@@ -77,7 +77,7 @@ class Scenario(Section):
     """Attacks by coalitions; none changes an estimate."""
     fcd: Fcd | None = None
     """Export of all vehicles' positions for other tools. Default: no export."""
-    report: Report = Report()
+    report: ReportSection = ReportSection()
     """Single vehicles in the run directory and its report."""
 
     _given: dict[str, Any] | None = PrivateAttr(default=None)
@@ -350,7 +350,7 @@ class Scenario(Section):
             return outcome
         raise ScenarioError(source, [*faults, *(outcome if isinstance(outcome, list) else [])])
 
-    def released(self) -> list[Released]:
+    def released(self) -> list[ReleaseRules]:
         """Return every campaign's release, its own or the default one, in the order of the campaigns."""
         known = known_of(self)
         each = [released_by(known, index) for index in range(len(self.campaigns))]
@@ -361,7 +361,7 @@ class Scenario(Section):
         warnings = [
             f"mechanisms.{mechanism.name}.{words}"
             for mechanism in self.mechanisms
-            if isinstance(mechanism, SamplingPrivacy)
+            if isinstance(mechanism, SamplingPrivacySection)
             for words in _warnings_of(mechanism)
         ]
         return [*warnings, *self.release_warnings()]
@@ -400,7 +400,7 @@ def _order(at: tuple[str | int, ...], sections: list[str]) -> tuple[int, int]:
     return section, at[1] if len(at) > 1 and isinstance(at[1], int) else -1
 
 
-def _warnings_of(mechanism: SamplingPrivacy) -> list[str]:
+def _warnings_of(mechanism: SamplingPrivacySection) -> list[str]:
     warnings = []
     if mechanism.sampling >= 0.5:
         warnings.append(f"sampling is {number(mechanism.sampling)}: the papers require less than one half (SP 3.1)")

@@ -1,27 +1,19 @@
 """Public functions of the library, which `crowdveil` and `simulator` export: run, load and compare."""
 
 from collections.abc import Iterable
-from functools import cached_property
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any
 
 from scenarios import Overrides, Scenario
 from scenarios.in_memory import new_folder
-from simulator.experiment.collect import RunData
-from simulator.experiment.run import Progress, run_scenario
+from simulator.experiment.run import ProgressReceiver, run_scenario
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
-from simulator.plots import RunPlots
-from simulator.plots.files import summary_html
-from simulator.plots.run_plots import finished_run
 from simulator.reporting import write_report
-from simulator.reporting.terminal_summary import LEAST_WIDTH, print_run
 from simulator.results.compare import DifferentTruthError, compare
+from simulator.results.run import RunResult
 from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
 from simulator.roads.schema import faults_of
@@ -43,36 +35,6 @@ __all__ = [
     "roads_of",
     "run",
 ]
-
-
-class RunResult(RunData):
-    """The result of a run: its tables as data frames, its record, and a summary in words."""
-
-    @classmethod
-    def of(cls, data: RunData) -> Self:
-        """Return the result with the content of a run directory."""
-        return cls(**vars(data))
-
-    @cached_property
-    def plot(self) -> RunPlots:
-        """Plots on matplotlib axes: ``map``, ``errors``, ``growth``, ``privacy``, ``attacks`` and ``traffic``."""
-        return RunPlots(self)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the scores and, if matplotlib is installed, a map of the first query."""
-        return summary_html(self)
-
-    def summary(self) -> str:
-        """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
-        text = StringIO()
-        wall_s = self.record.wall_s if self.stopwatch is None else self.stopwatch.wall_s()
-        record = self.record.model_copy(update={"wall_s": wall_s})
-        # In a notebook, rich would otherwise show the text itself, or write codes for colours into it.
-        console = Console(file=text, width=LEAST_WIDTH, force_jupyter=False, force_terminal=False)
-        finished = finished_run(self)
-        finished.record = record
-        print_run(finished, console)
-        return text.getvalue()
 
 
 def roads_of(graph: "nx.MultiDiGraph[Any]") -> dict[str, str]:
@@ -135,7 +97,7 @@ def run(
     overrides: Overrides = (),
     out: str | Path | None = None,
     overwrite: bool = False,
-    progress: Progress | None = None,
+    progress: ProgressReceiver | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
     assume_yes: bool = False,
@@ -200,17 +162,15 @@ def run(
     if out is not None:
         check_free(Path(out), overwrite=overwrite)
     with permitting(assume_yes):
-        result = RunResult.of(
-            run_scenario(
-                scenario,
-                seed=seed,
-                overrides=overrides,
-                progress=progress,
-                allow_plugins=allow_plugins,
-                untrusted=untrusted,
-                processes=processes,
-                behaviour=behaviour,
-            )
+        result = run_scenario(
+            scenario,
+            seed=seed,
+            overrides=overrides,
+            progress=progress,
+            allow_plugins=allow_plugins,
+            untrusted=untrusted,
+            processes=processes,
+            behaviour=behaviour,
         )
         if out is not None:
             result.save(out, overwrite=overwrite, render=write_report)

@@ -59,7 +59,6 @@ class Generalised:
     epsilon: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         checked = SampleThenSuppress(k=self.k, sampling=self.sampling)
         object.__setattr__(self, "k", checked.k)
         object.__setattr__(self, "sampling", checked.sampling)

@@ -124,7 +124,6 @@ class LocalRecoding:
     places: NDArray[np.float64]
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
         places = np.asarray(self.places, dtype=np.float64)
         if places.ndim != 2 or places.shape[1] != 2 or len(places) == 0:

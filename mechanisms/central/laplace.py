@@ -50,7 +50,6 @@ class LaplaceCounts:
     sampling: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_budget("epsilon", self.epsilon)
         check_probability("sampling", self.sampling, above_zero=True)
 

@@ -37,7 +37,6 @@ class SimpleRandomSample:
     share: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_integer("devices", self.devices, at_least=1)
         check_probability("share", self.share, above_zero=True)
 
@@ -137,7 +136,6 @@ class SampledStatistic:
     sample: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_bounds(self.lower, self.upper)
         check_probability("sample", self.sample, above_zero=True)
 
@@ -157,7 +155,6 @@ class NoisyStatistic(SampledStatistic):
     epsilon: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_budget("epsilon", self.epsilon)
         super().__post_init__()
 
@@ -187,7 +184,6 @@ class ExactStatistic(SampledStatistic):
     statistic: Statistic
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_choice("statistic", self.statistic, get_args(Statistic))
 

@@ -216,7 +216,6 @@ class SmoothMedian(NoisyStatistic):
     delta: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         if not 0.0 < check_probability("delta", self.delta) < self.sample / 2:
             raise ParameterError("delta", f"must be above 0 and below sample/2 = {self.sample / 2:g}", self.delta)

@@ -163,7 +163,6 @@ class SampleThenSuppress:
     sampling: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
         object.__setattr__(self, "sampling", check_probability("sampling", self.sampling, above_zero=True))
 

@@ -46,7 +46,6 @@ class ThresholdCounts:
     """The release without the threshold."""
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         object.__setattr__(self, "k", check_integer("k", self.k, at_least=1))
         object.__setattr__(self, "noise", LaplaceCounts(epsilon=self.epsilon))
 

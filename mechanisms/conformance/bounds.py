@@ -1,6 +1,7 @@
 """Bounds of random deviations at a stated level, valid for finite samples and not only in the large-sample limit."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,6 +150,12 @@ def row_keys(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     odd = np.random.default_rng(flat.shape[1]).integers(-(2**63), 2**63 - 1, flat.shape[1]) | 1
     # The constant keeps keys of keys from cancelling.
     return (flat @ odd) ^ np.int64(0x5851F42D4C957F2D)
+
+
+def pairs_apart(column: NDArray[Any], lag: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return disjoint pairs of entries a lag apart, the first and the second of each; an entry is in one pair."""
+    whole = column[: len(column) // (2 * lag) * 2 * lag].reshape(-1, 2, lag)
+    return whole[:, 0].ravel(), whole[:, 1].ravel()
 
 
 def bernstein(n: int, variance: NDArray[np.float64], reach: NDArray[np.float64], alpha: float) -> NDArray[np.float64]:

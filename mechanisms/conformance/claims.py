@@ -40,7 +40,7 @@ History = tuple[int, ...]
 Sample = Callable[[], Mapping[History, Keys]]
 
 
-def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
+def check_claims_sound(trial: Harness, findings: Findings) -> None:
     """Expect each claim to be consistent: its kind, its ε, and a δ in [0, 1] that does not increase with ε.
 
     The claim about a view that contains another view must not be smaller.
@@ -52,22 +52,14 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
     for view, claim in claims.items():
         name = _name(view)
         missing = [a for a in ("kind", "epsilon", "delta") if not hasattr(claim, a)]
-        if not findings.expect(not missing, f"the claim of {name} lacks {', '.join(missing)}"):
-            continue
-        if not findings.expect(claim.kind in KINDS, f"the kind of the claim of {name} is {claim.kind!r}"):
-            continue
-        if claim.kind == "unknown":
+        if missing:
+            findings.fault(f"the claim of {name} lacks {', '.join(missing)}")
+        elif claim.kind not in KINDS:
+            findings.fault(f"the kind of the claim of {name} is {claim.kind!r}")
+        elif claim.kind == "unknown":
             findings.expect(math.isnan(claim.epsilon), f"{name} is unknown but claims ε = {claim.epsilon}")
-            continue
-        same = (claim.kind == "infinite") == math.isinf(claim.epsilon)
-        findings.expect(same and claim.epsilon >= 0, f"{name} is {claim.kind} but claims ε = {claim.epsilon}")
-        deltas = np.array([claim.delta(epsilon) for epsilon in (fine if view.queries == 1 else coarse)])
-        if findings.expect(((deltas >= 0) & (deltas <= 1)).all(), f"δ of {name} leaves [0, 1]"):
-            findings.expect((np.diff(deltas) <= ROUNDING).all(), f"δ of {name} rises with ε")
-            if math.isfinite(claim.epsilon):
-                end = claim.delta(claim.epsilon * (1 + 1e-9))
-                words = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
-                findings.expect(end <= ROUNDING, words)
+        else:
+            _check_curve(claim, name, fine if view.queries == 1 else coarse, findings)
     if findings.faults:
         return
     known = {view: claim for view, claim in claims.items() if claim.kind != "unknown"}
@@ -78,6 +70,19 @@ def check_claims_are_sound(trial: Harness, findings: Findings) -> None:
             no_less = known[one].kind == "bound" or known[more].epsilon >= known[one].epsilon - ROUNDING
             no_less = no_less and bool((curves[more] >= curves[one] - 1e-6).all())
             findings.expect(no_less, f"{more!r} claims less than {one!r}")
+
+
+def _check_curve(claim: Any, name: str, epsilons: Sequence[float], findings: Findings) -> None:
+    """Expect an ε of the claim's kind, and a δ in [0, 1] that falls with ε and ends at the claim's ε."""
+    same = (claim.kind == "infinite") == math.isinf(claim.epsilon)
+    findings.expect(same and claim.epsilon >= 0, f"{name} is {claim.kind} but claims ε = {claim.epsilon}")
+    deltas = np.array([claim.delta(epsilon) for epsilon in epsilons])
+    if findings.expect(((deltas >= 0) & (deltas <= 1)).all(), f"δ of {name} leaves [0, 1]"):
+        findings.expect((np.diff(deltas) <= ROUNDING).all(), f"δ of {name} rises with ε")
+        if math.isfinite(claim.epsilon):
+            end = claim.delta(claim.epsilon * (1 + 1e-9))
+            fault = f"δ of {name} is {rounded_up(end)} at ε = {rounded_up(claim.epsilon)}, where it ends"
+            findings.expect(end <= ROUNDING, fault)
 
 
 def further_views(rounds: int) -> list[View]:
@@ -114,8 +119,7 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
                 samples |= {f"{_name(view)}, {what}": one for what, one in raw_samples(trial, view.round).items()}
         else:
             name = f"{_name(view)}, entering or leaving cell"
-            cells = dict.fromkeys((1, trial.cells))
-            samples = {f"{name} {cell}": partial(_among, keys, {0, cell}) for cell in cells}
+            samples = {f"{name} {cell}": partial(_among, keys, {0, cell}) for cell in (1, trial.cells)}
         audits.append((claim, samples))
     expect_claims_hold(trial, findings, audits)
 
@@ -125,7 +129,7 @@ def _among(sample: Sample, cells: set[int]) -> dict[History, Keys]:
     return {history: keys for history, keys in sample().items() if cells.issuperset(history)}
 
 
-def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> None:
+def check_infinite_claims(trial: Harness, findings: Findings) -> None:
     """Expect, for every claim of infinite ε, an event that is possible for one truth and impossible for another."""
     claims = known_claims(trial, findings, _views(trial))
     infinite = {view: claim for view, claim in claims.items() if claim.kind == "infinite"}
@@ -133,15 +137,12 @@ def check_infinite_claims_have_witnesses(trial: Harness, findings: Findings) -> 
         raise SkippedCheckError("no view of reports is claimed infinite")
     for view, claim in infinite.items():
         pairs = pair_audits(_report_keys(trial, *_shown(trial, view)), parts=4, alpha=trial.level)
-        found = [pair.audit.find_witness(least_hits=LEAST_HITS, alpha=trial.level) for pair in pairs]
-        witnesses = [witness for witness in found if witness is not None]
-        if witnesses:
-            best = max(witnesses, key=lambda witness: witness.hits)
-            findings.figures[f"{_name(view)}: produced by one truth only"] = f"{best.hits} of {best.trials}"
-            continue
-        expected = claim.delta(math.inf) * trial.devices / 2
+        tried = (pair.audit.find_witness(least_hits=LEAST_HITS, alpha=trial.level) for pair in pairs)
+        best = max(filter(None, tried), key=lambda witness: witness.hits, default=None)
         what = f"no event of {_name(view)} distinguishes two truths with certainty, though ε is claimed infinite"
-        if getattr(claim, "delta_kind", "exact") == "exact" and expected >= EXPECTED_HITS:
+        if best is not None:
+            findings.figures[f"{_name(view)}: produced by one truth only"] = f"{best.hits} of {best.trials}"
+        elif _is_exact(claim) and claim.delta(math.inf) * trial.devices / 2 >= EXPECTED_HITS:
             findings.fault(what)
         else:
             findings.note(f"{what}: too rare to test with {trial.devices:,} devices, or only bounded")
@@ -165,18 +166,15 @@ def expect_claims_hold(trial: Harness, findings: Findings, claims: Sequence[tupl
             pairs = pair_audits(sample(), parts=8 if trial.thorough else 4, alpha=alpha)
             best = max(pairs, key=lambda pair: (pair.low / pair.high).max())
             proved = best.audit.epsilon_at_least(alpha=alpha)
-            findings.expect(
-                proved <= claim.epsilon + ROUNDING,
-                f"{name}: ε is at least {proved:.4g} between {best.histories}, claimed {rounded_up(claim.epsilon, 4)}",
-            )
+            fault = f"{name}: ε is at least {proved:.4g} {best.between}, claimed {rounded_up(claim.epsilon, 4)}"
+            findings.expect(proved <= claim.epsilon + ROUNDING, fault)
             for epsilon, delta in claimed.items():
                 best = max(pairs, key=partial(PairSample.approximate_delta, epsilon=epsilon))
                 least = best.audit.delta_at_least(epsilon, alpha=alpha)
-                findings.expect(
-                    least <= delta + ROUNDING,
-                    f"{name}: δ({epsilon:.3g}) is at least {least:.4g} between {best.histories}, "
-                    f"claimed {rounded_up(delta, 4)}",
+                fault = (
+                    f"{name}: δ({epsilon:.3g}) is at least {least:.4g} {best.between}, claimed {rounded_up(delta, 4)}"
                 )
+                findings.expect(least <= delta + ROUNDING, fault)
             findings.figures[f"{name}: ε proved"] = f"{proved:.3g}, claimed {rounded_up(claim.epsilon)}"
 
 
@@ -202,9 +200,9 @@ class PairSample:
     audit: PairAudit
 
     @property
-    def histories(self) -> str:
+    def between(self) -> str:
         """Both histories as text, for messages."""
-        return f"{self.one} and {self.other}"
+        return f"between {self.one} and {self.other}"
 
     def approximate_delta(self, epsilon: float) -> float:
         """Return an approximation of the δ(ε) that the audit will prove."""
@@ -265,10 +263,12 @@ def _report_keys(trial: Harness, rounds: tuple[int, ...], queries: int) -> dict[
     if queries == 2:
         moves = itertools.pairwise(trial.audited[:3])
         histories += [history for cells in moves for history in itertools.product(cells, repeat=2)]
-    keys = {}
-    for history in dict.fromkeys(histories):
-        keys[history] = row_keys(trial.along(history, trial.devices, rng=rng)[:, :, list(rounds)])
-    return keys
+    return {h: row_keys(trial.along(h, trial.devices, rng=rng)[:, :, list(rounds)]) for h in dict.fromkeys(histories)}
+
+
+def _is_exact(claim: Any) -> bool:
+    """Return whether the δ of a claim is exact, and not only a bound; so by default."""
+    return bool(getattr(claim, "delta_kind", "exact") == "exact")
 
 
 def _sees_more(more: View, one: View) -> bool:

@@ -1,7 +1,7 @@
-"""Findings of one check, and the report of all checks."""
+"""Findings of one check, and the report of all checks: of mechanisms, and of users' parts of a simulation."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -9,24 +9,23 @@ from numpy.typing import NDArray
 
 Status = Literal["passed", "failed", "skipped"]
 Trial = TypeVar("Trial")
+Returned = TypeVar("Returned")
 
 # Number of faults that a check lists; for the rest, only the number is stated.
 SPELLED_OUT = 4
 
 
 class ConformanceError(ValueError):
-    """Raised if a mechanism fails a check; `report` has every failed check and the reason."""
+    """Raised if what is checked fails; `report` has every failed check and the reason."""
 
     def __init__(self, report: "ConformanceReport") -> None:
         super().__init__(report)
         self.report = report
 
     def __str__(self) -> str:
-        """Return the mechanism and each failed check as text."""
-        failed = "\n".join(f"- {result.name}: {result.detail}" for result in self.report.failures)
-        return (
-            f"{self.report.mechanism} fails {len(self.report.failures)} of {len(self.report.results)} checks:\n{failed}"
-        )
+        """Return what was checked and each failed check as text."""
+        failed = [f"- {result.name}: {result.detail}" for result in self.report.failures]
+        return "\n".join([f"{self.report.mechanism} {self.report.verdict}:", *failed])
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class CheckResult:
     Parameters
     ----------
     name : str
-        Name of the check, as in the table of `mechanisms.conformance.runner`.
+        Name of the check, as in the table of the kit's module.
     status : {"passed", "failed", "skipped"}
         "skipped" if the check does not apply or could not be run; never for a fault.
     detail : str
@@ -57,33 +56,28 @@ class CheckResult:
 
     def join(self, other: "CheckResult", where: str) -> "CheckResult":
         """Return one combined result of two runs of a check; details of the other run follow `where`."""
-        failed = [status for status in (self.status, other.status) if status == "failed"]
-        status: Status = "failed" if failed else self.status
-        details = [self.detail] if self.detail else []
-        if other.detail not in ("", self.detail):
-            details.append(f"{where}: {other.detail}")
+        status: Status = "failed" if not other.passed else self.status
+        further = f"{where}: {other.detail}" if other.detail not in ("", self.detail) else ""
         figures = {**self.figures, **{f"{name} {where}": value for name, value in other.figures.items()}}
-        counts = [int(result.figures.get("comparisons", 0)) for result in (self, other)]
-        if any(counts):
-            spent = sum(
-                n * float(result.figures.get("alpha", 0)) for n, result in zip(counts, (self, other), strict=True)
-            )
-            figures["comparisons"], figures["alpha"] = sum(counts), spent / sum(counts)
-        return CheckResult(self.name, status, "; ".join(details), figures)
+        compared = [(int(r.figures.get("comparisons", 0)), float(r.figures.get("alpha", 0))) for r in (self, other)]
+        if comparisons := sum(number for number, _ in compared):
+            spent = sum(number * alpha for number, alpha in compared)
+            figures["comparisons"], figures["alpha"] = comparisons, spent / comparisons
+        return CheckResult(self.name, status, "; ".join(filter(None, (self.detail, further))), figures)
 
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
-    """The results of all checks of one mechanism.
+    """The results of all checks of one mechanism, or of another part of a simulation.
 
     Parameters
     ----------
     mechanism : str
-        The mechanism's `repr`.
+        What was checked: the mechanism's `repr`, or the name of the class.
     seed : int
         Seed of all random numbers.
     level : float
-        Greatest probability that a correct mechanism fails any check.
+        Greatest probability that a correct mechanism fails any check; 0 if none is statistical.
     results : tuple of CheckResult
         In the order in which the checks were run.
     cells : tuple of int
@@ -110,25 +104,25 @@ class ConformanceReport:
         return tuple(result for result in self.results if not result.passed)
 
     @property
+    def verdict(self) -> str:
+        """Whether it passes, or how many checks it fails."""
+        return "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
+
+    @property
     def comparisons(self) -> int:
         """Number of statistical comparisons made by all checks together."""
         return sum(int(result.figures.get("comparisons", 0)) for result in self.results)
 
     def __getitem__(self, name: str) -> CheckResult:
         """Return the result of one check."""
-        for result in self.results:
-            if result.name == name:
-                return result
-        raise KeyError(name)
+        return {result.name: result for result in self.results}[name]
 
     def __str__(self) -> str:
         """Return the verdict, then each check with its faults and notes, one line each."""
-        verdict = "passes" if self.passed else f"fails {len(self.failures)} of {len(self.results)} checks"
-        width = max((len(result.name) for result in self.results), default=0)
+        width = max(len(result.name) for result in self.results)
         lines = [f"  {r.status:<7}  {r.name:<{width}}  {r.detail}".rstrip() for r in self.results]
-        limits = [self.limits] if self.limits else []
-        first = f"{self.mechanism} {verdict} (seed {self.seed}, false alarms below {self.level:g})"
-        return "\n".join([first, *lines, *limits])
+        first = f"{self.mechanism} {self.verdict} (seed {self.seed}, false alarms below {self.level:g})"
+        return "\n".join(filter(None, [first, *lines, self.limits]))
 
     def raise_for_failures(self) -> None:
         """Raise a `ConformanceError` if any check failed."""
@@ -145,10 +139,7 @@ class ConformanceReport:
             "cells": list(self.cells),
             "comparisons": self.comparisons,
             "limits": self.limits,
-            "checks": [
-                {"name": r.name, "status": r.status, "detail": r.detail, "figures": dict(r.figures)}
-                for r in self.results
-            ],
+            "checks": [asdict(result) for result in self.results],
         }
 
 
@@ -184,23 +175,63 @@ class Findings:
         if text not in self.notes:
             self.notes.append(text)
 
+    def call(self, function: Callable[..., Returned], *given: Any) -> Returned | None:
+        """Return what a function returns; an exception of the user's code is a fault, `SkippedCheckError` a note."""
+        try:
+            return function(*given)
+        except SkippedCheckError as reason:
+            self.applies = False
+            self.note(str(reason))
+        except Exception as error:  # noqa: BLE001 - a user's class may raise anything
+            self.fault(f"raises {type(error).__name__}: {error}")
+        return None
+
     def result(self, name: str) -> CheckResult:
         """Return the result of the check from what was recorded."""
-        faults = self.faults[:SPELLED_OUT]
-        if len(self.faults) > SPELLED_OUT:
-            faults.append(f"and {len(self.faults) - SPELLED_OUT} more")
+        more = [f"and {len(self.faults) - SPELLED_OUT} more"] if len(self.faults) > SPELLED_OUT else []
         status: Status = "failed" if self.faults else ("passed" if self.applies else "skipped")
-        return CheckResult(name, status, "; ".join(faults + self.notes), dict(self.figures))
+        detail = "; ".join([*self.faults[:SPELLED_OUT], *more, *self.notes])
+        return CheckResult(name, status, detail, dict(self.figures))
+
+
+def checks_of(namespace: Mapping[str, Any]) -> dict[str, Callable[[Any, Findings], None]]:
+    """Return the checks of a module in their order, by name: its functions ``check_…``, given its `vars`."""
+    own = (each for each in namespace.values() if getattr(each, "__module__", "") == namespace["__name__"])
+    checks = (each for each in own if getattr(each, "__name__", "").startswith("check_"))
+    return {check.__name__.removeprefix("check_"): check for check in checks}
 
 
 def run_check(name: str, check: Callable[[Trial, Findings], None], trial: Trial) -> CheckResult:
     """Run one check; an exception that the user's code raises is recorded as a fault."""
     findings = Findings()
-    try:
-        check(trial, findings)
-    except SkippedCheckError as reason:
-        findings.applies = False
-        findings.note(str(reason))
-    except Exception as error:  # noqa: BLE001 - a user's class may raise anything
-        findings.fault(f"raises {type(error).__name__}: {error}")
+    findings.call(check, trial, findings)
     return findings.result(name)
+
+
+def run_checks(
+    subject: str,
+    prepare: Callable[[Findings], Trial | None],
+    checks: Mapping[str, Callable[[Trial, Findings], None]],
+    *,
+    seed: int,
+) -> ConformanceReport:
+    """Run the checks of a user's part of a simulation; if the first fails, the others are skipped.
+
+    Parameters
+    ----------
+    subject : str
+        What is checked, in words.
+    prepare : callable
+        Makes what the other checks need; its findings are those of the check ``interface``.
+    checks : mapping of str to callable
+        The other checks, by name.
+    seed : int
+        Seed of all random numbers.
+    """
+    interface = Findings()
+    trial = interface.call(prepare, interface)
+    if trial is None or interface.faults:
+        others = [CheckResult(name, "skipped", "not run: the interface is wrong") for name in checks]
+    else:
+        others = [run_check(name, check, trial) for name, check in checks.items()]
+    return ConformanceReport(subject, seed, 0.0, (interface.result("interface"), *others), ())

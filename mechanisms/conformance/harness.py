@@ -1,5 +1,6 @@
 """Harness of the checks: batches of devices, a random stream for each check, and estimates as affine maps."""
 
+import math
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ TOLERANCE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class AffineEstimator:
-    """The affine map Ŷ = A·counts + b of an estimator, for given numbers of devices asked and counted.
+    """The affine map Ŷ = A·counts + b of an estimator, for given numbers of devices counted of `CROWD` asked.
 
     Counts satisfy linear relations (a round's outputs sum to its devices), so A and b are not unique. Their values on
     counts that devices can cause, and on the contribution of one device, are unique.
@@ -33,23 +34,17 @@ class AffineEstimator:
     constant: NDArray[np.float64]
 
     @classmethod
-    def fit(cls, trial: "Harness", counted: tuple[int, ...], asked: tuple[int, ...]) -> "AffineEstimator | None":
+    def fit(cls, trial: "Harness", counted: tuple[int, ...]) -> "AffineEstimator | None":
         """Fit the map to the estimates of random crowds and test it on others; return None if it does not fit them."""
-        size = trial.rounds * int(np.prod(trial.shape))
-        rng = trial.generator("affine")
-        queries = 2 * size + 2 * TRIED
-        truth = rng.integers(0, trial.cells + 1, max(asked) * queries).astype(np.int32)
+        rng, queries = trial.generator("affine"), 2 * trial.size + 2 * TRIED
+        truth = trial.truths(CROWD * queries, rng=rng)
         # Some crowds have all devices in one place: a map fitted to mixtures only may be wrong at the extremes.
-        truth[: max(asked) * TRIED] = np.repeat(rng.integers(0, trial.cells + 1, TRIED), max(asked))
-        vectors = trial.vectors(truth, rng=rng).reshape(queries, max(asked), trial.rounds, -1)
+        truth[: CROWD * TRIED] = np.repeat(rng.integers(0, trial.cells + 1, TRIED), CROWD)
+        vectors = trial.vectors(truth, rng=rng).reshape(queries, CROWD, trial.rounds, *trial.shape)
         rows = np.stack([vectors[:, :received, r].sum(axis=1) for r, received in enumerate(counted)], axis=1)
         rows = rows[rng.permutation(queries)]
-        shape = (trial.rounds, *trial.shape)
-        counts = rows.reshape(queries, -1).astype(np.float64)
-        estimates = np.stack(
-            [trial.mechanism.estimate(row.reshape(shape), counted=counted, asked=asked).count for row in rows]
-        )
-        design = np.column_stack([counts, np.ones(queries)])
+        estimates = trial.estimates(rows, counted)
+        design = np.column_stack([rows.reshape(queries, -1).astype(np.float64), np.ones(queries)])
         solution = np.linalg.lstsq(design[TRIED:], estimates[TRIED:], rcond=None)[0]
         miss = np.abs(design @ solution - estimates).max()
         if not miss <= TOLERANCE * (1.0 + np.abs(estimates).max()):
@@ -65,6 +60,7 @@ class AffineEstimator:
         return vectors.reshape(len(vectors), -1) @ self.matrix + self.constant / devices
 
 
+JOINT = "exact joint"
 # Number of checks that compare samples; each has an equal share of the level.
 STATISTICAL_CHECKS = 10
 # Devices in one simulated query, in checks that repeat whole queries.
@@ -78,14 +74,13 @@ MOST_AUDITED = 4
 HELD = 1 << 23
 
 
-@dataclass(frozen=True)
 class Harness:
     """A mechanism under test, the sample sizes of its checks, and the simulated reports of its devices.
 
     Parameters
     ----------
     mechanism : LocalMechanism
-        An object of any type: it may lack members of the interface.
+        An object of any type: it may lack optional members of the interface.
     seed : int
         Seed of all random numbers.
     level : float
@@ -96,52 +91,45 @@ class Harness:
         Greatest number of queries over which claims are audited, 1…3.
     thorough : bool
         Whether intervals and stated errors are also compared in larger crowds.
+
+    Attributes
+    ----------
+    cells, rounds : int
+        The number of cells V, and of the answers that a device gives per query.
+    shape, size : tuple of int, int
+        The shape of one round's tally, and the number of entries of all rounds' tallies.
+    calls : int
+        Number of devices, at most 40,000: for checks that call the mechanism once per device or crowd.
+    repeats : int
+        Number of repetitions in checks that repeat whole queries.
+    full : tuple of int
+        `CROWD` devices in each round.
+    audited : tuple of int
+        The truths for which claims are audited: outside and every cell, or the first, the middle and the last.
+    columns : list of int
+        Indices of the audited truths in a tally; all indices, if the tally has no entry for each cell.
+    joint : bool
+        Whether `sample_counts` is stated to have the joint law of the counts.
+    states_theory : bool
+        Whether the mechanism has `std_error`, its standard error given the truth.
     """
 
-    mechanism: Any
-    seed: int
-    level: float
-    devices: int
-    queries: int
-    thorough: bool = False
-
-    @property
-    def cells(self) -> int:
-        """The number of cells V."""
-        return int(self.mechanism.cells)
-
-    @property
-    def rounds(self) -> int:
-        """Number of answers that a device gives per query."""
-        return int(self.mechanism.rounds)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of one round's tally."""
-        return tuple(self.mechanism.tally_shape)
-
-    @property
-    def audited(self) -> tuple[int, ...]:
-        """The truths for which claims are audited: outside and every cell, or the first, the middle and the last."""
-        every = tuple(range(self.cells + 1))
-        return every if self.cells <= MOST_AUDITED else (0, 1, (self.cells + 1) // 2, self.cells)
-
-    @property
-    def columns(self) -> list[int]:
-        """Indices of the audited truths in a tally; all indices, if the tally has no entry for each cell."""
-        if self.shape[0] == self.cells:
-            return [cell - 1 for cell in self.audited if cell]
-        return list(self.audited if self.shape[0] == self.cells + 1 else range(self.shape[0]))
-
-    @property
-    def calls(self) -> int:
-        """Number of devices, at most 40,000: for checks that call the mechanism once per device or crowd."""
-        return min(self.devices, 40_000)
-
-    @property
-    def repeats(self) -> int:
-        """Number of repetitions in checks that repeat whole queries."""
-        return max(200, self.devices // 12)
+    def __init__(
+        self, mechanism: Any, seed: int, level: float, devices: int, queries: int, *, thorough: bool = False
+    ) -> None:
+        self.mechanism, self.seed, self.level = mechanism, seed, level
+        self.devices, self.queries, self.thorough = devices, queries, thorough
+        self.cells, self.rounds, self.shape = int(mechanism.cells), int(mechanism.rounds), tuple(mechanism.tally_shape)
+        self.size = self.rounds * math.prod(self.shape)
+        self.calls, self.repeats, self.full = min(devices, 40_000), max(200, devices // 12), (CROWD,) * self.rounds
+        every, some = tuple(range(self.cells + 1)), (0, 1, (self.cells + 1) // 2, self.cells)
+        self.audited = every if self.cells <= MOST_AUDITED else some
+        offset = self.cells + 1 - self.shape[0]
+        self.columns = [cell - offset for cell in self.audited if cell >= offset]
+        if offset not in (0, 1):
+            self.columns = list(range(self.shape[0]))
+        self.joint = getattr(mechanism, "sample_law", None) == JOINT
+        self.states_theory = callable(getattr(mechanism, "std_error", None))
 
     def generator(self, name: str) -> np.random.Generator:
         """Return the generator of this name: the same at each call, and independent of those of other names."""
@@ -153,6 +141,14 @@ class Harness:
         findings.figures["comparisons"] = comparisons
         findings.figures["alpha"] = alpha
         return alpha
+
+    def truths(self, devices: int, *, rng: np.random.Generator) -> Truth:
+        """Return random truths, outside and every cell equally likely."""
+        return rng.integers(0, self.cells + 1, devices).astype(np.int32)
+
+    def count(self, truth: Truth) -> Counts:
+        """Return the number of devices outside and in each cell, (cells + 1,) int64."""
+        return np.bincount(truth, minlength=self.cells + 1).astype(np.int64)
 
     def toss(self, devices: int, *, rng: np.random.Generator) -> Coins:
         """Return the coins of newly enrolled devices."""
@@ -181,15 +177,12 @@ class Harness:
 
         They are (n, queries, rounds, *tally_shape) int64, with the audited `columns` only.
         """
-        found = []
+        batches = []
         for batch in self.batches(devices):
             memory = self.mechanism.enrol(batch, rng=rng)
-            queries = []
-            for cell in history:
-                coins = self.mechanism.toss(memory, rng=rng)
-                queries.append(self.answers(np.full(batch, cell, dtype=np.int32), coins)[:, :, self.columns])
-            found.append(np.stack(queries, axis=1))
-        return np.concatenate(found)
+            tossed = ((np.full(batch, cell, dtype=np.int32), self.mechanism.toss(memory, rng=rng)) for cell in history)
+            batches.append(np.stack([self.answers(*each)[:, :, self.columns] for each in tossed], axis=1))
+        return np.concatenate(batches)
 
     def _reports(self, truths: list[Truth], coins: Coins) -> Vectors:
         """Return the encoded reports of each round, given the cells that devices answer about in it."""
@@ -209,13 +202,8 @@ class Harness:
 
     def batches(self, devices: int, *, of: int = 1) -> list[int]:
         """Return the sizes, multiples of `of`, of batches with `devices` in all, whose encodings fit `HELD`."""
-        most = max(HELD // (self.rounds * int(np.prod(self.shape))) // of, 1) * of
+        most = max(HELD // self.size // of, 1) * of
         return [min(most, devices - start) for start in range(0, devices, most)]
-
-    def crowds(self, truth: Truth, repeats: int, *, rng: np.random.Generator) -> Vectors:
-        """Return the answers of a crowd in repeated queries, (repeats, n, rounds, *tally_shape) int64."""
-        vectors = self.vectors(np.tile(truth, repeats), rng=rng)
-        return vectors.reshape(repeats, len(truth), *vectors.shape[1:])
 
     def counts(
         self, truth: Truth, repeats: int, *, rng: np.random.Generator, counted: tuple[int, ...] | None = None
@@ -224,37 +212,41 @@ class Harness:
 
         Of each round, `counted` randomly chosen reports arrive; all by default.
         """
-        found = []
-        for devices in self.batches(repeats * len(truth), of=len(truth)):
-            vectors = self.crowds(truth, devices // len(truth), rng=rng)
-            if counted is None:
-                found.append(vectors.sum(axis=1))
-                continue
-            ranks = rng.random((self.rounds, *vectors.shape[:2])).argsort(axis=2)
-            arrived = ranks < np.reshape(counted, (self.rounds, 1, 1))
-            found.append(np.einsum("rtn,tnr...->tr...", arrived, vectors))
-        return np.concatenate(found)
+        batches, crowd = [], len(truth)
+        for devices in self.batches(repeats * crowd, of=crowd):
+            vectors = self.vectors(np.tile(truth, devices // crowd), rng=rng)
+            vectors = vectors.reshape(-1, crowd, *vectors.shape[1:])
+            if counted is not None:
+                ranks = rng.random((self.rounds, *vectors.shape[:2])).argsort(axis=2)
+                arrived = ranks < np.reshape(counted, (self.rounds, 1, 1))
+                batches.append(np.einsum("rtn,tnr...->tr...", arrived, vectors))
+            else:
+                batches.append(vectors.sum(axis=1))
+        return np.concatenate(batches)
 
-    def fit(self, *, counted: tuple[int, ...] | None = None) -> AffineEstimator | None:
-        """Return the estimate of a crowd as an affine map of its counts, or None if it is not affine."""
-        return AffineEstimator.fit(self, counted or (CROWD,) * self.rounds, (CROWD,) * self.rounds)
+    def estimates(
+        self, counts: NDArray[np.int64], counted: tuple[int, ...], affine: AffineEstimator | None = None
+    ) -> NDArray[np.float64]:
+        """Return the estimates of (repeats, rounds, *tally_shape) counts of `CROWD` devices, (repeats, cells)."""
+        if affine is not None:
+            return affine(counts)
+        return np.stack([self.mechanism.estimate(row, counted=counted, asked=self.full).count for row in counts])
 
     @cached_property
     def ideal(self) -> AffineEstimator | None:
-        """The affine map on an ideal channel, where all reports arrive."""
-        return self.fit()
+        """The affine map on an ideal channel, where all reports arrive; None if estimates are not affine."""
+        return AffineEstimator.fit(self, self.full)
 
     @cached_property
     def contributions(self) -> list[NDArray[np.float64]] | None:
         """Contributions of devices to each cell's estimate, for truths 0…V, (n, cells) each; None if not affine."""
         if self.ideal is None:
             return None
-        rng = self.generator("contributions")
-        found = []
+        rng, contributions = self.generator("contributions"), []
         for cell in range(self.cells + 1):
             batches = (self.vectors(np.full(n, cell, dtype=np.int32), rng=rng) for n in self.batches(self.devices))
-            found.append(np.concatenate([self.ideal.contribution(batch, devices=CROWD) for batch in batches]))
-        return found
+            contributions.append(np.concatenate([self.ideal.contribution(batch, devices=CROWD) for batch in batches]))
+        return contributions
 
     @cached_property
     def step(self) -> NDArray[np.float64]:
@@ -267,21 +259,13 @@ class Harness:
     @cached_property
     def why_no_estimate(self) -> str:
         """The reason that there is no estimate, if the mechanism raises NotEstimableError; else empty."""
-        zeros = np.zeros((self.rounds, *self.shape), dtype=np.int64)
-        none = (0,) * self.rounds
+        counts, none = np.zeros((self.rounds, *self.shape), dtype=np.int64), (0,) * self.rounds
         try:
-            self.mechanism.estimate(zeros, counted=none, asked=none)
-        except ValueError as error:
-            if type(error).__name__ == "NotEstimableError":
+            self.mechanism.estimate(counts, counted=none, asked=none)
+        except Exception as error:  # noqa: BLE001 - other errors are reported by the checks of shapes
+            if isinstance(error, ValueError) and type(error).__name__ == "NotEstimableError":
                 return f"not estimable, as the mechanism states: {error}"
-        except Exception:  # noqa: BLE001 - other errors are reported by the checks of shapes
-            return ""
         return ""
-
-    @cached_property
-    def states_theory(self) -> bool:
-        """Whether the mechanism has `std_error`, its standard error given the truth."""
-        return callable(getattr(self.mechanism, "std_error", None))
 
     def populations(self) -> dict[str, Counts]:
         """Return the true counts of different crowds by name, (cells + 1,) int64 each, with `CROWD` devices in all."""

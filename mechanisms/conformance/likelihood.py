@@ -1,6 +1,7 @@
 """Check of the likelihood by which attacks guess: its ratios are those of the frequencies of reports."""
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +12,32 @@ from mechanisms.conformance.harness import Harness
 from mechanisms.inference.likelihood import report_law
 from mechanisms.inference.report_law import NoLikelihoodError
 
-Events = dict[str, NDArray[np.bool_]]
 DECILES = 10
 # Greatest number of entries of a tally whose values are events.
 ENTRIES = 16
 # Reports whose likelihood is compared with that of their encodings.
 SOME = 500
+
+
+class PairOfTruths(NamedTuple):
+    """Reports of devices of two truths, with what their likelihood states.
+
+    Parameters
+    ----------
+    name : str
+        The rounds and the truths, in words.
+    latter : (reports,) int64
+        1 for reports of the second truth, else 0.
+    stated : (reports,) float64
+        Probability that a report is of the second truth, by its likelihood.
+    events : dict
+        Events by name, each (reports,) bool, chosen on the reports with even numbers.
+    """
+
+    name: str
+    latter: NDArray[np.int64]
+    stated: NDArray[np.float64]
+    events: dict[str, NDArray[np.bool_]]
 
 
 def check_likelihood(trial: Harness, findings: Findings) -> None:
@@ -32,54 +53,49 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
     try:
         laws = {seen: report_law(trial.mechanism, seen) for seen in views}
     except NoLikelihoodError:
-        words = "the mechanism has no log_likelihood: the project's attacks are not tried on it, which proves nothing"
-        raise SkippedCheckError(words) from None
-    rng = trial.generator("likelihood")
-    samples, plain = [], []
+        reason = "the mechanism has no log_likelihood: the project's attacks are not tried on it, which proves nothing"
+        raise SkippedCheckError(reason) from None
+    rng, reports = trial.generator("likelihood"), []
     for cell in trial.audited:
         truth = np.full(trial.calls, cell, dtype=np.int32)
         coins = trial.toss(len(truth), rng=rng)
-        plain.append([trial.mechanism.answer(number, truth, coins) for number in rounds])
-        samples.append([trial.mechanism.encode(report) for report in plain[-1]])
-    pairs = list(combinations(range(len(samples)), 2))
-    judged = []
+        reports.append([trial.mechanism.answer(number, truth, coins) for number in rounds])
+    encoded = [[trial.mechanism.encode(report) for report in row] for row in reports]
+    latter, pairs = np.repeat([0, 1], trial.calls), []
     for seen, law in laws.items():
-        held = [[sample[number - 1] for number in seen] for sample in samples]
-        logs = [law.log_likelihood(sample) for sample in held]
         where = f"of round {seen[0]}" if len(seen) == 1 else "of all rounds"
-        raw = [law.log_likelihood([sample[number - 1][:SOME] for number in seen]) for sample in plain]
+        logs = [law.log_likelihood([row[number - 1] for number in seen]) for row in encoded]
+        raw = [law.log_likelihood([row[number - 1][:SOME] for number in seen]) for row in reports]
         same = all(_alike(one, other[:SOME]) for one, other in zip(raw, logs, strict=True))
         if not findings.expect(same, f"reports and their encodings differ in log_likelihood {where}"):
             return
-        keys = [row_keys(np.stack(sample, axis=1)) for sample in held]
-        for one, other in pairs:
-            truths = np.array([trial.audited[one], trial.audited[other]])
-            both = np.concatenate([logs[one], logs[other]])[:, truths]
-            own = np.repeat([0, 1], trial.calls)
-            name = f"{where} by devices in {truths[0]} and {truths[1]}"
-            if not findings.expect(
-                np.isfinite(both[np.arange(len(both)), own]).all(), f"reports {name}: impossible ones were drawn"
-            ):
+        vectors = [np.stack([row[number - 1] for number in seen], axis=1) for row in encoded]
+        for one, other in combinations(range(len(encoded)), 2):
+            name = f"{where} by devices in {trial.audited[one]} and {trial.audited[other]}"
+            both = np.concatenate([logs[one], logs[other]])[:, [trial.audited[one], trial.audited[other]]]
+            possible = np.isfinite(both[np.arange(len(both)), latter]).all()
+            if not findings.expect(possible, f"reports {name}: impossible ones were drawn"):
                 return
             stated = 1.0 / (1.0 + np.exp(np.clip(both[:, 0] - both[:, 1], -700.0, 700.0)))
-            vectors = np.concatenate([np.stack(held[i], axis=1).reshape(trial.calls, -1) for i in (one, other)])
-            events = _events(np.concatenate([keys[one], keys[other]]), own, vectors[:, :ENTRIES], stated)
-            judged.append((name, own, stated, events))
-    alpha = trial.alpha(findings, sum(len(events) for *_, events in judged))
-    tested = np.arange(2 * trial.calls) % 2 == 1
-    worst = 0.0
-    for name, own, stated, events in judged:
-        for words, event in events.items():
-            chosen = event & tested
-            off = float((own - stated)[chosen].sum()) / trial.calls
-            worst = max(worst, abs(off))
-            # Of each report the truth is 0 or 1, with the variance that the stated probability has.
-            variance = np.array((stated * (1.0 - stated))[chosen].sum() / trial.calls)
-            if abs(off) > bernstein(trial.calls, variance, np.ones(()), alpha):
-                real, wrong = own[chosen].mean(), stated[chosen].mean()
-                share = f"of reports {name} with {words}, {real:.1%} are of the latter"
-                findings.fault(f"{share}; by log_likelihood {wrong:.1%}")
-    findings.figures["greatest deviation"] = worst
+            events = _events(np.concatenate([vectors[one], vectors[other]]), latter, stated)
+            pairs.append(PairOfTruths(name, latter, stated, events))
+    alpha = trial.alpha(findings, sum(len(pair.events) for pair in pairs))
+    off = [_expect_shares(pair, findings, alpha=alpha) for pair in pairs]
+    findings.figures["greatest deviation"] = max(off, default=0.0)
+
+
+def _expect_shares(pair: PairOfTruths, findings: Findings, *, alpha: float) -> float:
+    """Expect in each event as many reports of the second truth as is stated; return the greatest deviation."""
+    worst, each = 0.0, len(pair.latter) // 2
+    for event_name, event in pair.events.items():
+        latter, stated = (values[1::2][event[1::2]] for values in (pair.latter, pair.stated))
+        off = abs(float((latter - stated).sum()) / each)
+        worst = max(worst, off)
+        # Of each report the truth is 0 or 1, with the variance that the stated probability has.
+        if off > bernstein(each, np.array((stated * (1.0 - stated)).sum() / each), np.ones(()), alpha):
+            share = f"of reports {pair.name} with {event_name}, {latter.mean():.1%} are of the latter"
+            findings.fault(f"{share}; by log_likelihood {stated.mean():.1%}")
+    return worst
 
 
 def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
@@ -90,18 +106,17 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 
 def _events(
-    keys: NDArray[np.int64], own: NDArray[np.int64], vectors: NDArray[np.int64], stated: NDArray[np.float64]
-) -> Events:
-    """Return events by name, each (reports,) bool, chosen on the reports with even numbers."""
-    outcomes, place = np.unique(keys, return_inverse=True)
-    counts = [np.bincount(place[::2][own[::2] == truth], minlength=len(outcomes)) for truth in (0, 1)]
-    events: Events = {"any content": np.ones(len(keys), dtype=np.bool_)}
+    vectors: NDArray[np.int64], latter: NDArray[np.int64], stated: NDArray[np.float64]
+) -> dict[str, NDArray[np.bool_]]:
+    """Return the events of `PairOfTruths`."""
+    outcomes, place = np.unique(row_keys(vectors), return_inverse=True)
+    counts = [np.bincount(place[::2][latter[::2] == truth], minlength=len(outcomes)) for truth in (0, 1)]
+    events = {"any content": np.ones(len(vectors), dtype=np.bool_)}
     for number, outcome in enumerate(np.argsort(-(counts[0] + counts[1]), kind="stable")[:COMMON], start=1):
-        events["the most frequent content" if number == 1 else f"the content of frequency rank {number}"] = (
-            place == outcome
-        )
+        rank = "the most frequent content" if number == 1 else f"the content of frequency rank {number}"
+        events[rank] = place == outcome
     events["contents that are more frequent of the latter"] = (counts[1] > counts[0])[place]
-    for entry, column in enumerate(vectors.T, start=1):
+    for entry, column in enumerate(vectors.reshape(len(vectors), -1)[:, :ENTRIES].T, start=1):
         events[f"entry {entry} above its median"] = column > np.median(column[::2])
     for share in np.unique(np.quantile(stated[::2], np.arange(1, DECILES) / DECILES)):
         events[f"a stated probability above {share:.3g}"] = stated > share

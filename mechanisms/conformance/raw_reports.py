@@ -13,9 +13,9 @@ from mechanisms.conformance.harness import Harness
 
 # Numbers of a report that are looked at, and how many values one must have for its parts to be compared instead.
 NUMBERS, MANY = 4, 256
-WHOLE = 2**64 - 1
 
 Keys = NDArray[np.int64]
+Cut = Callable[[NDArray[np.uint64]], NDArray[np.uint64]]
 Samples = dict[str, Callable[[], Mapping[tuple[int, ...], Keys]]]
 
 
@@ -35,28 +35,23 @@ def raw_samples(trial: Harness, number: int) -> Samples:
     if len(np.unique(row_keys(numbers))) > len(np.unique(row_keys(trial.mechanism.encode(few)))):
         held = lru_cache(maxsize=1)(partial(_each_truth, trial, number, _numbers))
         for i, values in enumerate(numbers.T):
-            cuts = {"": (0, WHOLE, 1)}
+            cuts: dict[str, Cut] = {"": lambda whole: whole}
             if len(np.unique(values)) > MANY:
-                cuts = {f"byte {k} of ": (8 * k, 255, 1) for k in range(8)}
-                cuts |= {f"the remainder by {m} of ": (0, WHOLE, m) for m in (trial.cells, trial.cells + 1)}
+                cuts = {f"byte {k} of ": partial(_byte, k) for k in range(8)}
+                cuts |= {f"the remainder by {m} of ": partial(_remainder, m) for m in (trial.cells, trial.cells + 1)}
             for name, cut in cuts.items():
-                samples[f"{name}number {i + 1} in it"] = partial(_cut, held, i, *cut)
+                samples[f"{name}number {i + 1} in it"] = partial(_cut, held, i, cut)
     return samples
 
 
-def _each_truth(
-    trial: Harness, number: int, part: Callable[[Any], NDArray[np.int64]]
-) -> dict[tuple[int, ...], NDArray[np.int64]]:
+def _each_truth(trial: Harness, number: int, part: Callable[[Any], Keys]) -> dict[tuple[int, ...], Keys]:
     """Return a part of the reports of devices of each audited truth."""
-    rng = trial.generator("raw reports")
-    found: dict[tuple[int, ...], NDArray[np.int64]] = {}
+    rng, mechanism = trial.generator("raw reports"), trial.mechanism
+    parts: dict[tuple[int, ...], Keys] = {}
     for cell in trial.audited:
-        answers = []
-        for batch in trial.batches(trial.devices):
-            coins = trial.toss(batch, rng=rng)
-            answers.append(part(trial.mechanism.answer(number, np.full(batch, cell, dtype=np.int32), coins)))
-        found[(cell,)] = np.concatenate(answers)
-    return found
+        tossed = ((np.full(n, cell, dtype=np.int32), trial.toss(n, rng=rng)) for n in trial.batches(trial.devices))
+        parts[(cell,)] = np.concatenate([part(mechanism.answer(number, truth, coins)) for truth, coins in tossed])
+    return parts
 
 
 def _with_sum(trial: Harness, reports: Any) -> Keys:
@@ -68,23 +63,32 @@ def _numbers(reports: Any) -> NDArray[np.int64]:
     """Return the first numbers in each report, (n, numbers): those of an array, of its fields, or of attributes."""
     held: list[Any] = [reports]
     if is_dataclass(reports):
-        held = [getattr(reports, one.name) for one in fields(reports)]
+        held = [getattr(reports, each.name) for each in fields(reports)]
     elif not isinstance(reports, np.ndarray):
         held = list(getattr(reports, "__dict__", {}).values())
-    arrays = [one for one in held if isinstance(one, np.ndarray) and one.ndim and len(one) == len(reports)]
-    named = [[array[name] for name in array.dtype.names] if array.dtype.names else [array] for array in arrays]
-    found = [one.reshape(len(reports), -1) for group in named for one in group if one.dtype.kind in "biuf"]
-    # Floating-point numbers by their bits.
-    whole = [one.astype(np.float64).view(np.int64) if one.dtype.kind == "f" else one.astype(np.int64) for one in found]
-    return np.concatenate([np.empty((len(reports), 0), dtype=np.int64), *whole], axis=1)[:, :NUMBERS]
+    columns: list[NDArray[np.int64]] = [np.empty((len(reports), 0), dtype=np.int64)]
+    for array in held:
+        if not isinstance(array, np.ndarray) or array.ndim == 0 or len(array) != len(reports):
+            continue
+        for column in [array[name] for name in array.dtype.names] if array.dtype.names else [array]:
+            if column.dtype.kind in "biuf":
+                # Floating-point numbers by their bits.
+                whole = (
+                    column.astype(np.float64).view(np.int64) if column.dtype.kind == "f" else column.astype(np.int64)
+                )
+                columns.append(whole.reshape(len(reports), -1))
+    return np.concatenate(columns, axis=1)[:, :NUMBERS]
 
 
-def _cut(
-    held: Callable[[], Mapping[tuple[int, ...], NDArray[np.int64]]], i: int, shift: int, mask: int, divisor: int
-) -> dict[tuple[int, ...], Keys]:
-    """Return some bits of the i-th number, or its remainder where the divisor is above 1, for every truth."""
-    cut = {}
-    for history, numbers in held().items():
-        bits = (np.ascontiguousarray(numbers[:, i]).view(np.uint64) >> np.uint64(shift)) & np.uint64(mask)
-        cut[history] = (bits % np.uint64(divisor) if divisor > 1 else bits).astype(np.int64)
-    return cut
+def _cut(held: Callable[[], Mapping[tuple[int, ...], Keys]], i: int, cut: Cut) -> dict[tuple[int, ...], Keys]:
+    """Return a part of the i-th number in the reports of every truth."""
+    wholes = {history: np.ascontiguousarray(numbers[:, i]).view(np.uint64) for history, numbers in held().items()}
+    return {history: cut(whole).astype(np.int64) for history, whole in wholes.items()}
+
+
+def _byte(number: int, whole: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return (whole >> np.uint64(8 * number)) & np.uint64(255)
+
+
+def _remainder(divisor: int, whole: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return whole % np.uint64(divisor)

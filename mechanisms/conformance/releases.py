@@ -2,8 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from mechanisms.conformance.findings import Findings
 from mechanisms.conformance.harness import Harness
 from mechanisms.privacy.view import ADJACENCIES, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
+Show = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 # Devices in the cell, by the number of queries; in thorough checks of one query LARGE_CROWD too.
 CROWDS = {1: (1, 8), 2: (1, 3), 3: (2,)}
 LARGE_CROWD = 30
@@ -50,12 +50,13 @@ def check_releases_hold(trial: Harness, findings: Findings) -> None:
     for view, claim in known_claims(trial, findings, views).items():
         samples: dict[str, Sample] = {}
         # A move between the first and the last cell is one in both directions.
-        for cell in dict.fromkeys((1, trial.cells) if view.queries == 1 and view.adjacency != "move" else (1,)):
+        for cell in (1, trial.cells) if view.queries == 1 and view.adjacency != "move" else (1,):
             name = f"{view!r}, cell {cell}"
             samples[name] = partial(_keys, pool, view, cell)
             if isinstance(view, ReleasedCounts):
                 # If noise causes many outcomes, the published count of the cell alone may prove more.
-                samples[f"{name} alone"] = partial(_keys, pool, view, cell, trial.columns.index(_index(trial, cell)))
+                index = trial.columns.index(cell - 1 if trial.shape[0] == trial.cells else cell)
+                samples[f"{name} alone"] = partial(_keys, pool, view, cell, index)
         audits.append((claim, samples))
     expect_claims_hold(trial, findings, audits)
 
@@ -66,42 +67,29 @@ def _keys(pool: Any, view: View, cell: int, index: int | None = None) -> dict[Hi
     return {history: row_keys(rows if index is None else rows[:, :, :, index]) for history, rows in seen}
 
 
-@dataclass(frozen=True, eq=False)
 class _Crowds:
-    """Reports of simulated devices, from which crowds are put together.
+    """Reports of simulated devices over some queries, from which crowds are put together.
 
     Devices answer independently, so the devices that stay are the same in all views and whatever one device does:
     each comparison has independent crowds in each of two samples, though not between them, which no bound needs.
     """
 
-    trial: Harness
-    queries: int
+    def __init__(self, trial: Harness, queries: int) -> None:
+        self.trial, self.queries = trial, queries
+        self.devices = int(getattr(trial.mechanism, "devices", 0))
+        self.largest = max(crowds_of(trial, queries))
+        self.everyone = max(self.largest, COUNTED, self.devices)
+        crowds = MOST_NUMBERS * (10 if trial.thorough else 1) // (self.everyone * queries * trial.size)
+        self.rows = min(trial.devices // 2, max(crowds, 2_000))
+        self.single, self.others = cache(self._single), cache(self._others)
 
-    def __post_init__(self) -> None:
-        """Cache what several views need."""
-        for name in ("single", "others"):
-            object.__setattr__(self, name, cache(getattr(self, name)))
-
-    @property
-    def most(self) -> int:
-        """Number of devices of a crowd."""
-        return max(*crowds_of(self.trial, self.queries), COUNTED, int(getattr(self.trial.mechanism, "devices", 0)))
-
-    @property
-    def rows(self) -> int:
-        """Number of crowds."""
-        numbers = self.queries * self.trial.rounds * math.prod(self.trial.shape)
-        crowds = MOST_NUMBERS * (10 if self.trial.thorough else 1) // (self.most * numbers)
-        return min(self.trial.devices // 2, max(crowds, 2_000))
-
-    def single(self, history: History) -> NDArray[np.int64]:
+    def _single(self, history: History) -> NDArray[np.int64]:
         """Return the reports of one device of each crowd, (rows, queries, rounds, …)."""
-        rng = self.trial.generator(f"one device {history}")
-        return self.trial.along(history, self.rows, rng=rng)
+        return self.trial.along(history, self.rows, rng=self.trial.generator(f"one device {history}"))
 
-    def others(self, cell: int) -> NDArray[np.int64]:
+    def _others(self, cell: int) -> NDArray[np.int64]:
         """Return the reports of devices that stay in a cell, (rows, devices, queries, rounds, …)."""
-        number = self.most if cell == 0 else max(crowds_of(self.trial, self.queries))
+        number = self.everyone if cell == 0 else self.largest
         rng = self.trial.generator(f"others {cell} {self.queries}")
         reports = self.trial.along((cell,) * self.queries, self.rows * number, rng=rng)
         return reports.reshape(self.rows, number, *reports.shape[1:])
@@ -112,48 +100,49 @@ class _Crowds:
         In each query this device is in the cell or outside every cell; for a move in the cell or in another, which has
         as many devices as the first; if there is one query also outside, and in three queries it stays where it is.
         """
-        crowd = view.devices if isinstance(view, Shuffled) else view.crowd
         other = self.trial.cells + 1 - cell if view.adjacency == "move" and self.trial.cells > 1 else 0
         histories = {(place,) * self.queries for place in (cell, other)}
         if self.queries == 2:
             histories |= set(itertools.product((cell, other), repeat=2))
         elif self.queries == 1:
             histories.add((0,))
-        stay = self.others(cell)[:, : crowd - 1]
-        if isinstance(view, Shuffled):
-            staying = [_report_keys(stay[:, :, :, view.round - 1])]
-        else:
-            summed = stay.sum(axis=1)
-            if other:
-                summed = summed + self.others(other)[:, : crowd - 1].sum(axis=1)
-            # Distributed noise needs the mechanism's number of devices; those beyond the crowds are outside every cell.
-            counted = getattr(view, "counted", None) or int(getattr(self.trial.mechanism, "devices", 0))
-            outside = max(counted - crowd - (crowd - 1 if other else 0), 0)
-            if outside:
-                summed = summed + self.others(0)[:, :outside].sum(axis=1)
+        show = self._shuffled(view, cell) if isinstance(view, Shuffled) else self._published(view, cell, other)
         for history in sorted(histories):
-            one = self.single(history)
-            if isinstance(view, Shuffled):
-                shown = np.concatenate([_report_keys(one[:, np.newaxis, :, view.round - 1]), *staying], axis=1)
-                yield history, np.sort(shown, axis=1).swapaxes(1, 2)
-            else:
-                yield history, self._published(view, one + summed)
+            yield history, show(self.single(history))
 
-    def _published(self, view: Any, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what is published of (rows, queries, rounds, …) counts."""
-        if isinstance(view, ReleasedCounts):
-            return counts
-        # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
-        difference = counts[:, :, 1] - counts[:, :, 0]
-        difference = difference[:, :, 1:] if len(self.trial.shape) == 1 else difference[..., -1]
-        return difference if view.k is None else np.where(difference < view.k, 0, difference)
+    def _shuffled(self, view: Shuffled, cell: int) -> Show:
+        """Return what shows one device's reports among those of the others, in no order."""
+        staying = _report_keys(self.others(cell)[:, : view.devices - 1, :, view.round - 1])
+
+        def show(device: NDArray[np.int64]) -> NDArray[np.int64]:
+            shown = np.concatenate([_report_keys(device[:, np.newaxis, :, view.round - 1]), staying], axis=1)
+            return np.sort(shown, axis=1).swapaxes(1, 2)
+
+        return show
+
+    def _published(self, view: Any, cell: int, other: int) -> Show:
+        """Return what shows the published sums, or differences of sums, of one device and the others."""
+        crowd = view.crowd
+        summed = self.others(cell)[:, : crowd - 1].sum(axis=1)
+        if other:
+            summed = summed + self.others(other)[:, : crowd - 1].sum(axis=1)
+        # Distributed noise needs the mechanism's number of devices; those beyond the crowds are outside every cell.
+        outside = (getattr(view, "counted", None) or self.devices) - crowd - (crowd - 1 if other else 0)
+        if outside > 0:
+            summed = summed + self.others(0)[:, :outside].sum(axis=1)
+
+        def show(device: NDArray[np.int64]) -> NDArray[np.int64]:
+            counts: NDArray[np.int64] = device + summed
+            if isinstance(view, ReleasedCounts):
+                return counts
+            # Over the real cells: all outputs but the first, or the last output of each cell, which is Yes.
+            difference = counts[:, :, 1] - counts[:, :, 0]
+            difference = difference[:, :, 1:] if len(self.trial.shape) == 1 else difference[..., -1]
+            return difference if view.k is None else np.where(difference < view.k, 0, difference)
+
+        return show
 
 
 def _report_keys(reports: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return a key for each report of (rows, devices, queries, …), (rows, devices, queries)."""
     return row_keys(reports.reshape(math.prod(reports.shape[:3]), *reports.shape[3:])).reshape(reports.shape[:3])
-
-
-def _index(trial: Harness, cell: int) -> int:
-    """Return the index of a cell in the tally, which may or may not have an entry for outside before it."""
-    return cell - 1 if trial.shape[0] == trial.cells else cell

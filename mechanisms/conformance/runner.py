@@ -41,8 +41,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from mechanisms.conformance import claims, estimates, interface, likelihood, releases
-from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, run_check
+from mechanisms.conformance import bad_inputs, claims, estimates, interface, likelihood, releases
+from mechanisms.conformance.findings import CheckResult, ConformanceReport, Findings, checks_of, run_check
 from mechanisms.conformance.harness import Harness
 from mechanisms.parameter import ParameterError, check_integer
 
@@ -57,27 +57,10 @@ FEW_CELLS, MORE_CELLS = 3, 10
 MANY_CELLS = 32
 CLAIMS = ("claims_sound", "claims_hold", "releases_hold")
 
-CHECKS: dict[str, Callable[[Harness, Findings], None]] = {
-    "reports": interface.check_reports,
-    "estimates": interface.check_estimates,
-    "answer_draws_nothing": interface.check_answers_draw_nothing,
-    "others_stay": interface.check_other_reports_do_not_change,
-    "early_rounds": interface.check_early_rounds_are_blind,
-    "hidden_state": interface.check_no_hidden_state,
-    "nothing_written_on": interface.check_arguments_are_not_modified,
-    "own_coins": interface.check_devices_have_own_coins,
-    "no_bias": estimates.check_no_bias,
-    "standard_error": estimates.check_standard_error,
-    "loss": estimates.check_loss,
-    "intervals": estimates.check_intervals,
-    "sampled_estimates": estimates.check_sampled_estimates,
-    "sample_law": estimates.check_sample_law,
-    "claims_sound": claims.check_claims_are_sound,
-    "claims_hold": claims.check_claims_hold,
-    "infinite_claims": claims.check_infinite_claims_have_witnesses,
-    "likelihood": likelihood.check_likelihood,
-    "releases_hold": releases.check_releases_hold,
-    "bad_inputs": interface.check_bad_inputs_are_refused,
+CHECKS = {
+    name: check
+    for module in (interface, estimates, claims, likelihood, releases, bad_inputs)
+    for name, check in checks_of(vars(module)).items()
 }
 
 
@@ -156,32 +139,33 @@ def check_mechanism(
         devices *= THOROUGH
     # A mechanism may be callable too. Its type has an `answer`; the type of a class or a function has none.
     makes = callable(mechanism) and not hasattr(type(mechanism), "answer")
-    first = mechanism(cells=cells) if makes else mechanism
-    attributes = Findings()
-    interface.check_attributes(first, attributes)
+    first, attributes, trials = mechanism(cells=cells) if makes else mechanism, Findings(), []
+    interface.expect_attributes(first, attributes)
     if attributes.faults:
-        skipped = [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
-        results = [attributes.result("attributes"), *skipped]
-        trials = []
+        others = [CheckResult(name, "skipped", "not run: attributes are missing or wrong") for name in CHECKS]
     else:
-        share = level / (2 * sizes - 1)
-        trials = [Harness(first, seed, share, devices, queries, thorough)]
         more = MORE_CELLS if first.cells < MORE_CELLS else FEW_CELLS
-        others = ((more, max(LEAST_DEVICES, devices // QUICK), queries), (MANY_CELLS, devices, 1))
-        for number, fewer, most in others if sizes > 1 else ():
+        further = ((more, max(LEAST_DEVICES, devices // QUICK), queries), (MANY_CELLS, devices, 1))
+        share = level / (2 * sizes - 1)
+        trials = [Harness(first, seed, share, devices, queries, thorough=thorough)]
+        for number, fewer, most in further if sizes > 1 else ():
             if (other := _resize(mechanism if makes else None, first, number, attributes)) is None:
                 break
-            trials.append(Harness(other, seed, share, fewer, most, thorough))
-        found = {name: run_check(name, check, trials[0]) for name, check in CHECKS.items()}
-        for trial, names in zip(trials[1:], (tuple(CHECKS), CLAIMS), strict=False):
-            for name in names:
-                found[name] = found[name].join(run_check(name, CHECKS[name], trial), f"with {trial.cells} cells")
-        results = [attributes.result("attributes"), *found.values()]
-    sizes_checked = tuple(trial.cells for trial in trials[:2])
-    report = ConformanceReport(_write(first), seed, level, tuple(results), sizes_checked, _limits(trials))
+            trials.append(Harness(other, seed, share, fewer, most, thorough=thorough))
+        others = [_run_at_sizes(name, trials) for name in CHECKS]
+    sizes_checked, results = tuple(trial.cells for trial in trials[:2]), (attributes.result("attributes"), *others)
+    report = ConformanceReport(_write(first), seed, level, results, sizes_checked, _limits(trials))
     if raise_failures:
         report.raise_for_failures()
     return report
+
+
+def _run_at_sizes(name: str, trials: list[Harness]) -> CheckResult:
+    """Return the result of a check at every number of cells; at the third one only claims are checked."""
+    result = run_check(name, CHECKS[name], trials[0])
+    for trial in trials[1:] if name in CLAIMS else trials[1:2]:
+        result = result.join(run_check(name, CHECKS[name], trial), f"with {trial.cells} cells")
+    return result
 
 
 def _resize(make: Callable[..., Any] | None, first: Any, cells: int, findings: Findings) -> Any:
@@ -193,7 +177,7 @@ def _resize(make: Callable[..., Any] | None, first: Any, cells: int, findings: F
         findings.note(f"not checked with {cells} cells, as it cannot be made ({type(error).__name__}: {error}){hint}")
         return None
     faults = Findings()
-    interface.check_attributes(other, faults, most_cells=MANY_CELLS)
+    interface.expect_attributes(other, faults, most_cells=MANY_CELLS)
     if not faults.faults and other.cells != cells:
         findings.note(f"not checked with {cells} cells: made with so many, it has {other.cells}")
         return None

@@ -7,19 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mechanisms.inference.likelihood import check_reports, report_law
-from mechanisms.inference.report_law import (
-    NoLikelihoodError,
-    check_prior,
-    check_rounds,
-    expected_best,
-    read_values,
-)
+from mechanisms.inference.likelihood import report_law
+from mechanisms.inference.report_law import check_prior, expected_best, read_values
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.sampling_privacy import SamplingPrivacy
 from mechanisms.parameter import check_integer
 from mechanisms.privacy.memoised_bits import MemoisedBits
-from mechanisms.privacy.sampling_privacy_claims import linked_blanks
 
 
 def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike, queries: int = 1) -> float | None:
@@ -77,77 +70,32 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
     return None if found is None else min(max(found, float(q.max())), 1.0)
 
 
-def sampled_posterior(
-    mechanism: Any, reports: Sequence[Any], prior: ArrayLike, rounds: Sequence[int] | None = None
-) -> NDArray[np.float64]:
-    """Return P(the device was sampled | its reports of these rounds).
+def sampled_posterior(mechanism: SamplingPrivacy, reports: Any) -> NDArray[np.float64]:
+    """Return P(the device was sampled | its report of round one).
 
     "Sampled" means that the device's categorical draw is S. Round one depends on the draw and not on the cell: report
-    0 has probability π_s by sampling and π_0 as a blank. In round two, and with linked rounds, value v has probability
-    π_s·q_v by sampling. Reports that no device sends leave the prior probability π_s.
+    0 has probability π_s by sampling and π_0 as a blank. Reports that no device sends leave the prior probability π_s.
 
     Parameters
     ----------
     mechanism : SamplingPrivacy
-    reports, rounds
-        As `log_likelihood` takes them.
-    prior : (cells + 1,) float64
+    reports : Reports
+        As one entry of what `log_likelihood` takes.
 
     Returns
     -------
     (n,) float64
-
-    Raises
-    ------
-    NoLikelihoodError
-        If the mechanism does not sample.
     """
-    seen = check_rounds(rounds, mechanism.rounds)
-    reports = check_reports(reports, len(seen))
-    sampled, blank, _ = _sampled_masses(mechanism, seen, prior)
-    total = sampled + blank
-    share = np.divide(sampled, total, out=np.full_like(total, mechanism.sampling), where=total > 0.0)
-    values = read_values(reports[seen.index(max(seen))], outputs=len(blank))
-    found = np.where(values < 0, mechanism.sampling, share[values])
-    if len(seen) == 2:
-        first = read_values(reports[seen.index(1)], outputs=len(blank))
-        found = np.where(first > 0, 0.0, found)
-    # A report that no device sends is no evidence: the prior remains.
-    impossible = np.isneginf(report_law(mechanism, seen).log_likelihood(reports).max(axis=1))
-    return np.where(impossible, mechanism.sampling, found)
-
-
-def sampled_guess_success(mechanism: SamplingPrivacy, rounds: Sequence[int] | None, prior: ArrayLike) -> float:
-    """Return the success of the best guess of whether a device was sampled: Σ of the larger of the two masses.
-
-    The sum is over all observations. The two masses are the joint probabilities of an observation with "sampled" and
-    with "not sampled".
-
-    Parameters
-    ----------
-    mechanism : SamplingPrivacy
-    rounds : sequence of int, optional
-    prior : (cells + 1,) float64
-    """
-    sampled, blank, rest = _sampled_masses(mechanism, check_rounds(rounds, mechanism.rounds), prior)
-    return min(math.fsum(np.maximum(sampled, blank)) + rest, 1.0)
-
-
-def _sampled_masses(
-    mechanism: Any, seen: tuple[int, ...], prior: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return P(value, sampled) and P(value, blank), (V + 1,) each, and the mass of linked pairs that must be blanks."""
-    if not isinstance(mechanism, SamplingPrivacy):
-        raise NoLikelihoodError(
-            type(mechanism).__name__, "whether a device is sampled is defined for Sampling Privacy only."
-        )
-    q = check_prior(prior, mechanism.cells)
     blanks, sampling = mechanism.blanks, mechanism.sampling
-    if seen == (1,):
-        sampled = np.zeros_like(blanks)
-        sampled[0] = sampling
-        return sampled, blanks, 0.0
-    if seen == (2,):
-        return sampling * q, blanks, 0.0
-    pairs = linked_blanks(sampling=sampling, blanks=blanks, refresh=mechanism.refresh)
-    return sampling * q, pairs, float(blanks.sum() - pairs.sum())
+    values = read_values(reports, outputs=len(blanks))
+    zero = sampling / (sampling + blanks[0])
+    unsent = (values < 0) | ((values > 0) & (blanks[values] == 0.0))
+    return np.where(values == 0, zero, np.where(unsent, sampling, 0.0))
+
+
+def sampled_guess_success(mechanism: SamplingPrivacy) -> float:
+    """Return the success of the best guess of whether a device was sampled, from its report of round one.
+
+    It is the sum, over the reports, of the larger of the joint probabilities with "sampled" and with "not sampled".
+    """
+    return min(max(mechanism.sampling, float(mechanism.blanks[0])) + math.fsum(mechanism.blanks[1:]), 1.0)

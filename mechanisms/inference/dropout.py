@@ -79,8 +79,7 @@ def released_twice_success(mechanism: SamplingPrivacy, prior: ArrayLike) -> floa
         If the mechanism is not two-round Sampling Privacy.
     """
     prior = _check(mechanism, prior)
-    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    blanks, sampling, refresh, again = mechanism.blanks, mechanism.sampling, mechanism.refresh, mechanism.redrawn
     shown = blanks[0] * refresh * again[1:]
     other = greatest_other(prior)[1:]
     plus = math.fsum(np.maximum(prior[1:] * (shown + sampling), shown * other))
@@ -109,8 +108,7 @@ def _from_hidden_first(mechanism: SamplingPrivacy, prior: NDArray[np.float64], d
     mean of max(q_v(X + K), g_v·K) = g_v·K + [q_v·X − (g_v − q_v)K]₊. E[K] is P(v from a blank), and only cells with
     q_v < g_v need a sum.
     """
-    blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
+    blanks, sampling, refresh, again = mechanism.blanks, mechanism.sampling, mechanism.refresh, mechanism.redrawn
     zero = blanks[0] + sampling
     other = greatest_other(prior)
     ahead = prior >= other

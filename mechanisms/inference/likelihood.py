@@ -36,6 +36,15 @@ from mechanisms.parameter import ParameterError
 BATCH_FLOATS = 2**22
 
 
+def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
+    """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
+    words = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
+    if not (words and reports.shape[1:] == tuple(mechanism.tally_shape)):
+        reports = mechanism.encode(reports)
+    vectors: NDArray[np.int64] = reports.astype(np.int64)
+    return vectors
+
+
 class PluginLaw:
     """The law of a mechanism that has its own method `log_likelihood(reports, rounds)`.
 
@@ -52,21 +61,13 @@ class PluginLaw:
 
     def log_likelihood(self, reports: Sequence[Any]) -> Logs:
         """Return the mechanism's own log-likelihood; raise `ParameterError` for a wrong shape, NaN or +∞."""
-        vectors = [self._encoded(report) for report in reports]
+        vectors = [encodings_of(self.mechanism, report) for report in reports]
         logs = np.asarray(self.mechanism.log_likelihood(vectors, self.rounds), dtype=np.float64)
         shape = (len(reports[0]), self.mechanism.cells + 1)
         if logs.shape != shape or np.isnan(logs).any() or np.isposinf(logs).any():
             rule = f"must return {shape} logarithms, none of them NaN or +∞"
             raise ParameterError(f"{_class_name(self.mechanism)}.log_likelihood", rule, logs.shape)
         return logs
-
-    def _encoded(self, report: Any) -> NDArray[np.int64]:
-        """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
-        words = isinstance(report, np.ndarray) and report.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
-        if not (words and report.shape[1:] == tuple(self.mechanism.tally_shape)):
-            report = self.mechanism.encode(report)
-        vectors: NDArray[np.int64] = report.astype(np.int64)
-        return vectors
 
     def guess_success(self, prior: Any, queries: int) -> float | None:  # noqa: ARG002 - the signature of all likelihoods
         """Return None: the success has no known closed form."""

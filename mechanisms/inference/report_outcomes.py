@@ -79,8 +79,7 @@ def _at(cells: int, truth: int) -> NDArray[np.bool_]:
 def _sampling_pairs(mechanism: SamplingPrivacy) -> Iterator[tuple[tuple[int, int], NDArray[np.float64]]]:
     """Yield each pair of reports of Sampling Privacy, and its probability given each truth, (V + 1,) (SP eqs 12-16)."""
     blanks, sampling, refresh = mechanism.blanks, mechanism.sampling, mechanism.refresh
-    again = blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blanks)
-    joint = (1.0 - refresh) * np.diag(blanks) + refresh * np.outer(blanks, again)
+    joint = (1.0 - refresh) * np.diag(blanks) + refresh * np.outer(blanks, mechanism.redrawn)
     for first, second in np.ndindex(joint.shape):
         masses = np.full(len(blanks), joint[first, second])
         if first == 0:

@@ -92,14 +92,12 @@ class TiltedPairs:
     Parameters
     ----------
     mechanism : SamplingPrivacy
-    blanks, prior : (V + 1,) float64
-        π_0…π_V, and the prior.
+    prior : (V + 1,) float64
     first, second : (V + 1,) float64
         The factors of the reports of rounds one and two.
     """
 
     mechanism: SamplingPrivacy
-    blanks: Masses
     prior: Masses
     first: Masses
     second: Masses
@@ -107,7 +105,7 @@ class TiltedPairs:
     @classmethod
     def of_sums(cls, mechanism: SamplingPrivacy, prior: Masses, first: Masses, second: Masses) -> "TiltedPairs":
         """Return the law given the shares of the devices that reported each value, (V + 1,) by round."""
-        found = cls(mechanism, mechanism.blanks, prior, np.ones_like(prior), np.ones_like(prior))
+        found = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
         for _ in range(STEPS):
             rows = found.blanks_then
             rows[0] += mechanism.sampling * float((prior * found.second).sum())
@@ -130,25 +128,19 @@ class TiltedPairs:
         others = max(1.0 - float(seen.sum()), LEAST_SHARE) / (1.0 - float(expected.sum()))
         second = np.ones_like(prior)
         second[1:] = np.where(expected > 0.0, _ratio(seen, expected) / others, 1.0)
-        return cls(mechanism, mechanism.blanks, prior, 1.0 / second, second)
-
-    @property
-    def again(self) -> Masses:
-        """The law of a blank that is drawn again, (V + 1,)."""
-        sampling = self.mechanism.sampling
-        return self.blanks / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(self.blanks)
+        return cls(mechanism, prior, 1.0 / second, second)
 
     @property
     def blanks_then(self) -> Masses:
         """Tilted mass of each first blank with any second report, without the factor of the first, (V + 1,)."""
-        blanks, refresh = self.blanks, self.mechanism.refresh
-        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.again * self.second).sum()))
+        blanks, refresh = self.mechanism.blanks, self.mechanism.refresh
+        return blanks * ((1.0 - refresh) * self.second + refresh * float((self.mechanism.redrawn * self.second).sum()))
 
     @property
     def then_blanks(self) -> Masses:
         """Tilted mass of each second blank with any first report, without the factor of the second, (V + 1,)."""
-        blanks, refresh = self.blanks, self.mechanism.refresh
-        return (1.0 - refresh) * blanks * self.first + refresh * self.again * float((blanks * self.first).sum())
+        blanks, refresh, again = self.mechanism.blanks, self.mechanism.refresh, self.mechanism.redrawn
+        return (1.0 - refresh) * blanks * self.first + refresh * again * float((blanks * self.first).sum())
 
     def logs(self, reports: Mapping[int, Any]) -> Logs:
         """Return the logarithms from one round's reports, or from none."""

@@ -69,7 +69,6 @@ class AnonymizedLocal(ThreeAnswerMechanism):
     source: ClassVar[str] = "ALP eqs 6-7"
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         for field in ("sampling_yes_one", "sampling_yes_two", "sampling_no", "first_coin", "second_coin", "third_coin"):
             check_chance(field, getattr(self, field))
         super().__post_init__()

@@ -78,7 +78,6 @@ class AnonymizedFirstAttempt(BinaryQueryMechanism):
     source: ClassVar[str] = "ALP eqs 28-31"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_chance("base", self.base)
         for field in ("shift_yes", "shift_no"):
             shift = check_chance(field, getattr(self, field))
@@ -147,7 +146,6 @@ class AnonymizedCancelling(BinaryQueryMechanism):
     source: ClassVar[str] = "ALP eqs 36-39"
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         check_chance("shift", self.shift, above_zero=True)
         object.__setattr__(self, "stay", stay_shares(self.shift, self.stay))
         super().__post_init__()
@@ -246,7 +244,6 @@ class AnonymizedDeniable(BinaryQueryMechanism):
     source: ClassVar[str] = "ALP eqs 46-55 in a fixed reading"
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         check_chance("shift", self.shift, above_zero=True)
         for field in MOVES:
             check_chance(field, getattr(self, field))

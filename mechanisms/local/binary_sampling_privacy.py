@@ -40,7 +40,6 @@ class BinaryDice:
     ones: NDArray[np.uint64]
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.ones)
 
 
@@ -78,7 +77,6 @@ class BinarySamplingPrivacy(BinaryReports):
     truth_round: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         check_integer("cells", self.cells, at_least=1)
         check_chance("sampling", self.sampling, above_zero=True)
         zero = (1.0 - self.sampling) / 2 if self.blank_zero is None else self.blank_zero

@@ -168,7 +168,6 @@ class AdaptiveBudget(ViewClaims):
     truth_round: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_integer("window", self.window, at_least=1)
         object.__setattr__(self, "cells", self.mechanism(1).cells)
 

@@ -62,7 +62,6 @@ class SparseVectors:
         return int(self.rows.data.nbytes + self.rows.indices.nbytes + self.rows.indptr.nbytes)
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return int(self.rows.shape[0])
 
     def __getitem__(self, index: Any) -> "SparseVectors":
@@ -133,7 +132,6 @@ class DistributedLaplace(BaseMechanism):
     devices: int
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_integer("cells", self.cells, at_least=1)
         check_budget("epsilon", self.epsilon)
         check_integer("devices", self.devices, at_least=1)

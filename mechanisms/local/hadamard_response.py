@@ -102,7 +102,6 @@ class HadamardCoins:
     wrong: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.points)
 
 
@@ -132,7 +131,6 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     batch: ClassVar[int] = 2**20  # coins and reports take about 9 MB
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_integer("cells", self.cells, at_least=1, at_most=2**30 - 2)
 

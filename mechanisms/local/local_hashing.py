@@ -140,7 +140,6 @@ class HashedReports:
         return self.seeds.nbytes + self.values.nbytes
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.values)
 
     def __getitem__(self, index: Any) -> "HashedReports":

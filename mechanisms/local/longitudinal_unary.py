@@ -46,7 +46,6 @@ class KeptBits:
     flips: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.noise)
 
     @property
@@ -102,7 +101,6 @@ class LongitudinalUnary(UnaryEncoding):
     permanent: PermanentStep = "optimised"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_budget("epsilon_permanent", self.epsilon_permanent)
         check_budget("epsilon_first", self.epsilon_first)

@@ -51,7 +51,6 @@ class Estimate:
         check_arrays(self)
 
     def __len__(self) -> int:
-        """Return the number of cells."""
         return len(self.count)
 
     def __repr__(self) -> str:

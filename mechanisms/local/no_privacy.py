@@ -36,7 +36,6 @@ class NoPrivacy(CategoricalReports):
     batch: ClassVar[int] = 2**20
 
     def __post_init__(self) -> None:
-        """Check the number of cells."""
         check_integer("cells", self.cells, at_least=1)
 
     @property

@@ -49,7 +49,6 @@ class RandomizedResponse(UnaryEncoding):
     source: ClassVar[str] = "SP sec 3.3 with π_s = 1; eq 30 leaves out the answer No and the second cell"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_chance("first_coin", self.first_coin, above_zero=True)
         check_chance("second_coin", self.second_coin)
@@ -92,7 +91,6 @@ class Warner(BinaryQueryMechanism):
     source: ClassVar[str] = "Warner 1965, both answers"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_chance("truthful", self.truthful)
         if self.truthful == 0.5:
             raise ParameterError(
@@ -221,7 +219,6 @@ class SamplingAndNoise(BinaryQueryMechanism):
     source: ClassVar[str] = "SP eq 1 and ALP eq 2"
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         check_chance("sampling", self.sampling, above_zero=True)
         check_choice("says", self.says, get_args(Reading))
         object.__setattr__(self, "sampling_no", check_chance("sampling_no", sampling_rates(self)[1]))

@@ -155,7 +155,6 @@ class Dice:
     again: NDArray[np.int32] | None = None
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.drawn)
 
 
@@ -242,6 +241,11 @@ class SamplingPrivacy(CategoricalReports):
     def tally_shape(self) -> tuple[int]:
         """(V + 1,): the value 0, then each cell."""
         return (self.cells + 1,)
+
+    @property
+    def redrawn(self) -> NDArray[np.float64]:
+        """The law of a blank that is drawn again, π_0…π_V over 1 − π_s, (V + 1,); 0 if every device is sampled."""
+        return self.blanks / (1.0 - self.sampling) if self.sampling < 1.0 else np.zeros_like(self.blanks)
 
     @cached_property
     def _table(self) -> tuple[NDArray[np.float64], NDArray[np.int32]] | None:

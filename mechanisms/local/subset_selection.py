@@ -129,7 +129,6 @@ class SubsetCoins:
     into: NDArray[np.int32]
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.holds)
 
 

@@ -37,7 +37,6 @@ class TwoCoins:
     hits: NDArray[np.bool_]
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.hits)
 
 

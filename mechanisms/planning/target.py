@@ -42,8 +42,9 @@ class Target:
         Y, the number of devices expected in a cell. By default N/(V + 1), for devices spread evenly over the cells and
         outside, rounded, but at least 1.
     view : str
-        One of `VIEWS`. For a mechanism of one round, the view of any round is its only report, and it publishes counts
-        where other mechanisms publish differences.
+        What the observer sees: report, report_round_1…3, linked_reports, released, released_differences,
+        released_counts, shuffled, shuffled_round_1…3. For a mechanism of one round, the view of any round is its only
+        report, and it publishes counts where other mechanisms publish differences.
     epsilon : float, optional
         ε required of the view, with `delta`.
     delta : float
@@ -64,8 +65,10 @@ class Target:
         on the occupancy, which a plan states; if `k` is given, on none.
     k : int, optional
         Published differences below k are suppressed.
-    servers, honest : int
-        Servers that hold shares and add noise to what they publish, and how many of them do not collude.
+    servers : int
+        Servers that hold shares and add noise to what they publish.
+    honest : int
+        How many of these servers do not collude; 0: all operators pool what they have, linked reports.
     published : bool
         Whether the target covers what is published too, besides a view of reports.
     simulated : int

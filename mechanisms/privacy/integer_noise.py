@@ -50,7 +50,6 @@ class IntegerNoise:
     honest: int = 1
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_choice("kind", self.kind, get_args(NoiseKind))
         if not 0.0 < to_number(self.scale) <= LARGEST_SCALE:
             raise ParameterError("scale", f"must be above 0, at most {LARGEST_SCALE:g}", self.scale)

@@ -14,7 +14,7 @@ from mechanisms.privacy.hockey_stick import Pair, pair_delta
 from mechanisms.privacy.integer_noise import PartialNoise, mass_ratios
 from mechanisms.privacy.report_claims import mirror_claim
 from mechanisms.privacy.subsampling import sample_privacy
-from mechanisms.privacy.sum_laws import CellLaw, moved_delta
+from mechanisms.privacy.sum_laws import SummedCellLaw, moved_delta
 from mechanisms.privacy.view import Adjacency
 
 
@@ -325,7 +325,7 @@ class NoisySample:
         if not self.moves:
             return pair_delta(*self.pair, epsilon=epsilon)
         present, absent = (masses[(self.pair[0] > 0.0) & (self.pair[1] > 0.0)] for masses in self.pair)
-        law = CellLaw(present, absent)
+        law = SummedCellLaw(present, absent)
         return moved_delta(law, law, epsilon)
 
 

@@ -14,7 +14,7 @@ from mechanisms.parameter import check_epsilon, check_integer, check_probability
 from mechanisms.privacy.binomial import LEFT_OUT, Whole, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON
 from mechanisms.privacy.hockey_stick import Pair, pair_of_curve
-from mechanisms.privacy.sum_laws import CellLaw, moved_delta
+from mechanisms.privacy.sum_laws import SummedCellLaw, moved_delta
 
 # A worst crowd above this has a δ of 0 to the last digit.
 LARGEST_CROWD = 10**15
@@ -74,7 +74,7 @@ def moved_differences_delta(
     return max(moved_delta(_cell_law(n, beta, least), _cell_law(m, beta, least), epsilon), certain)
 
 
-def _cell_law(n: int, beta: float, least: int) -> CellLaw:
+def _cell_law(n: int, beta: float, least: int) -> SummedCellLaw:
     """Return the law of a cell's published difference; differences below `least` are one output."""
     first, present = window(n, beta)
     left_out = LEFT_OUT if len(present) <= n or not present.all() else 0.0
@@ -86,7 +86,7 @@ def _cell_law(n: int, beta: float, least: int) -> CellLaw:
     if below > 0:
         present = np.append(present[:below].sum(), present[below:])
         absent = np.append(absent[:below].sum(), absent[below:])
-    return CellLaw(present, absent, left_out)
+    return SummedCellLaw(present, absent, left_out)
 
 
 def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k: int | None = None) -> float:
@@ -359,15 +359,15 @@ class MoveSearch:
         one, other = (self._law(crowds) for crowds in both)
         return moved_delta(one, other, self.epsilon)
 
-    def _law(self, crowds: Crowds) -> CellLaw:
+    def _law(self, crowds: Crowds) -> SummedCellLaw:
         """Return a law that dominates the law of every crowd of a range."""
         low, high = crowds
         if high < self.k:
-            return CellLaw(np.ones(1), np.ones(1))  # nothing is ever published
+            return SummedCellLaw(np.ones(1), np.ones(1))  # nothing is ever published
         if low == high:
             return _cell_law(low, self.sampling, self.k)
         absent, present = _worst_pair(self.k, crowds, self.sampling, self.epsilon, self.points)
-        return CellLaw(present, absent)
+        return SummedCellLaw(present, absent)
 
     def _climb(self, everything: tuple[Crowds, Crowds]) -> float:
         """Return the δ of a local maximum, from the worst crowd of one cell by steps that are halved."""

@@ -21,7 +21,7 @@ from mechanisms.privacy.composition import COMPOSED, FINENESS, composed
 from mechanisms.privacy.hockey_stick import pair_curve, pair_of_curve
 from mechanisms.privacy.integer_noise import IntegerNoise
 from mechanisms.privacy.shuffled import AmplifiedDelta
-from mechanisms.privacy.sum_laws import CellLaw, Masses, bits_law, moved_delta
+from mechanisms.privacy.sum_laws import Masses, SummedCellLaw, bits_law, moved_delta
 from mechanisms.privacy.view import ReleasedCounts
 
 # Share by which the certified maximum may exceed the greatest δ found: the first for as many divisions, which suffice
@@ -198,7 +198,7 @@ class AnyTruthsDelta:
 
 
 @lru_cache(maxsize=64)
-def _dominating_law(sums: SumsDelta) -> CellLaw:
+def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
     """Return a law of one cell that dominates that of every number of others within the limits."""
     p, q, others = sums.true_yes, sums.false_yes, sums.counted - 1
     width = 24.0 * math.sqrt(others / 4.0) + len(sums.noise or ())
@@ -211,18 +211,18 @@ def _dominating_law(sums: SumsDelta) -> CellLaw:
     up, down = (np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in ends)
     there, elsewhere = np.zeros_like(up), np.zeros_like(down)
     for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
-        law = CellLaw.of_bits(
+        law = SummedCellLaw.of_bits(
             inside=low,
             outside=others - (beyond - 1),
             true_yes=p,
             false_yes=q,
-            noise=None if sums.noise is None else np.array(sums.noise),
+            noise=sums.noise,
         )
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)
     there[0] = elsewhere[0] = max(there[0], elsewhere[0])
     present, absent = pair_of_curve(up, there, down, elsewhere)
-    return CellLaw(present, absent)
+    return SummedCellLaw(present, absent)
 
 
 def sums_claim(

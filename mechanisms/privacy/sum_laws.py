@@ -129,7 +129,7 @@ def _log_steps(n: float, m: float, p: float, q: float, ends: Masses) -> Masses:
 
 
 @dataclass(frozen=True, eq=False)
-class CellLaw:
+class SummedCellLaw:
     """Law of one cell's published sum, with the device in the cell and without it.
 
     Parameters
@@ -156,8 +156,8 @@ class CellLaw:
 
     @classmethod
     def of_bits(
-        cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: Masses | None = None
-    ) -> "CellLaw":
+        cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: tuple[float, ...] | None = None
+    ) -> "SummedCellLaw":
         """Return the law of the sum of all devices' bits, the device's own included.
 
         Parameters
@@ -166,15 +166,10 @@ class CellLaw:
             Other devices in the cell, and elsewhere.
         true_yes, false_yes : float
             p and q, p above q.
-        noise : (values,) float64, optional
+        noise : tuple of float, optional
             Masses of integer noise that is added to the sum, symmetric around 0.
         """
-        first, others = sum_of_bits(inside, outside, true_yes=true_yes, false_yes=false_yes)
-        if noise is not None:
-            others = np.convolve(others, noise)
-            first -= len(noise) // 2
-        kept = np.flatnonzero(others > LEAST_MASS)
-        first, others = first + int(kept[0]), others[kept[0] : kept[-1] + 1]
+        first, others = others_law(inside, outside, true_yes, false_yes, noise)
         below, above = np.append(others, 0.0), np.append(0.0, others)
         return cls(
             present=(1.0 - true_yes) * below + true_yes * above,
@@ -200,14 +195,14 @@ class CellLaw:
         return min(1.0, float(max(there, elsewhere)) + self.left_out)
 
 
-def moved_delta(one: CellLaw, other: CellLaw, epsilon: float) -> float:
+def moved_delta(one: SummedCellLaw, other: SummedCellLaw, epsilon: float) -> float:
     """Return δ(ε) for a device in either of two cells whose sums are independent, the larger of both directions."""
     factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
     delta = max(_direction(one, other, factor), _direction(other, one, factor))
     return min(1.0, delta + 2.0 * (one.left_out + other.left_out))
 
 
-def _direction(entered: CellLaw, left: CellLaw, factor: float) -> float:
+def _direction(entered: SummedCellLaw, left: SummedCellLaw, factor: float) -> float:
     """Return the hockey-stick divergence of the device in the first cell against the device in the second."""
     return float(_gain(entered.by_evidence, left.by_evidence, factor))
 
@@ -230,7 +225,17 @@ def _gain(entered: tuple[Masses, Masses, Masses], left: tuple[Masses, Masses, Ma
 
 
 @lru_cache(maxsize=512)
-def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> CellLaw:
+def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> SummedCellLaw:
     """Return `CellLaw.of_bits`, cached."""
-    masses = None if noise is None else np.array(noise)
-    return CellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=masses)
+    return SummedCellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=noise)
+
+
+@lru_cache(maxsize=512)
+def others_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> tuple[int, Masses]:
+    """Return the first value and the masses of the sum of all other devices' bits, with noise if there is any."""
+    first, others = sum_of_bits(inside, outside, true_yes=p, false_yes=q)
+    if noise is not None:
+        others = np.convolve(others, noise)
+        first -= len(noise) // 2
+    kept = np.flatnonzero(others > LEAST_MASS)
+    return first + int(kept[0]), others[kept[0] : kept[-1] + 1]

@@ -27,7 +27,6 @@ class BaseView:
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         self.check_numbers()
 
     def check_numbers(self, **at_least: int) -> None:
@@ -144,7 +143,6 @@ class ReleasedCounts(BaseView):
     adjacency: Adjacency = field(default="enter_leave", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         self.check_numbers(colluding=0)
         if self.most is not None and self.crowd is not None and self.most < self.crowd:
             raise ParameterError("most", f"must be at least crowd ({self.crowd})", self.most)
@@ -188,7 +186,6 @@ class Shares(BaseView):
     adjacency: Adjacency = field(default="move", kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         self.check_numbers(colluding=0)
         if self.colluding > self.servers:
             raise ParameterError("colluding", f"must not exceed servers ({self.servers})", self.colluding)

@@ -79,7 +79,6 @@ class RefinedEstimate:
         check_arrays(self, refined=True)
 
     def __len__(self) -> int:
-        """Return the number of cells."""
         return len(self.count)
 
     def __repr__(self) -> str:

@@ -18,6 +18,10 @@ ReleaseOfSample: TypeAlias = SampleThenSuppress | LaplaceCounts | Generalised | 
 class Publication(Protocol):
     """Publication of a query's counts, in place of the mechanism's own estimate."""
 
+    @property
+    def release(self) -> CountRelease:
+        """The release of the counts of all devices asked, or of all that sample themselves."""
+
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
@@ -119,6 +123,11 @@ class PublishedDifferences:
 
     sampled: SampledCounts
 
+    @property
+    def release(self) -> CountRelease:
+        """The release where every report is received."""
+        return self.sampled.release_at(1.0)
+
     def publish(
         self, counts: Counts, *, counted: Sequence[int], asked: Sequence[int], rng: np.random.Generator
     ) -> Estimate:
@@ -134,7 +143,7 @@ class PublishedDifferences:
         """Return the theoretical root mean square error, (cells,)."""
         if list(asked) != list(counted):
             raise ValueError("differences are the sampled devices' counts only where every report is received")
-        return self.sampled.release_at(1.0).std_error(true_counts[1:])
+        return self.release.std_error(true_counts[1:])
 
 
 @dataclass(frozen=True, eq=False)

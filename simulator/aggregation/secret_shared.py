@@ -52,7 +52,6 @@ class SecretShared(SharingServers):
     kind: ClassVar[str] = "secret_shared"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         check_integer("exact_seeds", self.exact_seeds, at_least=0)
         super().__post_init__()
 

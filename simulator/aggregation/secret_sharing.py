@@ -52,7 +52,6 @@ class AdditiveSharing:
     modulus: int = WHOLE
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_integer("servers", self.servers, at_least=2)
         if self.modulus != WHOLE and not 2 <= self.modulus <= LARGEST_SMALL:
             raise ParameterError("modulus", "must be 2⁶⁴, or in 2..2³²", self.modulus)

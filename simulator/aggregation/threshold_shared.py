@@ -46,7 +46,6 @@ class ThresholdSharing:
     modulus: int = FIELD
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if self.modulus != FIELD and not 3 <= self.modulus <= LARGEST_SMALL:
             raise ParameterError("modulus", "must be 2⁶¹ − 1, or a prime in 3..2³¹", self.modulus)
         check_integer("servers", self.servers, at_least=2, at_most=self.modulus - 1)
@@ -146,7 +145,6 @@ class ThresholdShared(SharingServers):
     kind: ClassVar[str] = "threshold_shared"
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_integer("threshold", self.threshold, at_least=2, at_most=self.servers)
         if self.robust:

@@ -182,6 +182,11 @@ class Observation:
         counted = own.counted[round_ - 1]
         return self.mechanism.tally(own.reports[round_ - 1], where=counted), int(np.count_nonzero(counted))
 
+    def own_occupancy(self, query: int) -> IntArray:
+        """Return the number of corrupted vehicles in each cell, (cells + 1,) int64."""
+        own = self.own_of(query)
+        return np.bincount([] if own is None else own.truth, minlength=self.mechanism.cells + 1)
+
 
 def _readable_copy(entries: StoredEntries, keys: set[str]) -> StoredEntries:
     """Return a copy of the entries of one party; encrypted content is decrypted if a party in `keys` has its key."""
@@ -203,32 +208,16 @@ def _copied(entries: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Readable:
-    """Reports of one round that the coalition can read, without those of corrupted vehicles.
-
-    Parameters
-    ----------
-    handle_kind, handles
-        (n,) int64, handles of the devices; None if the reports cannot be linked to devices.
-    content
-        n plain reports, or (n, *tally_shape) int64 encodings.
-    """
-
-    handle_kind: HandleKind
-    handles: IntArray | None
-    content: Any
-
-
-@dataclass(frozen=True, eq=False)
 class Linked:
-    """Linked reports of the devices of which the same rounds are read.
+    """Reports that the coalition can read, of devices that are not corrupted, of which the same rounds are read.
 
     Parameters
     ----------
     handle_kind, handles
-        (n,) int64; None for the only device that is not corrupted, if no handle identifies it.
+        (n,) int64; None if the reports of the round cannot be linked to devices, or are those of the only device.
     reports
-        By round, ascending, or by query and round: the n reports; equal rows are of one device.
+        By round, ascending, or by query and round: n plain reports, or (n, *tally_shape) int64 encodings; equal rows
+        are of one device.
     """
 
     handle_kind: HandleKind
@@ -240,11 +229,21 @@ class Linked:
         """The rounds that are read."""
         return tuple(self.reports)
 
+    @property
+    def content(self) -> Any:
+        """The reports of the only round, or the first."""
+        return next(iter(self.reports.values()))
+
+    def among(self, rows: IntArray) -> "Linked":
+        """Return the reports of some of the devices, given by their positions."""
+        handles = None if self.handles is None else self.handles[rows]
+        return Linked(self.handle_kind, handles, {key: reports[rows] for key, reports in self.reports.items()})
+
     def __len__(self) -> int:
-        return len(next(iter(self.reports.values())))
+        return len(self.content)
 
 
-def read_round(observation: Observation, query: int, round_: int, *, partial: bool = False) -> Readable | None:
+def read_round(observation: Observation, query: int, round_: int, *, partial: bool = False) -> Linked | None:
     """Return the reports of a round that the coalition can read; None if it can read none.
 
     A report is read if a member stores it plain, or stores it encrypted and another member has the key; or if the
@@ -304,7 +303,7 @@ def link_rounds_of(
         yield from link({round_: one for round_, one in read.items() if one.handle_kind == kind})
 
 
-def link(read: Mapping[Any, Readable]) -> Iterator[Linked]:
+def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
     """Yield the devices of which any of these reports is read, grouped by which are; all have one kind of handle."""
     handles, places = join(read.values())
     for which, rows in patterns(places >= 0):
@@ -314,7 +313,7 @@ def link(read: Mapping[Any, Readable]) -> Iterator[Linked]:
         yield Linked(next(iter(read.values())).handle_kind, handles[rows], reports)
 
 
-def join(read: Collection[Readable]) -> tuple[IntArray, IntArray]:
+def join(read: Collection[Linked]) -> tuple[IntArray, IntArray]:
     """Return the handles of all reports, ascending, and the position of each in each part: (n, parts), −1 if absent."""
     lists = [np.asarray(one.handles) for one in read]
     union = np.unique(np.concatenate(lists))
@@ -333,18 +332,18 @@ def patterns(present: Any) -> Iterator[tuple[tuple[Any, ...], IntArray]]:
         yield tuple(row.tolist()), np.flatnonzero(of.reshape(-1) == number)
 
 
-def _with_handles(observation: Observation, entry: StoredEntries) -> Readable:
+def _with_handles(observation: Observation, entry: StoredEntries) -> Linked:
     """Return a party's entries, under device numbers if the network knows the devices of their connections."""
     if entry.handle_kind == "query" and entry.connections is not None:
         for other in observation.of_round(entry.query, entry.round):
             if other.handle_kind == "device" and other.content_kind == "sealed" and other.connections is not None:
                 order = np.argsort(other.connections)
                 places = order[np.searchsorted(other.connections, entry.connections, sorter=order)]
-                return Readable("device", np.asarray(other.handles)[places], entry.content)
-    return Readable(entry.handle_kind, entry.handles, entry.content)
+                return Linked("device", np.asarray(other.handles)[places], {entry.round: entry.content})
+    return Linked(entry.handle_kind, entry.handles, {entry.round: entry.content})
 
 
-def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
+def _joined(observation: Observation, named: Sequence[Linked]) -> Linked:
     """Return the entries of several parties, each handle once; of two kinds of handles, only device numbers."""
     kind = "device" if any(one.handle_kind == "device" for one in named) else named[0].handle_kind
     alike = [one for one in named if one.handle_kind == kind]
@@ -355,10 +354,10 @@ def _joined(observation: Observation, named: Sequence[Readable]) -> Readable:
     encodings = [observation.mechanism.encode(one.content) for one in alike]
     rows = [encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)]
     content = np.stack(rows) if rows else encodings[0]
-    return Readable(kind, handles, content)
+    return Linked(kind, handles, {named[0].rounds[0]: content})
 
 
-def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> Readable:
+def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> Linked:
     """Return what the shares stored under the same handles join to: of each report, the first that are needed."""
     named = [_with_handles(observation, part) for part in parts]
     handles, places = join(named)
@@ -371,19 +370,19 @@ def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> 
     for columns, rows in patterns(first):
         shares = np.stack([named[column].content[places[enough[rows], column]] for column in columns])
         encodings[rows] = sharing.join(shares, servers[list(columns)])
-    return Readable(named[0].handle_kind, handles[enough], encodings)
+    return Linked(named[0].handle_kind, handles[enough], {parts[0].round: encodings})
 
 
-def _without_own(observation: Observation, query: int, read: Readable) -> Readable:
+def _without_own(observation: Observation, query: int, read: Linked) -> Linked:
     """Return the reports without those of corrupted vehicles."""
     own = observation.own_of(query)
     if own is None or read.handles is None:
         return read
     others = np.flatnonzero(~np.isin(read.handles, own.devices if read.handle_kind == "device" else own.pseudonyms))
-    return Readable(read.handle_kind, read.handles[others], read.content[others])
+    return read.among(others)
 
 
-def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Readable:
+def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Linked:
     """Return the reports of several parties' lists without handles, without those of corrupted vehicles."""
     # A mixer holds all reports that the server's list has, and some that it did not forward. Once the server's key has
     # decrypted them (`sealed_to` names it still), the server's own list adds nothing.
@@ -391,14 +390,15 @@ def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Readabl
     lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
     if len(lists) == 1:
         return lists[0]
-    return Readable("none", None, np.concatenate([observation.mechanism.encode(one.content) for one in lists]))
+    encodings = np.concatenate([observation.mechanism.encode(one.content) for one in lists])
+    return Linked("none", None, {plain[0].round: encodings})
 
 
-def _subtracted(observation: Observation, listed: StoredEntries) -> Readable:
+def _subtracted(observation: Observation, listed: StoredEntries) -> Linked:
     """Return a list of reports without handles, without those that corrupted vehicles sent."""
     own, reports = observation.own_of(listed.query), listed.content
     if own is None or reports is None:
-        return Readable("none", None, reports)
+        return Linked("none", None, {listed.round: reports})
     mechanism, row = observation.mechanism, listed.round - 1
     sent = own.reports[row][np.flatnonzero(own.arrived[listed.party][row])]
     left_out = Counter(encoding.tobytes() for encoding in mechanism.encode(sent))
@@ -409,10 +409,10 @@ def _subtracted(observation: Observation, listed: StoredEntries) -> Readable:
             left_out[key] -= 1
         else:
             others.append(place)
-    return Readable("none", None, reports[np.array(others, dtype=np.int64)])
+    return Linked("none", None, {listed.round: reports[np.array(others, dtype=np.int64)]})
 
 
-def _last_encoding(observation: Observation, query: int, round_: int) -> Readable | None:
+def _last_encoding(observation: Observation, query: int, round_: int) -> Linked | None:
     """Return the encoding of the only counted report that is not a corrupted vehicle's; None if there is not just one.
 
     It is the published sums minus the reports of corrupted vehicles.
@@ -423,16 +423,18 @@ def _last_encoding(observation: Observation, query: int, round_: int) -> Readabl
     tally, devices = observation.own_tally(query, round_)
     if observation.unknown_devices(query) != 1 or released.counted[round_ - 1] - devices != 1:
         return None
-    return Readable("none", None, (released.counts[round_ - 1] - tally)[np.newaxis])
+    return Linked("none", None, {round_: (released.counts[round_ - 1] - tally)[np.newaxis]})
 
 
-def _named_alike(read: dict[int, Readable]) -> dict[int, Readable]:
+def _named_alike(read: dict[int, Linked]) -> dict[int, Linked]:
     """Give the only report without a handle the handle under which the same device's other reports are read."""
     names = [one for one in read.values() if one.handles is not None and len(one.handles) == 1]
     if not names:
         return read
     kind, handles = names[0].handle_kind, names[0].handles
     return {
-        round_: Readable(kind, handles, one.content) if one.handles is None and len(one.content) == 1 else one
+        round_: replace(one, handle_kind=kind, handles=handles)
+        if one.handles is None and len(one.content) == 1
+        else one
         for round_, one in read.items()
     }

@@ -9,14 +9,11 @@ import numpy as np
 
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.inference.likelihood import best_guess, guess_cells, posterior, repeated_log_likelihood
-from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.transcript import HandleKind
-from simulator.arrays import FloatArray, IntArray
 from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
 from simulator.attacks.unlinked import guess_devices
 
-__all__ = ["ROUND_ATTACKS", "Guesses", "LongitudinalAttack", "Prior", "RoundAttack", "sampling_guesses"]
+__all__ = ["ROUND_ATTACKS", "Guesses", "LongitudinalAttack", "Prior", "RoundAttack", "guess_sampled"]
 
 LARGEST = 2**32
 """Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
@@ -178,52 +175,27 @@ class LongitudinalAttack:
         return Guesses(self.last, group.handle_kind, group.handles, cells, theory, after.max(axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class SamplingGuesses:
-    """Posterior probabilities that devices were sampled in one query.
-
-    Parameters
-    ----------
-    query
-        From 1.
-    handle_kind, handles
-        (n,) int64; None for the only device that is not corrupted, if no handle identifies it.
-    probability
-        (n,) float64, of the outcome S in the device's categorical draw.
-    theory
-        Expected success of guessing the more likely of sampled and not sampled.
-    """
-
-    query: int
-    handle_kind: HandleKind
-    handles: IntArray | None
-    probability: FloatArray
-    theory: float
-
-
-def sampling_guesses(observation: Observation, prior: Prior) -> list[SamplingGuesses]:
-    """Return the posterior probability that each device was sampled (outcome S), from round one alone.
+def guess_sampled(observation: Observation) -> list[Guesses]:
+    """Guess of each device whether it was sampled (outcome S of Sampling Privacy), from round one alone.
 
     A report 0 results from S with π_s and from a blank with π_0: if π_0 = 0, it reveals that the device was sampled.
 
     Parameters
     ----------
-    observation, prior
-        What the coalition observed, and its prior.
+    observation
+        What the coalition observed, of Sampling Privacy.
 
     Returns
     -------
-    list of SamplingGuesses
-        Empty for mechanisms other than Sampling Privacy, whose devices make no such categorical draw.
+    list of Guesses
+        Their "cells" are 1 for devices that were rather sampled than not, and 0 for others; `probability` is that of
+        S, and `theory` the expected success.
     """
-    mechanism = observation.mechanism
-    if not isinstance(mechanism, SamplingPrivacy):
-        return []
-    found = []
+    mechanism: Any = observation.mechanism
+    guesses = []
     for query in observation.queries:
-        q = prior.of(query)
         for group in link_rounds_of(observation, query, (1,)):
-            probability = sampled_posterior(mechanism, [group.reports[1]], q, (1,))
-            theory = sampled_guess_success(mechanism, (1,), q)
-            found.append(SamplingGuesses(query, group.handle_kind, group.handles, probability, theory))
-    return found
+            sampled = sampled_posterior(mechanism, group.reports[1])
+            cells, theory = (sampled > 0.5).astype(np.int32), sampled_guess_success(mechanism)
+            guesses.append(Guesses(query, group.handle_kind, group.handles, cells, theory, sampled))
+    return guesses

@@ -18,7 +18,7 @@ import numpy as np
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.crowd import Crowd
-from mechanisms.inference.likelihood import batches, best_guess, guess_cells, log_likelihood, posterior
+from mechanisms.inference.likelihood import batches, best_guess, encodings_of, guess_cells, log_likelihood, posterior
 from mechanisms.inference.report_outcomes import report_outcomes
 from mechanisms.inference.tilted import CrowdLaw, TiltedPairs, crowd_law
 from mechanisms.local import HadamardResponse, KRandomizedResponse, LocalMechanism, NoPrivacy, SamplingPrivacy
@@ -55,9 +55,8 @@ class Unlinked:
         if any(entry.content_kind == "reports" and entry.handles is None for entry in entries):
             read = read_round(observation, query, round_)
             if read is not None and read.handles is None:
-                encoded = isinstance(read.content, np.ndarray) and read.content.ndim > 1
-                sums = read.content.sum(axis=0) if encoded else observation.mechanism.tally(read.content)
-                return cls(read.content, sums.astype(np.int64), len(read.content))
+                sums = encodings_of(observation.mechanism, read.content).sum(axis=0)
+                return cls(read.content, sums, len(read))
         released = observation.released_of(query)
         if released is None or released.counts is None:
             return None
@@ -174,7 +173,7 @@ def _guess_few(
     for group in groups:
         for row in range(len(group)):
             for round_, reports in group.reports.items():
-                encoding = _encoded(observation.mechanism, reports[row : row + 1]).reshape(-1)
+                encoding = encodings_of(observation.mechanism, reports[row : row + 1]).reshape(-1)
                 possible[place] &= (flat[round_ - 1] == encoding).all(axis=1)
                 links[place].append(numbers[round_ - 1])
             place += 1
@@ -209,7 +208,7 @@ def _seen_columns(mechanism: LocalMechanism, added: IntArray, seen: Unlinked) ->
     if seen.listed is not None:
         distinct, label = np.unique(added, axis=0, return_inverse=True)
         added = np.eye(len(distinct), dtype=np.int64)[label.ravel()]
-        listed = _encoded(mechanism, seen.listed).reshape(seen.devices, -1)
+        listed = encodings_of(mechanism, seen.listed).reshape(seen.devices, -1)
         total = (listed[:, np.newaxis] == distinct).all(axis=2).sum(axis=0)
     return added, total, np.full(len(total), SHOWN)
 
@@ -252,7 +251,7 @@ def _of_many(
         devices -= known
         for round_, one in seen.items():
             if one.listed is None:
-                tallies = (_encoded(mechanism, group.reports[round_]).sum(axis=0) for group in complete)
+                tallies = (encodings_of(mechanism, group.reports[round_]).sum(axis=0) for group in complete)
                 seen[round_] = Unlinked(None, one.sums - sum(tallies), one.devices - known)
     seen = {round_: one for round_, one in sorted(seen.items()) if one.devices > 0}
     law: CrowdLaw | None = None
@@ -292,9 +291,3 @@ def _guess_by_law(
         after = posterior(law.logs({round_: reports[rows] for round_, reports in group.reports.items()}), q)
         cells[rows], sure[rows] = best_guess(after, rng=rng, among=among), after.max(axis=1)
     return cells, sure
-
-
-def _encoded(mechanism: LocalMechanism, reports: Any) -> IntArray:
-    """Return the encodings of reports, (n, *tally_shape) int64; what is already encoded is returned as it is."""
-    words = isinstance(reports, np.ndarray) and reports.ndim > 1
-    return reports.astype(np.int64) if words else mechanism.encode(reports)

@@ -21,7 +21,6 @@ _USER_ERRORS = (
     ("simulator.results.store", "DirectoryError"),
     ("simulator.reporting", "UnfinishedRunError"),
     ("simulator.reporting", "PageError"),
-    ("simulator.reproduction.errors", "ReproductionError"),
 )
 """Errors with a message for the user: module and class. Modules that are not imported have raised none."""
 

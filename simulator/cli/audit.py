@@ -10,7 +10,7 @@ from mechanisms.privacy.value_audit import Bias, PairBound, epsilon_from_below, 
 from scenarios.suggestions import suggestion
 from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
-from simulator.conformance.audit_adapters import ADAPTERS, Randomiser, of_function
+from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser, of_function
 
 app = typer.Typer(add_completion=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenarios.kinds import kinds_of
+from scenarios.kinds import mechanism_classes
 from scenarios.overrides import apply_overrides
 from scenarios.suggestions import suggestion
 from simulator.cli import completions
@@ -22,11 +22,11 @@ app = typer.Typer(add_completion=False)
 
 KITS: Mapping[Role, str] = {
     "mechanism": "mechanisms.conformance:check_mechanism",
-    "aggregator": "simulator.conformance.aggregators:check_aggregator",
-    "attack": "simulator.conformance.attacks:check_attack",
-    "engine": "simulator.conformance.engines:check_engine",
-    "cells": "simulator.conformance.cells:check_cells",
-    "demand": "simulator.conformance.demand:check_demand",
+    "aggregator": "simulator.plug_in_checks.aggregators:check_aggregator",
+    "attack": "simulator.plug_in_checks.attacks:check_attack",
+    "engine": "simulator.plug_in_checks.engines:check_engine",
+    "cells": "simulator.plug_in_checks.cells:check_cells",
+    "demand": "simulator.plug_in_checks.demand:check_demand",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3
@@ -110,7 +110,7 @@ def import_own(reference: str) -> Any:
     if not colon:
         module, name = "mechanisms.local", reference
     find_own_modules()
-    classes = {} if colon else {kind.name: kind.model.partition(":")[2] for kind in kinds_of("mechanism")}
+    classes = {} if colon else mechanism_classes()
     known = list(classes)
     try:
         imported = importlib.import_module(module)

@@ -1,12 +1,15 @@
 """Arguments, options and steps that several commands share."""
 
 import json
+import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
@@ -27,6 +30,9 @@ Overrides = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Continue even if memory may not suffice.")]
 Seed = Annotated[int | None, typer.Option(help="Seed that replaces the scenario's.", min=0)]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")]
+Scheduler = Annotated[str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")]
+Workers = Annotated[int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")]
 Timeout = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="Longest time of a point, after which it counts as failed.")
 ]
@@ -48,6 +54,44 @@ LEAST_TEXT = 20
 """Columns that a text has beside its name, however narrow the terminal is."""
 UNLIMITED = 10**6
 """Columns of a pipe, so that each text is one line there."""
+
+
+_METAVARS = {"cells": "CELLS", "simulated": "CELLS", "error": "VEHICLES", "queries": "QUERIES"}
+_METAVARS |= dict.fromkeys(("population", "occupancy", "batch", "crowd"), "DEVICES")
+_METAVARS |= dict.fromkeys(("servers", "honest"), "SERVERS")
+_FLAGS = {"k": "--k", "published": "--published/--unpublished"}
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def target_options(*names: str) -> Callable[[Command], Command]:
+    """Give a command the parameters of `mechanisms.planning.Target` as options, which it receives as keywords.
+
+    Parameters
+    ----------
+    names
+        Those that it has; by default all.
+    """
+    from mechanisms.planning import Target  # noqa: PLC0415 - imported only when needed
+
+    helps = dict(re.findall(r"^    (\w+) : .*\n((?:^        .*\n)+)", Target.__doc__ or "", flags=re.MULTILINE))
+    options = []
+    for field in fields(Target):
+        if not names or field.name in names:
+            text = " ".join(helps[field.name].replace("`", "").split())
+            completed = completions.view_names if field.name == "view" else None
+            flags = [_FLAGS[field.name]] if field.name in _FLAGS else []
+            option = typer.Option(*flags, metavar=_METAVARS.get(field.name), help=text, autocompletion=completed)
+            default = Parameter.empty if field.default is MISSING else field.default
+            kind = Annotated[field.type, option]  # type: ignore[name-defined]  # known when it is run
+            options.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+
+    def with_options(command: Command) -> Command:
+        own = [one for one in signature(command).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
+        command.__signature__ = Signature([*options, *own])  # type: ignore[attr-defined]
+        command.__annotations__ |= {option.name: option.annotation for option in options}
+        return command
+
+    return with_options
 
 
 def load_scenario(

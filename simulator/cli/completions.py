@@ -12,9 +12,9 @@ def scenario_names() -> Sequence[str]:
 
 def mechanism_classes() -> Sequence[str]:
     """Return the names of the classes of mechanisms."""
-    from scenarios.kinds import kinds_of  # noqa: PLC0415 - imported only when needed
+    from scenarios import kinds  # noqa: PLC0415 - imported only when needed
 
-    return [kind.model.partition(":")[2] for kind in kinds_of("mechanism")]
+    return list(kinds.mechanism_classes().values())
 
 
 def view_names() -> Sequence[str]:

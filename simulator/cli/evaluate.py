@@ -1,15 +1,25 @@
 """`crowdveil evaluate`: mechanisms over data sets, each set for one target, in one table."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from simulator.cli import completions
-from simulator.cli.common import AllowPlugins, Seed, Timeout, Untrusted, Yes, find_own_modules
+from simulator.cli.common import (
+    AllowPlugins,
+    Quiet,
+    Scheduler,
+    Seed,
+    Timeout,
+    Untrusted,
+    Workers,
+    Yes,
+    find_own_modules,
+    target_options,
+)
 from simulator.cli.sweep import run_with_progress
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, listed, number
@@ -24,6 +34,7 @@ WIDE = 120
 
 
 @app.command()
+@target_options("view", "epsilon", "delta", "error", "adjacency", "queries", "k")
 def evaluate(
     *,
     mechanisms: Annotated[
@@ -33,35 +44,19 @@ def evaluate(
         ),
     ] = None,
     data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Shipped scenarios, or files.")] = None,
-    view: Annotated[
-        str, typer.Option(help="What the observer sees, as in crowdveil plan.", autocompletion=completions.view_names)
-    ] = "linked_reports",
-    epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
-    delta: Annotated[float, typer.Option(help="δ of the target.")] = 0.0,
-    error: Annotated[
-        float | None, typer.Option(metavar="VEHICLES", help="Target instead of ε: the RMSE of a cell, in vehicles.")
-    ] = None,
-    adjacency: Annotated[
-        Literal["move", "enter_leave"], typer.Option(help="Change of one device to hide, as in crowdveil plan.")
-    ] = "move",
-    queries: Annotated[int, typer.Option(help="Queries that the observer sees together.")] = 1,
-    k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
     replicates: Annotated[int, typer.Option(help="Runs of each data set, with seeds one apart.")] = 5,
     seed: Seed = None,
-    scheduler: Annotated[
-        str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
-    ] = "processes",
-    workers: Annotated[
-        int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
-    ] = None,
+    scheduler: Scheduler = "processes",
+    workers: Workers = None,
     timeout: Timeout = None,
     out: Annotated[Path, typer.Option(help="Directory of the evaluation; one begun there goes on.")] = Path(
         "studies/evaluation"
     ),
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
     yes: Yes = False,
+    **goal: Any,
 ) -> None:
     """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table."""
     from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation  # noqa: PLC0415 - imported only when needed
@@ -71,7 +66,7 @@ def evaluate(
     if allow_plugins:
         find_own_modules()
     work = Evaluation(
-        Goal(view, epsilon, delta, error, adjacency, queries, k),
+        Goal(**goal),
         _listed(data) or DATA,
         _listed(mechanisms) or MECHANISMS,
         directory=out,

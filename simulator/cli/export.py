@@ -28,19 +28,15 @@ def export(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Write a finished run for QGIS, kepler.gl or SimWrapper."""
-    from simulator.experiment.collect import RunData  # noqa: PLC0415 - slow to import
-    from simulator.experiment.provenance import attributions  # noqa: PLC0415 - slow to import
-    from simulator.exports.geopackage import write_run  # noqa: PLC0415 - slow to import
+    from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import
     from simulator.exports.positions import HOW_TO_KEEP, write_trips  # noqa: PLC0415 - slow to import
     from simulator.exports.simwrapper import write_folder  # noqa: PLC0415 - slow to import
+    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
 
-    data, path = RunData.load(directory), directory / NAMES[to] if out is None else out
-    notes = [
-        f"wherever this is shown, state the source of the data: {credit}"
-        for credit in attributions(data.scenario, data.record.data)
-    ]
+    data, path = RunResult.load(directory), directory / NAMES[to] if out is None else out
+    notes = [f"wherever this is shown, state the source of the data: {credit}" for credit in data.attributions]
     if to == "geopackage":
-        write_run(data, path, overwrite=overwrite)
+        write_geopackage(data, path, overwrite=overwrite)
     elif to == "kepler":
         write_trips(data, directory, path, overwrite=overwrite)
         notes.append(POSITIONS)

@@ -21,13 +21,13 @@ def figures(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace figures of the same names.")] = False,
 ) -> None:
     """Write the figures of a finished run as SVG and PDF, at the width of a paper's column."""
-    from simulator.experiment.collect import RunData  # noqa: PLC0415 - slow to import
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import
+    from simulator.results.run import RunResult  # noqa: PLC0415 - slow to import
 
     folder = directory / "figures" if out is None else out
     width_in, formats = width_in_inches(width), formats_of(format_)
     names, notes = write_figures(
-        RunData.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
+        RunResult.load(directory), folder, width_in=width_in, formats=formats, overwrite=overwrite, every=every
     )
     for note in notes:
         typer.echo(f"note: {note}", err=True)

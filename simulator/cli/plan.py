@@ -12,7 +12,7 @@ from rich.text import Text
 from mechanisms.planning import RELEASED, LeastNumber, Plan, PlannedClaim, Planning, Target, TrustCost
 from scenarios.field_types import number as exact
 from simulator.cli import completions
-from simulator.cli.common import print_json
+from simulator.cli.common import print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
@@ -23,71 +23,9 @@ WIDEST = 34
 
 
 @app.command()
+@target_options()
 def plan(
     *,
-    cells: Annotated[int, typer.Option(metavar="CELLS", help="Cells V.")],
-    population: Annotated[int, typer.Option(metavar="DEVICES", help="Devices asked, N.")],
-    occupancy: Annotated[
-        int | None,
-        typer.Option(metavar="DEVICES", help="Devices expected in a cell; N/(V + 1), spread evenly, if not given."),
-    ] = None,
-    view: Annotated[
-        str,
-        typer.Option(
-            autocompletion=completions.view_names,
-            help="What the observer sees: report, report_round_1…3, linked_reports, released, released_differences, "
-            "released_counts, shuffled, shuffled_round_1…3.",
-        ),
-    ] = "linked_reports",
-    epsilon: Annotated[float | None, typer.Option(help="ε that the view must not exceed.")] = None,
-    delta: Annotated[float, typer.Option(help="δ of the target; with --error, the δ at which ε is compared.")] = 0.0,
-    error: Annotated[
-        float | None, typer.Option(metavar="VEHICLES", help="Target instead of ε: the RMSE of a cell, in vehicles.")
-    ] = None,
-    queries: Annotated[int, typer.Option(metavar="QUERIES", help="Queries that the observer sees together, T.")] = 1,
-    adjacency: Annotated[
-        Literal["move", "enter_leave"],
-        typer.Option(
-            help="Change of one device to hide: move (between two cells or outside) or enter_leave (one cell)."
-        ),
-    ] = "move",
-    batch: Annotated[
-        int | None,
-        typer.Option(
-            metavar="DEVICES",
-            help="Least number of devices counted or shuffled together, for which claims must hold; N if not given.",
-        ),
-    ] = None,
-    crowd: Annotated[
-        int | None,
-        typer.Option(
-            metavar="DEVICES",
-            help="Devices certain to be in the cell, for released views. If not given, claims hold for any, but those "
-            "of published differences rely on the occupancy.",
-        ),
-    ] = None,
-    k: Annotated[int | None, typer.Option("--k", help="Published differences below it are suppressed.")] = None,
-    servers: Annotated[
-        int, typer.Option(metavar="SERVERS", help="Servers that hold shares and add noise to what they publish.")
-    ] = 2,
-    honest: Annotated[
-        int,
-        typer.Option(
-            metavar="SERVERS",
-            help="How many of these servers do not collude; 0: all operators pool what they have, linked reports.",
-        ),
-    ] = 1,
-    published: Annotated[
-        bool,
-        typer.Option(
-            "--published/--unpublished",
-            help="Whether the target covers what is published too, besides a view of reports.",
-        ),
-    ] = True,
-    simulated: Annotated[
-        int,
-        typer.Option(metavar="CELLS", help="Number of simulated cells that the interval of an error is computed from."),
-    ] = 1000,
     mechanism: Annotated[
         list[str] | None,
         typer.Option(
@@ -105,34 +43,18 @@ def plan(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the plans as JSON.")] = False,
+    **given: Any,
 ) -> None:
     """Find each mechanism's parameters that meet a privacy or an error target, or state why none do."""
     from mechanisms import planning  # noqa: PLC0415 - `--help` needs no mechanism
     from mechanisms.parameter import ParameterError  # noqa: PLC0415 - the same
 
-    allowed = error if find else None
-    if find and (epsilon is None or allowed is None):
+    allowed = given["error"] if find else None
+    if find and (given["epsilon"] is None or allowed is None):
         raise ParameterError("find", "needs both --epsilon and --error", find)
     if find and trusts:
         raise ParameterError("find", "cannot be combined with --trusts", find)
-    target = planning.Target(
-        cells=cells,
-        population=population,
-        occupancy=occupancy,
-        view=view,
-        epsilon=epsilon,
-        delta=delta,
-        error=None if find else error,
-        queries=queries,
-        adjacency=adjacency,
-        batch=batch,
-        crowd=crowd,
-        k=k,
-        servers=servers,
-        honest=honest,
-        published=published,
-        simulated=simulated,
-    )
+    target = planning.Target(**given | ({"error": None} if find else {}))
     if trusts:
         if mechanism:
             raise ParameterError("mechanism", "cannot be combined with --trusts", listed(mechanism))

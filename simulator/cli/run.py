@@ -10,6 +10,7 @@ from simulator.cli.commands import notice
 from simulator.cli.common import (
     AllowPlugins,
     Overrides,
+    Quiet,
     Reference,
     Seed,
     Untrusted,
@@ -31,7 +32,7 @@ def run(
         Path | None, typer.Option(help="Run directory; if not given, runs/NAME-SEED, else runs/NAME-SEED-2, …")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that directory.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
     yes: Yes = False,
@@ -54,11 +55,11 @@ def run(
         directory = result.save(directory, overwrite=overwrite, numbered=numbered)
         if directory.parent.resolve() == Path("runs").resolve():
             link_latest(directory)
-        result.add_report(directory, write_report)
+        saved = result.add_report(directory, write_report)
     named_by_files = {*result.facts["files_outside"]} - {*files_outside(checked)}
     print_files_outside(sorted(named_by_files))
     if not quiet:
-        print_summary(directory)
+        print_summary(saved)
 
 
 @app.command()

@@ -69,8 +69,7 @@ def check_scenario(
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.available_memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
-    from simulator.files.messages import notes_of  # noqa: PLC0415 - needed by this command alone
-    from simulator.results.statements import say  # noqa: PLC0415 - slow, and needed by this command alone
+    from simulator.files.messages import notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
 
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
@@ -84,10 +83,10 @@ def check_scenario(
         city = parts.city
         planned = check_demand(checked, city, streams=streams)
     notes = [*parts.warnings(), *city.notes, *parts.refinements.notes, *parts.notes]
-    notes += [note for release in parts.releases.values() for note in release.notes]
+    notes += [note for campaign in parts.campaigns for note in campaign.notes]
     notes += notes_of("demand", planned.notes if planned else ())
     # Warnings are among the notes too; each is printed once, and names files as a run's report does.
-    texts = [say(note) for note in dict.fromkeys(notes)]
+    texts = texts_of(dict.fromkeys(notes))
     for text in without_paths({"notes": texts}, checked)["notes"]:
         typer.echo(f"note: {text}", err=True)
     announced = len(planned.trips) if planned else getattr(checked.traffic, "vehicles", None)

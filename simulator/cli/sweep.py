@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from simulator.cli import completions
-from simulator.cli.common import AllowPlugins, Overrides, Seed, Timeout, Untrusted, Yes, find_own_modules
+from simulator.cli.common import (
+    AllowPlugins,
+    Overrides,
+    Quiet,
+    Scheduler,
+    Seed,
+    Timeout,
+    Untrusted,
+    Workers,
+    Yes,
+    find_own_modules,
+)
 from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,12 +54,8 @@ def sweep(
     keep: Annotated[
         Literal["scores", "estimates", "all"], typer.Option(help="Tables kept of each run, besides claims and attacks.")
     ] = "scores",
-    scheduler: Annotated[
-        str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
-    ] = "processes",
-    workers: Annotated[
-        int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")
-    ] = None,
+    scheduler: Scheduler = "processes",
+    workers: Workers = None,
     timeout: Timeout = None,
     shard: Annotated[
         str | None,
@@ -58,13 +65,13 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Directory of the study; if not given, studies/NAME. A study there goes on.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")] = False,
+    quiet: Quiet = False,
     allow_plugins: AllowPlugins = False,
     untrusted: Untrusted = False,
     yes: Yes = False,
 ) -> None:
     """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed."""
-    from simulator.studies.design import Design, is_design, parse_vary, read_design  # noqa: PLC0415 - imported only when needed
+    from simulator.studies.design import design_of, parse_vary  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import merge as merged  # noqa: PLC0415 - imported only when needed
@@ -83,13 +90,7 @@ def sweep(
     options = {"overrides": tuple(set_ or ()), "seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted}
     if allow_plugins:
         find_own_modules()
-    if is_design(scenario):
-        if vary:
-            raise InputError(["--vary: a file with a design names what is varied itself"])
-        design = read_design(Path(scenario), replicates=replicates, **options)
-    else:
-        given = 1 if replicates is None else replicates
-        design = Design.of_grid(scenario, parse_vary(vary or ()), replicates=given, **options)
+    design = design_of(scenario, parse_vary(vary or ()), replicates=replicates, **options)
     part = parse_shard(shard)
     name = design.name if part == (1, 1) else f"{design.name}-{part[0]}-of-{part[1]}"
     work = Sweep(
@@ -133,29 +134,13 @@ def parse_shard(text: str | None) -> tuple[int, int]:
 def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
     """Do the work, and show how far it is and how long it will take, on standard error."""
     from rich.console import Console  # noqa: PLC0415 - imported only when needed
-    from rich.progress import (  # noqa: PLC0415 - imported only when needed
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn  # noqa: PLC0415 - imported only when needed
 
     from simulator.results.formatting import duration  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Failure  # noqa: PLC0415 - imported only when needed
 
     console = Console(stderr=True, quiet=quiet)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=28),
-        MofNCompleteColumn(),
-        TextColumn("points,"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
     with work.opened(), Progress(*columns, console=console, disable=quiet or not console.is_terminal) as bar:
         for note in work.notes:
             console.print(f"note: {note}", markup=False, highlight=False)

@@ -23,12 +23,13 @@ from mechanisms.privacy import (
 )
 from mechanisms.privacy.rounding import NEGLIGIBLE, rounded_up
 from mechanisms.privacy.view import ADJACENCIES, Adjacency, possible_adjacency
+from scenarios.field_types import number
 from scenarios.general import Claims
 from simulator.aggregation.server_noise import noisy_claim
-from simulator.experiment.campaign_groups import CampaignGroup
 from simulator.experiment.deployment_record import CountedReports, deployment_views
-from simulator.experiment.releases import CampaignRelease
 from simulator.files.messages import Note, warning
+from simulator.results.schema import TABLES
+from simulator.sensing.campaign import Campaign, WindowBudget
 from simulator.sensing.query import Query, answers_of_devices
 
 RELEASED_VALUES = "released_values"
@@ -44,36 +45,37 @@ Place = Mapping[str, int | str | None]
 
 
 def released_claims(
-    name: str, mechanism: LocalMechanism, release: CampaignRelease, queries: int, crowds: Sequence[int]
+    name: str, campaign: Campaign, queries: int, crowds: Sequence[int]
 ) -> Iterator[tuple[str, Place, PrivacyClaim]]:
     """Yield the view, its parameters and the claim of what one campaign publishes of one mechanism through a release.
 
     Parameters
     ----------
-    name, mechanism
+    name
         The mechanism whose counts or speeds are released.
-    release
-        The campaign's release. What several campaigns reveal together is not stated.
+    campaign
+        The campaign. What several campaigns reveal together is not stated.
     queries
         Number of queries under the release.
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
     """
-    origin = f"Released by {release.words}, campaign {release.campaign}: "
-    place: Place = {"release": release.words, "campaign": release.campaign, "queries": queries}
-    if release.speeds is not None and release.speeds.mechanism == name:
-        claim = release.speeds.release.claim(queries=queries)
-        basis = f"{origin}{STATISTICS[release.statistic]}. {claim.basis}"
+    words, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
+    origin = f"Released by {words}, campaign {campaign.name}: "
+    place: Place = {"release": words, "campaign": campaign.name, "queries": queries}
+    if speeds is not None and speeds.mechanism == name:
+        claim = speeds.release.claim(queries=queries)
+        basis = f"{origin}{STATISTICS[speeds.statistic]}. {claim.basis}"
         yield RELEASED_VALUES, {**place, "adjacency": "one_value"}, replace(claim, basis=basis)
-    if name not in release.counts:
+    if name not in campaign.publications:
         return
     differences = mechanism.rounds > 1
     view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
-    place = {**place, "k": release.section.get("k")}
+    place = {**place, "k": campaign.release.get("k")}
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
-            claim = _release_claim(release.counts[name], crowd, queries, change)
+            claim = _release_claim(campaign.publications[name].release, crowd, queries, change)
             yield (
                 view,
                 {**place, "adjacency": adjacency, "crowd": crowd},
@@ -93,10 +95,22 @@ PARAMETERS = ("queries", "crowd", "k", "colluding", "servers")
 """Parameters that a view may have."""
 KEY = ("campaign", "mechanism", "view", "release", "adjacency", *PARAMETERS, "epsilon")
 """Columns whose values differ between any two rows of the table."""
-COLUMNS = (*KEY, "delta", "kind", "basis", "reason")
 
 
-def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.DataFrame:
+def _gathered(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Iterator[tuple[list[Campaign], list[Query]]]:
+    """Yield the campaigns that ask the same mechanisms, and so have the same claims, together, and their queries.
+
+    Those without a budget come first; each with one is alone, since its mechanisms are its own.
+    """
+    gathered: dict[int, list[Campaign]] = {}
+    for campaign in sorted(campaigns, key=lambda campaign: campaign.budget is not None):
+        gathered.setdefault(id(campaign.mechanisms), []).append(campaign)
+    for alike in gathered.values():
+        names = {campaign.name for campaign in alike}
+        yield alike, [query for query in queries if query.campaign in names]
+
+
+def tabulate_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> pd.DataFrame:
     """Return the table of the claims of every mechanism for every view, and of every release.
 
     Claims for released and shuffled reports are computed from the reports that were counted in the run.
@@ -113,10 +127,11 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
         the cell for views of released counts; of numbers above the fewest counted in a query, which are left out, this
         one takes the place if no other is given. There are always rows for the number of queries of each campaign, and
         of a campaign with a budget for those that the budget covers, which longer campaigns without one have too.
-    groups
+    campaigns
         The campaigns of the run. The views that their deployments create, shares and shuffled reports, have rows too.
-        For a round of shuffled reports `crowd` is the fewest reports counted in a query of the campaign; queries that
-        counted none are left out.
+    queries
+        Closed queries. For a round of shuffled reports `crowd` is the fewest reports counted in a query of the
+        campaign; queries that counted none are left out.
 
     Returns
     -------
@@ -131,33 +146,54 @@ def tabulate_claims(section: Claims, groups: Sequence[CampaignGroup]) -> pd.Data
     """
     rows = []
     # A budget is compared with what campaigns without one reveal over as many queries.
-    windows = {group.budget.window for group in groups if group.budget is not None}
-    for group in groups:
-        for row in _group_rows(section, group, windows):
-            schedule = "" if group.budget is None else group.budget.words[str(row["mechanism"])]
-            rows.append({"campaign": group.campaign, **row, "basis": f"{schedule}{row['basis']}"})
-    table = pd.DataFrame(rows, columns=list(COLUMNS))
-    texts = dict.fromkeys(("campaign", "release", "reason"), "str")
-    return table.astype({**texts, **dict.fromkeys(PARAMETERS, "Int64"), "epsilon": "float64", "delta": "float64"})
+    windows = {campaign.budget.window for campaign in campaigns if campaign.budget is not None}
+    for alike, closed in _gathered(campaigns, queries):
+        for row in _group_rows(section, alike, closed, windows):
+            schedule = _schedule_words(alike[0].budget, str(row["mechanism"]))
+            rows.append({"campaign": _only(alike), **row, "basis": f"{schedule}{row['basis']}"})
+    return TABLES["claims"].frame(rows)
 
 
-def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -> Iterator[dict[str, object]]:
-    """Yield the rows of the claims that hold in each campaign of a group."""
-    lengths = Counter(query.campaign for query in group.queries)
+_BUDGET_WORDS = {
+    "uniform": "Uniform budget (LBU): ε = {epsilon} for any {w} consecutive queries, ε/{w} at each. ",
+    "absorption": "Budget absorption (LBA): ε = {epsilon} for any {w} consecutive queries. ",
+    "population_absorption": (
+        "Population absorption (LPA): each device answers at most once, with ε = {epsilon}, in any {w} consecutive "
+        "queries. "
+    ),
+}
+
+
+def _schedule_words(budget: WindowBudget | None, mechanism: str) -> str:
+    """Return the schedule of a budget in words, with which the basis of claims begins; empty without a budget."""
+    if budget is None:
+        return ""
+    return _BUDGET_WORDS[budget.kind].format(epsilon=number(budget.epsilon[mechanism]), w=budget.window)
+
+
+def _only(alike: Sequence[Campaign]) -> str | None:
+    """Return the name of a campaign with a budget; None for campaigns without one, in all of which claims hold."""
+    return None if alike[0].budget is None else alike[0].name
+
+
+def _group_rows(
+    section: Claims, alike: Sequence[Campaign], queries: Sequence[Query], windows: Iterable[int]
+) -> Iterator[dict[str, object]]:
+    """Yield the rows of the claims that hold in each of some campaigns that ask the same mechanisms."""
+    lengths, budget = Counter(query.campaign for query in queries), alike[0].budget
     shorter = sorted(window for window in windows if window < max(lengths.values(), default=0))
-    asked = (*section.queries, *shorter, *(() if group.budget is None else (group.budget.window,)))
-    for name, mechanism in group.mechanisms.items():
+    asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
+    for name, mechanism in alike[0].mechanisms.items():
         as_it_is = any(
-            r.statistic == "count" and name not in r.counts and group.deployments[campaign].noise is None
-            for campaign, r in group.releases.items()
+            one.speeds is None and name not in one.publications and one.deployment.noise is None for one in alike
         )
-        counted, claiming = CountedReports.of(name, group.queries), group.claiming(name)
+        counted, claiming = CountedReports.of(name, alike, queries), alike[0].asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
         crowds = [crowd for crowd in section.crowds if crowd <= most] or [most][: min(most, 1)]
         stated = set()  # a device that cannot be followed is seen in one query, whatever the number of queries
         for repeats in dict.fromkeys((*asked, *lengths.values())):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
-            made = deployment_views(name, group.deployments, mechanism, group.queries, repeats)
+            made = deployment_views(name, alike, queries, repeats)
             of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
@@ -171,16 +207,17 @@ def _group_rows(section: Claims, group: CampaignGroup, windows: Iterable[int]) -
                     continue
                 place = {**seen, "reason": source.reason(view)}
                 yield from _rows(name, view.name, place, source.claim(claiming, view), section.epsilons)
-        for campaign, release in group.releases.items():
-            for repeats in dict.fromkeys((*asked, *([lengths[campaign]] if lengths[campaign] else ()))):
-                for noisy_view, claim in _with_noise(name, mechanism, group, campaign, repeats):
+        for campaign in alike:
+            for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
+                for noisy_view, claim in _with_noise(name, campaign, queries, repeats):
                     seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                    yield from _rows(name, noisy_view.name, {"campaign": campaign, **seen}, claim, section.epsilons)
-                for view_name, place, claim in released_claims(name, mechanism, release, repeats, crowds):
+                    noisy = {"campaign": campaign.name, **seen}
+                    yield from _rows(name, noisy_view.name, noisy, claim, section.epsilons)
+                for view_name, place, claim in released_claims(name, campaign, repeats, crowds):
                     yield from _rows(name, view_name, place, claim, section.epsilons)
 
 
-def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[Note]:
+def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[Note]:
     """Return one warning for each mechanism whose claims are weaker than planned because reports were not counted.
 
     The planned claim is the one that would hold if every device asked were counted, and if as many devices were counted
@@ -192,17 +229,18 @@ def weakened_claims(section: Claims, groups: Iterable[CampaignGroup]) -> list[No
     ----------
     section
         Values of ε at which δ is compared, and numbers of devices counted in the cell for views of released counts.
-    groups
-        The campaigns of the run. Claims about budgets that depend on the estimates are left out: they do not depend on
-        how many reports were counted.
+    campaigns, queries
+        The campaigns of the run, and its closed queries. Claims about budgets that depend on the estimates are left
+        out: they do not depend on how many reports were counted.
     """
-    return [note for group in groups if not group.adaptive for note in _weakened_claims(section, group)]
+    groups = _gathered([campaign for campaign in campaigns if not campaign.adaptive], queries)
+    return [note for alike, closed in groups for note in _weakened_claims(section, alike, closed)]
 
 
-def _weakened_claims(section: Claims, group: CampaignGroup) -> list[Note]:
-    warnings, closed = [], group.queries
-    for name, mechanism in group.mechanisms.items():
-        everywhere = CountedReports.of(name, closed)
+def _weakened_claims(section: Claims, alike: Sequence[Campaign], closed: Sequence[Query]) -> list[Note]:
+    warnings = []
+    for name, mechanism in alike[0].mechanisms.items():
+        everywhere = CountedReports.of(name, alike, closed)
         if everywhere is None:
             continue
         crowd = max((crowd for crowd in section.crowds if crowd <= everywhere.asked), default=min(section.crowds))
@@ -221,7 +259,7 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[Note]:
                 why = f"(the noise of {everywhere.fewest[0]:,} devices only)"
             if change:
                 changes.setdefault("released", f"{view.name} {why}: {change}")
-        created = deployment_views(name, group.deployments, mechanism, closed, 1)
+        created = deployment_views(name, alike, closed, 1)
         shuffled = [(view, counted) for view, counted in created if isinstance(view, Shuffled)]
         for view, counted in sorted(shuffled, key=lambda pair: pair[0].devices):
             planned = replace(view, devices=max(view.devices, counted.asked))
@@ -230,7 +268,8 @@ def _weakened_claims(section: Claims, group: CampaignGroup) -> list[Note]:
                 among = f"(among {view.devices:,} reports instead of {planned.devices:,})"
                 changes.setdefault(view.name, f"{view.name} {among}: {change}")
         if changes:
-            campaign, where = "" if group.campaign is None else f"campaigns.{group.campaign}, ", f"mechanisms.{name}"
+            where = f"mechanisms.{name}"
+            campaign = "" if _only(alike) is None else f"campaigns.{_only(alike)}, "
             weaker = f"so its claims are weaker: {'; '.join(changes.values())}"
             why = _why_weaker(name, closed, weaker, uncounted=everywhere.uncounted)
             warnings.append(warning("weaker_claims", f"{campaign}{where}: {why}", where))
@@ -288,18 +327,18 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, re
 
 
 def _with_noise(
-    name: str, mechanism: LocalMechanism, group: CampaignGroup, campaign: str, queries: int
+    name: str, campaign: Campaign, queries: Sequence[Query], repeats: int
 ) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
     """Yield the claims of a campaign's counts to which servers add noise, for every number of colluding servers."""
-    deployment = group.deployments[campaign]
-    counted = CountedReports.of(name, [query for query in group.queries if query.campaign == campaign])
+    deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
+    counted = CountedReports.of(name, [campaign], queries)
     if deployment.noise is None or counted is None or not any(counted.fewest):
         return
     servers = len(deployment.servers_of(mechanism))
     for adjacency in ADJACENCIES:
         for colluding in range(servers):
             view = ReleasedCounts(
-                None, queries, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
+                None, repeats, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
             )
             yield view, noisy_claim(mechanism, view, deployment.noise)
 

@@ -1,6 +1,6 @@
 """Components of a run, built and checked before the simulation starts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -9,24 +9,23 @@ import numpy as np
 from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.run_clock import RunClock, find_zone
-from simulator.aggregation.deployment import Deployment
-from simulator.attacks.own import CellAttack
-from simulator.experiment.attack_evaluation import check_attacks
-from simulator.experiment.build.attacks import build_attacks
+from simulator.experiment.build.attacks import build_attacks, check_attacks
+from simulator.experiment.build.campaigns import build_campaigns
 from simulator.experiment.build.cell_places import cells_of_traffic
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
-from simulator.experiment.build.mechanisms import BudgetedCampaign, build_budgets, build_mechanisms
-from simulator.experiment.build.servers import build_deployments, check_schedules, unchecked_counts
+from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.experiment.build.servers import unchecked_counts
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
-from simulator.experiment.refine import Plan, plan_refinements
-from simulator.experiment.releases import CampaignRelease, build_releases
+from simulator.experiment.refine import RefinementPlan, plan_refinements
 from simulator.experiment.scaling import Participation
 from simulator.experiment.study_area import City
 from simulator.files.messages import Note, warning, warnings_among
+from simulator.games.games import Attack
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import keeps_randomness
 from simulator.streams import Streams
 
@@ -47,18 +46,16 @@ class RunComponents:
         Roads and cells.
     mechanisms
         By name.
+    campaigns
+        The campaigns, in the order of the scenario.
     refinements
         Refinements of the estimates after the run.
-    releases, deployments
-        By the campaign's name.
     flow_check
         Published flows with which the run's are compared; None if there are none.
     notes
         Parts of the scenario that are not used.
     attacks
-        The users' own attacks, by name.
-    budgets
-        The mechanisms of campaigns with a budget, by the campaign's name.
+        The attacks.
     clock
         The clock of the run.
     """
@@ -67,13 +64,11 @@ class RunComponents:
     streams: Streams
     city: City
     mechanisms: dict[str, LocalMechanism]
-    refinements: Plan
-    releases: Mapping[str, CampaignRelease]
-    deployments: Mapping[str, Deployment]
+    campaigns: Sequence[Campaign]
+    refinements: RefinementPlan
     flow_check: FlowCheck | None = None
     notes: tuple[Note, ...] = ()
-    attacks: Mapping[str, CellAttack] = field(default_factory=dict)
-    budgets: Mapping[str, BudgetedCampaign] = field(default_factory=dict)
+    attacks: tuple[Attack, ...] = ()
     clock: RunClock = field(default_factory=RunClock)
 
     @classmethod
@@ -90,16 +85,13 @@ class RunComponents:
         city = cached_city(scenario, lambda: build_city(scenario))
         clock = _clock(scenario, city)
         mechanisms = build_mechanisms(scenario, city.cells.count)
-        budgets = build_budgets(scenario, city.cells.count)
-        check_schedules(scenario, mechanisms, budgets)
         check_memory(scenario, city, mechanisms)
         refinements = plan_refinements(scenario, mechanisms)
-        releases = build_releases(scenario, mechanisms, city)
-        deployments = build_deployments(scenario, mechanisms, city.cells)
-        check_attacks(scenario, deployments, mechanisms)
+        campaigns = build_campaigns(scenario, mechanisms, city)
         attacks = build_attacks(scenario)
+        check_attacks(scenario, attacks, {one.name: one.deployment for one in campaigns}, mechanisms)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
-        notes = [*notes, *unchecked_counts(scenario, deployments)]
+        notes = [*notes, *unchecked_counts(scenario, campaigns)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s
         if steps > _MANY_STEPS:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
@@ -109,15 +101,20 @@ class RunComponents:
             streams,
             city,
             mechanisms,
+            campaigns,
             refinements,
-            releases,
-            deployments,
             flow_check,
             tuple(notes),
             attacks,
-            budgets,
             clock,
         )
+
+    @property
+    def end_s(self) -> float:
+        """The end of the run, or of the publication of the last query if that is later, seconds."""
+        delay_s = max(campaign.deployment.delay_s for campaign in self.campaigns)
+        ends = [campaign.schedule.end_s(len(campaign.moments)) + delay_s for campaign in self.campaigns]
+        return max(self.scenario.scenario.duration_s, *ends)
 
     @property
     def participation(self) -> Participation:

@@ -1,10 +1,13 @@
-"""Record of each campaign's deployment in `run.json`: its costs, and what coalitions learn."""
+"""Record of each campaign in `run.json`: its release, and its deployment with its costs and what coalitions learn."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import numpy as np
+
+from mechanisms.central import CountRelease, LaplaceCounts
 from mechanisms.local import AdaptiveBudget, LocalMechanism
 from mechanisms.privacy import (
     ConstantDelta,
@@ -20,17 +23,25 @@ from mechanisms.privacy import (
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
-from simulator.experiment.campaign_groups import CampaignGroup
+from simulator.experiment.error_theory import OCCUPANCIES
+from simulator.files.messages import texts_of
 from simulator.results.claims import Reason
-from simulator.results.record import CostRecord, DeploymentRecord, MechanismDeployment, ViewRecord
+from simulator.results.record import (
+    CostRecord,
+    DeploymentRecord,
+    MechanismDeployment,
+    OccupancyTheory,
+    ReleaseRecord,
+    ViewRecord,
+)
 from simulator.results.statements import say
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, answers_of_devices, keeps_randomness
 
 FEW_SERVERS = 4
 EPSILON = 1.0
 """The ε at which the record states δ."""
 
-Deployments = Mapping[str, Deployment]
 Coalition = tuple[str, ...]
 
 
@@ -66,10 +77,15 @@ class CountedReports:
     rests_on: str = ""
 
     @classmethod
-    def of(cls, mechanism: str, queries: Sequence[Query]) -> Self | None:
+    def of(cls, mechanism: str, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> Self | None:
         """Return the numbers of a mechanism's reports counted in queries of counts; None if no query asked for any."""
-        asked_for = answers_of_devices(queries)
-        answers = [answer for (_, name), found in asked_for.items() if name == mechanism for _, answer in found]
+        named = {campaign.name: campaign for campaign in campaigns}
+        answers = [
+            answer
+            for (campaign, name), asked in answers_of_devices(queries).items()
+            if name == mechanism and campaign in named
+            for _, answer in asked
+        ]
         if not answers:
             return None
         counted, asked = [answer.counted for answer in answers], [answer.asked for answer in answers]
@@ -83,6 +99,7 @@ class CountedReports:
                 for answer, row, of_all in zip(answers, counted, asked, strict=True)
             ),
             all(answer.summed for answer in answers),
+            " ".join(dict.fromkeys(campaign.deployment.rests_on for campaign in campaigns)),
         )
 
     def reason(self, view: View) -> Reason | None:
@@ -132,13 +149,15 @@ def _bounded_by_linked(linked: PrivacyClaim, why: str) -> PrivacyClaim:
     return PrivacyClaim.bound(linked.epsilon, linked.curve, basis)
 
 
-def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentRecord]:
+def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[DeploymentRecord]:
     """Return for each campaign its deployment, with the costs and views of each mechanism that answers in it.
 
     Parameters
     ----------
-    groups
-        The campaigns of the run. Queries of speeds are left out, as speeds are sent to one trusted server only.
+    campaigns
+        The campaigns of the run.
+    queries
+        Closed queries; those of speeds are left out, as speeds are sent to one trusted server only.
 
     Returns
     -------
@@ -146,52 +165,50 @@ def describe_deployments(groups: Iterable[CampaignGroup]) -> list[DeploymentReco
         For campaigns that ask for counts.
     """
     described = []
-    for group in groups:
-        for campaign, deployment in group.deployments.items():
-            every = {name: _counted(name, campaign, group.queries) for name in group.mechanisms}
-            rests_on = deployment.rests_on
-            answering = {name: replace(one, rests_on=rests_on) for name, one in every.items() if one is not None}
-            if not answering:
-                continue
-            described.append(
-                DeploymentRecord(
-                    campaign=campaign,
-                    kind=deployment.kind,
-                    servers=max(len(deployment.servers_of(group.mechanisms[name])) for name in answering),
-                    needed=deployment.needed,
-                    paired=deployment.paired,
-                    robust=deployment.robust,
-                    handles=deployment.handles,
-                    mechanisms=[_describe(name, deployment, group, counted) for name, counted in answering.items()],
-                )
+    for campaign in campaigns:
+        deployment = campaign.deployment
+        every = {name: CountedReports.of(name, [campaign], queries) for name in campaign.mechanisms}
+        answering = {name: counted for name, counted in every.items() if counted is not None}
+        if not answering:
+            continue
+        described.append(
+            DeploymentRecord(
+                campaign=campaign.name,
+                kind=deployment.kind,
+                servers=max(len(deployment.servers_of(campaign.mechanisms[name])) for name in answering),
+                needed=deployment.needed,
+                paired=deployment.paired,
+                robust=deployment.robust,
+                handles=deployment.handles,
+                mechanisms=[_describe(name, campaign, counted) for name, counted in answering.items()],
             )
+        )
     return described
 
 
 def deployment_views(
-    name: str, deployments: Deployments, mechanism: LocalMechanism, queries: Sequence[Query], repeats: int
+    name: str, campaigns: Sequence[Campaign], queries: Sequence[Query], repeats: int
 ) -> Iterator[tuple[View, CountedReports]]:
-    """Yield each view of one mechanism that the deployments of a run create, once, and the reports it is based on.
+    """Yield each view of one mechanism that the deployments create, and the reports it is based on.
+
+    Deployments that are alike create the same views again.
 
     Parameters
     ----------
     name
         The mechanism's name.
-    deployments
-        By campaign.
-    mechanism
-        The mechanism.
+    campaigns
+        Campaigns that ask the same mechanisms.
     queries
         Closed queries.
     repeats
         Number of queries that a device answers. If it cannot be followed from query to query, its view is of one query.
     """
-    yielded: set[tuple[View, int, str]] = set()
-    for campaign, deployment in deployments.items():
-        counted = _counted(name, campaign, queries)
+    for campaign in campaigns:
+        deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
+        counted = CountedReports.of(name, [campaign], queries)
         if counted is None:
             continue
-        counted = replace(counted, rests_on=deployment.rests_on)
         if repeats > 1 and keeps_randomness(mechanism):
             # Kept randomness hides a device only among devices that are in every query; their number is not known.
             counted = replace(counted, fewest=tuple(min(1, crowd) for crowd in counted.fewest))
@@ -203,11 +220,7 @@ def deployment_views(
             seen += [
                 Shuffled(round_, max(1, crowd), queries=repeats) for round_, crowd in enumerate(counted.fewest, start=1)
             ]
-        for view in seen:
-            crowd = counted.fewest[view.round - 1] if isinstance(view, Shuffled) else 0
-            if view is not None and (view, crowd, counted.rests_on) not in yielded:
-                yielded.add((view, crowd, counted.rests_on))
-                yield view, counted
+        yield from ((view, counted) for view in seen if view is not None)
 
 
 def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalition]:
@@ -234,32 +247,22 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     return [*found, (NETWORK,)] if NETWORK in parties else found
 
 
-def _counted(mechanism: str, campaign: str, queries: Sequence[Query]) -> CountedReports | None:
-    """Return the numbers of a mechanism's reports that one campaign counted."""
-    return CountedReports.of(mechanism, [query for query in queries if query.campaign == campaign])
-
-
-def _describe(name: str, deployment: Deployment, group: CampaignGroup, counted: CountedReports) -> MechanismDeployment:
-    mechanism, claiming = group.mechanisms[name], group.claiming(name)
+def _describe(name: str, campaign: Campaign, counted: CountedReports) -> MechanismDeployment:
+    mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     return MechanismDeployment(
         mechanism=name,
         parties=list(deployment.parties(mechanism)),
         cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=[_view(one, deployment, mechanism, claiming, counted) for one in coalitions(deployment, mechanism)],
+        learns=[_view(coalition, campaign, name, counted) for coalition in coalitions(deployment, mechanism)],
     )
 
 
-def _view(
-    coalition: Coalition,
-    deployment: Deployment,
-    mechanism: LocalMechanism,
-    claiming: LocalMechanism | AdaptiveBudget,
-    counted: CountedReports,
-) -> ViewRecord:
+def _view(coalition: Coalition, campaign: Campaign, name: str, counted: CountedReports) -> ViewRecord:
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
+    mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
-    claim = nothing if view is None else counted.claim(claiming, view)
+    claim = nothing if view is None else counted.claim(campaign.asked[name], view)
     delta = claim.delta(EPSILON)
     return ViewRecord(
         coalition=list(coalition),
@@ -270,3 +273,32 @@ def _view(
         delta=float(delta) if math.isfinite(delta) else None,
         delta_kind=claim.delta_kind,
     )
+
+
+def describe_releases(campaigns: Sequence[Campaign]) -> list[ReleaseRecord]:
+    """Return the record in `run.json` of every campaign of speeds or under a release."""
+    return [
+        ReleaseRecord(
+            campaign=campaign.name,
+            statistic=campaign.statistic,
+            unit="vehicles" if campaign.speeds is None else "m/s",
+            release=dict(campaign.release),
+            words=campaign.release_words,
+            mechanisms=[campaign.speeds.mechanism] if campaign.speeds else list(campaign.publications),
+            notes=texts_of(campaign.notes),
+            theory={
+                name: theory
+                for name, publication in campaign.publications.items()
+                if (theory := _theory(publication.release)) is not None
+            },
+        )
+        for campaign in campaigns
+        if campaign.speeds or campaign.publications
+    ]
+
+
+def _theory(release: CountRelease) -> OccupancyTheory | None:
+    if not isinstance(release, LaplaceCounts):
+        return None  # suppressed counts are not noise around the truth
+    shown = np.array(OCCUPANCIES, dtype=np.int64)
+    return OccupancyTheory(occupancy=shown.tolist(), std_error=release.std_error(shown).tolist())

@@ -8,7 +8,7 @@ import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
-from scenarios.channel import Channel
+from scenarios.channel import ChannelSection
 from simulator.aggregation.pairing import paired_std_error
 from simulator.aggregation.round_statistics import RoundAccount
 from simulator.arrays import FloatArray
@@ -19,6 +19,7 @@ from simulator.results.record import (
     PopulationTheory,
     PublishedLeakage,
 )
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, answers_of_devices
 
 OCCUPANCIES = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
@@ -109,9 +110,7 @@ def _printed(mechanism: LocalMechanism) -> PublishedLeakage:
 LOSS_POPULATIONS = tuple(round(10**exponent) for exponent in np.arange(4.0, 8.01, 0.5))
 
 
-def describe_loss(
-    channel: Channel, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
-) -> list[LossRecord]:
+def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[LossRecord]:
     """Return the theoretical error under this run's losses, by number of devices, for each campaign and mechanism.
 
     The cell considered holds as many vehicles as a cell of the campaign did on average; all other devices are outside.
@@ -123,8 +122,9 @@ def describe_loss(
     ----------
     channel
         Section ``[channel]`` of the scenario.
-    mechanisms
-        By name.
+    campaigns
+        The campaigns of the run. Those whose budget depends on estimates are left out: devices that are not asked are
+        no loss.
     queries
         Closed queries.
 
@@ -134,8 +134,10 @@ def describe_loss(
         For campaigns that count and lost some reports but not all.
     """
     described = []
-    for (campaign, name), found in answers_of_devices(queries).items():
-        mechanism, answers = mechanisms[name], [answer for _, answer in found]
+    named = {campaign.name: campaign for campaign in campaigns if not campaign.adaptive}
+    asked = [query for query in queries if query.campaign in named]
+    for (campaign, name), found in answers_of_devices(asked).items():
+        mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in found]
         received = [_share([answer.rounds[row] for answer in answers]) for row in range(mechanism.rounds)]
         if not 0.0 < min(received) < 1.0:
             continue

@@ -16,8 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from scenarios import Scenario, files_of
-from scenarios.manifest import data_set
-from scenarios.references import DATA_PREFIX, WITH_FILES, file_names, is_outside
+from scenarios.references import WITH_FILES, file_names, is_outside
 
 PACKAGES = (
     "geopandas",
@@ -85,33 +84,6 @@ def data_checksums(scenario: Scenario, sections: Iterable[str] = WITH_FILES) -> 
     return {reference: _sha256(path, path.stat().st_size, path.stat().st_mtime_ns) for reference, path in files}
 
 
-OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
-
-
-def attributions(scenario: Scenario, references: Iterable[str]) -> list[str]:
-    """Return the credits to put under a figure or into a file made from a run.
-
-    Parameters
-    ----------
-    scenario
-        The scenario.
-    references
-        The data files that the run read, as `data_checksums` names them.
-
-    Returns
-    -------
-    list of str
-        Those of the known data sets, and OpenStreetMap's for any file of it. Credits of a user's own files are not
-        known.
-    """
-    folders = [text.removeprefix(DATA_PREFIX).partition("/")[0] for text in references if text.startswith(DATA_PREFIX)]
-    known = [data_set(folder) for folder in dict.fromkeys(folders)]
-    credits_ = [one.attribution for one in known if one is not None]
-    if scenario.roads.source == "osm" and not any(OPENSTREETMAP in text for text in credits_):
-        credits_.append(OPENSTREETMAP)
-    return credits_
-
-
 @cache
 def source_sha256() -> str:
     """Return the sha256 of crowdveil's own source: the names and contents of all its Python files."""
@@ -167,13 +139,3 @@ def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
 def _sha256(path: Path, _size: int, _changed_ns: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def peak_memory_nbytes() -> int | None:
-    """Return the peak memory of this process, bytes; None if the system does not report it, as on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)

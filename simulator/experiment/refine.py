@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, QuadraticVariance
-from mechanisms.refinement import Combination, Properties, RefinedEstimate, combine, spread, variance_law
+from mechanisms.refinement import Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.aggregation.pairing import paired_std_error
@@ -51,14 +51,14 @@ class Refining:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RefinementPlan:
     """The refinements to make, and warnings of those left out and why."""
 
     refinings: tuple[Refining, ...] = ()
     notes: tuple[Note, ...] = ()
 
 
-def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> Plan:
+def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]) -> RefinementPlan:
     """Determine the mechanisms that each refinement applies to, before the simulation.
 
     Raises
@@ -82,7 +82,7 @@ def plan_refinements(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism
                 notes.append(warning("not_combinable", f"{place}: leaves out {name}: {reason}", place))
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return Plan(tuple(refinings), tuple(notes))
+    return RefinementPlan(tuple(refinings), tuple(notes))
 
 
 def _not_combinable(mechanism: LocalMechanism) -> str | None:
@@ -99,27 +99,61 @@ def _not_combinable(mechanism: LocalMechanism) -> str | None:
     return None
 
 
-def refine_queries(plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[Query]:
-    """Return the queries with the refined answers added after their own.
+def refine_queries(
+    plan: RefinementPlan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+) -> tuple[list[Query], list[RefinementRecord]]:
+    """Return the queries with the refined answers added after their own, and the record of each refinement.
 
     A refined answer has no rounds, since no device was asked for it. Its `std_error` is the theoretical root mean
     square error: √(drift² + spread²) for a combination, both from the truth; unknown (NaN) for the other refinements.
     """
-    refined: list[list[Answer]] = [[] for _ in queries]
+    added: list[list[Answer]] = [[] for _ in queries]
+    records = []
     for refining in plan.refinings:
-        mechanism = mechanisms[refining.mechanism]
-        if refining.combines:
-            for place, combined in combinations(refining, mechanism, queries).items():
-                refined[place].append(Answer(refining.name, combined.combination.estimate, combined.rms_error, []))
-            continue
-        for place, answer, estimate in refinable(refining, queries):
-            asked = answer.asked[mechanism.truth_round - 1]
-            made = constructor_of("refinement", refining.kind)(estimate, asked=asked, **refining.parameters)
-            refined[place].append(Answer(refining.name, made, np.full(len(made), np.nan), []))
+        refined = refined_answers(refining, mechanisms[refining.mechanism], queries)
+        for one in refined:
+            added[one.place].append(Answer(refining.name, one.estimate, np.hypot(one.drift, one.spread), []))
+        records.append(_describe(refining, refined))
     return [
-        replace(query, answers=[*query.answers, *more]) if more else query
-        for query, more in zip(queries, refined, strict=True)
-    ]
+        replace(query, answers=[*query.answers, *more]) for query, more in zip(queries, added, strict=True)
+    ], records
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """One answer to a query after a refinement.
+
+    Attributes
+    ----------
+    place
+        The position of the query in the list of queries.
+    query
+        The query.
+    unrefined, estimate
+        The mechanism's own estimate, and the refined one.
+    drift, spread
+        (cells,) float64: of a combination, in theory and from the truth, the bias and the standard deviation around it,
+        given the weights; NaN for the other refinements.
+    """
+
+    place: int
+    query: Query
+    unrefined: Estimate
+    estimate: RefinedEstimate
+    drift: FloatArray
+    spread: FloatArray
+
+
+def refined_answers(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
+    """Return the refined answers to the queries that a refinement applies to, in their order."""
+    if refining.combines:
+        return _combined(refining, mechanism, queries)
+    refine, made = constructor_of("refinement", refining.kind), []
+    for place, answer, unrefined in refinable(refining, queries):
+        asked, unknown = answer.asked[mechanism.truth_round - 1], np.full(len(unrefined), np.nan)
+        estimate = refine(unrefined, asked=asked, **refining.parameters)
+        made.append(Refined(place, queries[place], unrefined, estimate, unknown, unknown))
+    return made
 
 
 def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[int, Answer, Estimate]]:
@@ -136,31 +170,8 @@ def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[in
                 yield place, answer, estimate
 
 
-@dataclass(frozen=True, eq=False)
-class Combined:
-    """One query's combination with those before it, and its theoretical error.
-
-    Attributes
-    ----------
-    combination
-        The combination as the aggregator computes it.
-    drift, spread
-        (cells,) float64, from the truth: the bias, and the standard deviation around it.
-    """
-
-    combination: Combination
-    drift: FloatArray
-    spread: FloatArray
-
-    @property
-    def rms_error(self) -> FloatArray:
-        """The root mean square error, (cells,), given the weights."""
-        error: FloatArray = np.hypot(self.drift, self.spread)
-        return error
-
-
-def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> dict[int, Combined]:
-    """Return the combination of each query with those before it in its campaign, by position in `queries`."""
+def _combined(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
+    """Return the combination of each query with those before it in its campaign."""
     laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
     def law_of(answer: Answer) -> QuadraticVariance:
@@ -171,7 +182,7 @@ def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequenc
             laws[key] = variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
         return laws[key]
 
-    made = {}
+    made = []
     seen: dict[str, list[tuple[FloatArray, Answer, Estimate]]] = {}
     for place, answer, estimate in refinable(refining, queries):
         before = seen.setdefault(queries[place].campaign, [])
@@ -183,9 +194,8 @@ def combinations(refining: Refining, mechanism: LocalMechanism, queries: Sequenc
             asked=answer.asked[mechanism.truth_round - 1],
         )
         drift = combination.drift(np.stack([truth for truth, _, _ in window]))
-        made[place] = Combined(
-            combination, drift, spread(combination.weights, np.stack([each.std_error for _, each, _ in window]))
-        )
+        around = spread(combination.weights, np.stack([each.std_error for _, each, _ in window]))
+        made.append(Refined(place, queries[place], estimate, combination.estimate, drift, around))
     return made
 
 
@@ -229,29 +239,8 @@ BIAS = {
 }
 
 
-def describe_refinements(
-    plan: Plan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
-) -> list[RefinementRecord]:
-    """Return the record in `run.json` of each refinement of each mechanism.
-
-    Parameters
-    ----------
-    plan
-        The refinements made.
-    mechanisms
-        By name.
-    queries
-        Queries that include the refined answers.
-
-    Returns
-    -------
-    list of RefinementRecord
-        In the order of the plan.
-    """
-    return [_describe(refining, mechanisms[refining.mechanism], queries) for refining in plan.refinings]
-
-
-def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> RefinementRecord:
+def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecord:
+    """Return the record in `run.json` of a refinement of one mechanism."""
     properties, parameters = properties_of(refining), refining.parameters
     words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from published values only: every claim for {} holds for it too{}."
@@ -273,43 +262,35 @@ def _describe(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
         ),
         interval="for counts that did not change" if refining.combines else "that of the unrefined estimate",
         claims=once.format(refining.mechanism, several),
-        measured=list(_measured(refining, mechanism, queries)),
+        measured=list(_measured(refining, refined)),
     )
 
 
-def _measured(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> Iterator[MeasuredRefinement]:
+def _measured(refining: Refining, refined: Sequence[Refined]) -> Iterator[MeasuredRefinement]:
     """Yield the mean errors in busy cells and in others by campaign, and the parts of a combination's error."""
-    combined = combinations(refining, mechanism, queries) if refining.combines else {}
-    by_campaign: dict[str, list[tuple[int, Estimate]]] = {}
-    for place, _, unrefined in refinable(refining, queries):
-        by_campaign.setdefault(queries[place].campaign, []).append((place, unrefined))
-    for campaign, found in by_campaign.items():
-        truth = np.stack([queries[place].truth[1:] for place, _ in found]).astype(np.float64)
-        refined = np.stack([_refined(refining, queries[place]).count for place, _ in found])
-        unrefined_counts = np.stack([unrefined.count for _, unrefined in found])
+    by_campaign: dict[str, list[Refined]] = {}
+    for one in refined:
+        by_campaign.setdefault(one.query.campaign, []).append(one)
+    for campaign, made in by_campaign.items():
+        truth = np.stack([one.query.truth[1:] for one in made]).astype(np.float64)
+        error = np.stack([one.estimate.count for one in made]) - truth
+        unrefined_error = np.stack([one.unrefined.count for one in made]) - truth
         cells = truth.shape[1]
         hot = max(1, round(HOT_SHARE * cells))
         threshold = np.partition(truth, cells - hot, axis=1)[:, cells - hot, np.newaxis]
         busy = (truth >= threshold) & (truth > 0)
         parts = {}
-        if combined:
-            parts["drift_rmse"] = _rms([combined[place].drift for place, _ in found])
-            parts["spread_rmse"] = _rms([combined[place].spread for place, _ in found])
+        if refining.combines:
+            parts["drift_rmse"] = _rms([one.drift for one in made])
+            parts["spread_rmse"] = _rms([one.spread for one in made])
         yield MeasuredRefinement(
             campaign=campaign,
-            bias_busy=_mean(refined - truth, busy),
-            bias_other=_mean(refined - truth, ~busy),
-            unrefined_bias_busy=_mean(unrefined_counts - truth, busy),
-            unrefined_bias_other=_mean(unrefined_counts - truth, ~busy),
+            bias_busy=_mean(error, busy),
+            bias_other=_mean(error, ~busy),
+            unrefined_bias_busy=_mean(unrefined_error, busy),
+            unrefined_bias_other=_mean(unrefined_error, ~busy),
             **parts,
         )
-
-
-def _refined(refining: Refining, query: Query) -> RefinedEstimate:
-    (estimate,) = (answer.estimate for answer in query.answers if answer.mechanism == refining.name)
-    if not isinstance(estimate, RefinedEstimate):
-        raise TypeError(f"{refining.name} must be a refined estimate, received {estimate!r}")
-    return estimate
 
 
 def _mean(error: FloatArray, where: Mask) -> float | None:
@@ -320,18 +301,14 @@ def _rms(errors: Sequence[FloatArray]) -> float:
     return float(np.sqrt(np.square(errors).mean()))
 
 
-def refinement_warnings(plan: Plan, queries: Sequence[Query]) -> list[Note]:
+def refinement_warnings(plan: RefinementPlan, queries: Sequence[Query]) -> list[Note]:
     """Return warnings of refinements left out, and of totals that include devices in no cell."""
     counts = [query for query in queries if query.statistic == "count"]
     speeds = dict.fromkeys(query.campaign for query in queries if query.statistic != "count")
     warnings = list(plan.notes)
     if plan.refinings:
-        warnings += [
-            warning(
-                "speeds_not_refined", f"refinements: leave out campaign {name}, which asks for speeds", "refinements"
-            )
-            for name in speeds
-        ]
+        left_out = (f"refinements: leave out campaign {name}, which asks for speeds" for name in speeds)
+        warnings += [warning("speeds_not_refined", text, "refinements") for text in left_out]
     for refining in plan.refinings:
         released = {q.campaign for q in counts for a in q.answers if a.mechanism == refining.mechanism and a.published}
         place = f"refinements.{refining.refinement}"

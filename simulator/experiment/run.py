@@ -12,21 +12,23 @@ import simpy
 import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.run_clock import RunClock
-from simulator.experiment.attack_evaluation import most_corrupted, most_targets, run_attacks
-from simulator.experiment.build.constructors import faults_of_own_kinds
+from simulator.experiment.build.attacks import most_corrupted
+from simulator.experiment.build.constructors import faults_of_files, faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
-from simulator.experiment.build.servers import build_channel, build_population, build_schedules, check_behaviour
+from simulator.experiment.build.servers import build_channel, build_population, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
-from simulator.experiment.collect import RunData, RunOutcome
+from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents
-from simulator.experiment.query_records import record_campaigns
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
 from simulator.files.extras import record_extras
-from simulator.sensing.campaign import Campaign, SensingContext, fleet_order, moments_of
+from simulator.games.games import play_attacks
+from simulator.games.records import record_campaigns
+from simulator.results.run import RunResult
+from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order
 from simulator.sensing.messages import Behaviour, MessageSurvey
 from simulator.sensing.query import Memories, QueriedPopulation, Query
 from simulator.sensing.survey import Survey
@@ -40,7 +42,7 @@ from simulator.traffic.motion import motion_of_entries, motion_of_places
 from simulator.traffic.queue_engine import QueueEngine
 
 
-class Progress(Protocol):
+class ProgressReceiver(Protocol):
     """Receiver of the progress of a run.
 
     Attributes
@@ -64,10 +66,10 @@ class Silent:
     clock = RunClock()
 
     def phase(self, name: str, *, until_s: float | None = None) -> None:
-        """Report that the phase `name` begins; `until_s` is the end of its simulated time, if it has any."""
+        """Ignore that a phase begins."""
 
     def advance_to(self, time_s: float) -> None:
-        """Report that the simulation has reached `time_s`."""
+        """Ignore the time."""
 
 
 _BEATS = 100
@@ -80,13 +82,13 @@ def run_scenario(
     *,
     seed: int | None = None,
     overrides: Overrides = (),
-    progress: Progress | None = None,
+    progress: ProgressReceiver | None = None,
     allow_plugins: bool = False,
     untrusted: bool = False,
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
     motion: bool = True,
-) -> RunData:
+) -> RunResult:
     """Simulate a scenario.
 
     Parameters
@@ -110,7 +112,7 @@ def run_scenario(
 
     Returns
     -------
-    RunData
+    RunResult
         The complete content of the run directory.
 
     Raises
@@ -135,22 +137,22 @@ def run_scenario(
 def _run(
     scenario: Scenario,
     stopwatch: Stopwatch,
-    progress: Progress,
+    progress: ProgressReceiver,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
     *,
     motion: bool,
-) -> RunData:
+) -> RunResult:
     """Simulate a checked scenario."""
     extras, motion = record_extras(), motion and scenario.shows_vehicles
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)
-        check_behaviour(scenario, behaviour, parts.deployments, parts.mechanisms)
+        check_behaviour(scenario, behaviour, parts.campaigns)
         with stopwatch.phase("compile"):
             parts.warm_up()
         progress.phase("demand and routes")
-        city, streams, end_s = parts.city, parts.streams, _end_s(parts)
+        city, streams, end_s = parts.city, parts.streams, parts.end_s
         beside = build_beside(scenario, city, end_s=end_s, streams=streams, stopwatch=stopwatch)
         # Built last: the engine may be a process, which must be ended even if an error occurs from here on.
         engine = build_engine(scenario, city, streams=streams, stopwatch=stopwatch, end_s=end_s, motion=motion)
@@ -181,12 +183,10 @@ def _run(
         traffic = traffic.model_copy(update={"beside": [alone]})
         noticed += of_alone
     progress.phase("attacks")
-    with stopwatch.phase("attacks"):
-        fleet, outside = np.argsort(fleet_order(streams, engine.vehicles)), scenario.population.outside
-        records = record_campaigns(
-            queries, parts.deployments, parts.mechanisms, parts.releases, outside=outside, fleet=fleet
-        )
-        attacked = run_attacks(scenario.attacks, records, streams=streams, source=scenario.name, own=parts.attacks)
+    with stopwatch.phase("attacks"), faults_of_files(scenario, "attacks"):
+        fleet = np.argsort(fleet_order(streams, engine.vehicles))
+        records = record_campaigns(queries, parts.campaigns, outside=scenario.population.outside, fleet=fleet)
+        attacked = play_attacks(parts.attacks, records, streams=streams)
     progress.phase("scores and claims")
     with stopwatch.phase("scoring"):
         flow_check, moved = None, None
@@ -200,7 +200,7 @@ def _run(
                 moved = motion_of_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
-            refine_queries(parts.refinements, parts.mechanisms, queries),
+            *refine_queries(parts.refinements, parts.mechanisms, queries),
             attacked,
             traffic,
             noticed,
@@ -210,7 +210,7 @@ def _run(
             fcd=None if sampler is None else sampler.samples(),
             motion=moved,
         )
-        return RunData.build(parts, outcome)
+        return collect(parts, outcome)
 
 
 def _simulate(
@@ -220,12 +220,12 @@ def _simulate(
     samplers: Mapping[str, Sampler | None],
     population: QueriedPopulation,
     stopwatch: Stopwatch,
-    progress: Progress,
+    progress: ProgressReceiver,
     processes: Iterable[UserProcess],
     behaviour: Behaviour,
 ) -> list[Query]:
     """Simulate traffic and campaigns, to the end of the run or the last deadline, whichever is later."""
-    scenario, streams, mechanisms = parts.scenario, parts.streams, parts.mechanisms
+    scenario, streams = parts.scenario, parts.streams
     clock, env = Clock(scenario.traffic.step_s), simpy.Environment()
     engine.start(env)
     for phase, sampler in samplers.items():
@@ -236,46 +236,21 @@ def _simulate(
     context = SensingContext(
         engine=engine,
         clock=clock,
-        cells_of=parts.city.cells_of,
         population=population,
         channel=build_channel(scenario),
-        memories=Memories(mechanisms, devices=engine.vehicles + reporting_outside, streams=streams),
+        memories=Memories(parts.mechanisms, devices=engine.vehicles + reporting_outside, streams=streams),
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,
-        corrupted=most_corrupted(scenario),
+        corrupted=most_corrupted(parts.attacks),
         survey=partial(MessageSurvey, env=env, clock=clock, behaviour=behaviour)
         if scenario.sensing.engine == "messages"
         else Survey,
     )
-    campaigns = {}
-    for name, schedule in build_schedules(scenario).items():
-        speeds, budget = parts.releases[name].speeds, parts.budgets.get(name)
-        counting = mechanisms if budget is None else budget.mechanisms
-        campaigns[name] = Campaign(
-            name,
-            context,
-            schedule=schedule,
-            mechanisms=counting if speeds is None else {speeds.mechanism: mechanisms[speeds.mechanism]},
-            deployment=parts.deployments[name],
-            publications=parts.releases[name].publications,
-            speeds=speeds,
-            targets=most_targets(scenario, name),
-            budgets={} if budget is None else budget.adaptive,
-        )
-        campaigns[name].start(env)
-    end_s = _end_s(parts)
-    handle = RunHandle(
-        env,
-        context,
-        campaigns,
-        queries,
-        end_s=end_s,
-        clock=parts.clock,
-        traffic=scenario.traffic.engine,
-        roads=parts.city.ground.roads,
-        participation=parts.participation,
-    )
+    asking = {campaign.name: CampaignProcess(campaign, context) for campaign in parts.campaigns}
+    for campaign in asking.values():
+        env.process(campaign.run(env))
+    end_s, handle = parts.end_s, RunHandle(env, context, asking, queries, parts)
     for process in processes:
         env.process(process(handle))
     progress.clock = parts.clock
@@ -298,13 +273,3 @@ def _simulate(
         env.run(until=math.nextafter(clock.ticks(end_s), math.inf))
         engine.advance()
     return queries
-
-
-def _end_s(parts: RunComponents) -> float:
-    """Return the end of the run, or of the last round of the last query if that is later, in seconds."""
-    ends = [parts.scenario.scenario.duration_s]
-    for name, schedule in build_schedules(parts.scenario).items():
-        adaptive = parts.budgets[name].adaptive.values() if name in parts.budgets else ()
-        moments = len(moments_of([*parts.mechanisms.values(), *adaptive]))
-        ends.append(schedule.end_s(moments) + max(one.delay_s for one in parts.deployments.values()))
-    return max(ends)

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import simpy
 
-from scenarios.run_clock import RunClock
 from scenarios.suggestions import suggestion
-from simulator.experiment.scaling import SCALED, Participation
-from simulator.experiment.tables import tabulate_estimates, with_times
-from simulator.roads import RoadNetwork
-from simulator.sensing.campaign import Campaign, SensingContext
+from simulator.experiment.components import RunComponents
+from simulator.experiment.tables import tabulate_estimates
+from simulator.results.tables import SCALED, with_times
+from simulator.sensing.campaign import CampaignProcess, SensingContext
 from simulator.sensing.query import Query
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, VehicleStates
@@ -39,37 +38,31 @@ class RunHandle:
     context
         What all campaigns share.
     campaigns
-        The campaigns of the scenario, by name.
+        The processes of the campaigns of the scenario, by name.
     queries
         The closed queries of the run so far; more are added.
+    components
+        The components of the run.
+
+    Attributes
+    ----------
     end_s
         The end of the run, seconds.
     clock
         The time of day, or date and time, of each second.
-    traffic
-        The name of the traffic engine in the scenario.
-    roads
-        The road network; None if the scenario has none.
-    participation
-        The share of the vehicles that take part, and that which the operator assumes.
     """
 
     def __init__(
         self,
         env: simpy.Environment,
         context: SensingContext,
-        campaigns: Mapping[str, Campaign],
+        campaigns: Mapping[str, CampaignProcess],
         queries: Sequence[Query],
-        *,
-        end_s: float,
-        clock: RunClock,
-        traffic: str,
-        roads: RoadNetwork | None,
-        participation: Participation,
+        components: RunComponents,
     ) -> None:
-        self.env, self.end_s, self.clock = env, end_s, clock
-        self._traffic, self._roads, self._participation = traffic, roads, participation
-        self._context, self._campaigns, self._queries = context, campaigns, queries
+        self.env, self.end_s, self.clock = env, components.end_s, components.clock
+        self._context, self._campaigns, self._queries, self._components = context, campaigns, queries, components
+        self._city = components.city
         self._asked: Counter[str] = Counter()
 
     @property
@@ -105,7 +98,7 @@ class RunHandle:
         self._context.engine.advance()
         places = self._context.engine.places()
         states = np.array([state.name.lower() for state in sorted(State)])[places.state.astype(np.int64) - 1]
-        cells = self._context.cells_of(places)
+        cells = self._city.cells_of(places)
         return pd.DataFrame({"vehicle": np.arange(len(places)), "state": states, "cell": cells})
 
     def links(self) -> pd.DataFrame:
@@ -122,9 +115,9 @@ class RunHandle:
         ValueError
             If the scenario has no roads.
         """
-        if self._roads is None:
+        if not self._city.has_roads:
             raise ValueError("the scenario has no roads, so it has no links")
-        links, names = self._roads.links, self._roads.node_names
+        links, names = self._city.roads.links, self._city.roads.node_names
         number = np.arange(len(links), dtype=np.int32)
         on_road = np.full(len(links), State.ON_ROAD, dtype=np.uint8)
         middle = np.full(len(links), 0.5)
@@ -134,7 +127,7 @@ class RunHandle:
                 "from_node": [names[node] for node in links.from_node],
                 "to_node": [names[node] for node in links.to_node],
                 "length_m": links.length_m,
-                "cell": self._context.cells_of(VehicleStates(on_road, number, middle)),
+                "cell": self._city.cells_of(VehicleStates(on_road, number, middle)),
             }
         )
 
@@ -164,8 +157,9 @@ class RunHandle:
         """
         close = getattr(self._context.engine, "close_link", None)
         if close is None:
-            why = _NO_CLOSURE.get(self._traffic, "it has no method close_link")
-            raise ValueError(f"traffic engine {self._traffic} cannot close links: {why}")
+            engine = self._components.scenario.traffic.engine
+            why = _NO_CLOSURE.get(engine, "it has no method close_link")
+            raise ValueError(f"traffic engine {engine} cannot close links: {why}")
         close(link, from_s, to_s)
 
     def published(self) -> pd.DataFrame:
@@ -179,7 +173,7 @@ class RunHandle:
         columns = ["campaign", "query", "time_s", "mechanism", "cell", *SCALED, *(f"scaled_{name}" for name in SCALED)]
         if not self._queries:
             return with_times(pd.DataFrame(columns=columns), self.clock)
-        return with_times(tabulate_estimates(self._queries, self._participation)[columns], self.clock)
+        return with_times(tabulate_estimates(self._queries, self._components.participation)[columns], self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.
@@ -199,7 +193,8 @@ class RunHandle:
         if campaign not in self._campaigns:
             hint = suggestion(campaign, self._campaigns)
             raise KeyError(f"there is no campaign {campaign!r}{hint}; there are {', '.join(self._campaigns)}")
-        asked = self._campaigns[campaign]
+        process = self._campaigns[campaign]
+        asked = process.campaign
         closed_s = self.time_s + asked.schedule.lasts_s(len(asked.moments))
         published_s = closed_s + asked.deployment.delay_s
         if published_s > self.end_s:
@@ -212,7 +207,7 @@ class RunHandle:
         number = asked.schedule.queries + self._asked[campaign]
 
         def query(start_s: float) -> Generator[simpy.Event, None, int]:
-            yield from asked.ask(self.env, number, start_s)
+            yield from process.ask(self.env, number, start_s)
             return number
 
         return self.env.process(query(self.time_s))

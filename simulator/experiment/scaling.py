@@ -1,18 +1,13 @@
-"""Scaling of what was estimated about the devices asked to all vehicles, and the tables and scores that lead then."""
+"""Scaling of what was estimated about the devices asked to all vehicles."""
 
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtri
 
 from simulator.arrays import FloatArray, IntArray
 from simulator.sensing.query import Occupancy
 
-SCALED = ("estimate", "std_error", "lower", "upper")
-"""Columns of `estimates.parquet` that have a scaled one beside them."""
-SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
-"""Columns of `scores.parquet` that have a scaled one beside them."""
 _Z = float(ndtri(0.975))
 
 
@@ -31,20 +26,23 @@ class Participation(NamedTuple):
     assumed: float = 1.0
 
 
-class Scaled(NamedTuple):
-    """Estimates of all vehicles by cell.
+class Rows(NamedTuple):
+    """Columns of an answer's table: one value for each cell that has a row, all of the same length.
 
     Attributes
     ----------
-    vehicles
-        (cells,) int64: all vehicles in the cell at the moment of truth.
+    cell
+        int64, 1…V.
+    truth
+        Vehicles, int64; or m/s, float64.
     estimate, std_error, lower, upper
-        (cells,) float64: x/q, its standard error as the operator knows it, and its 95 % interval.
+        float64, as estimated or published.
     theory
-        (cells,) float64: its root mean square error in theory.
+        float64, the theoretical standard error for the truth.
     """
 
-    vehicles: IntArray
+    cell: IntArray
+    truth: IntArray | FloatArray
     estimate: FloatArray
     std_error: FloatArray
     lower: FloatArray
@@ -52,16 +50,7 @@ class Scaled(NamedTuple):
     theory: FloatArray
 
 
-def scale_to_all(
-    occupancy: Occupancy,
-    participation: Participation,
-    *,
-    estimate: FloatArray,
-    std_error: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    theory: FloatArray,
-) -> Scaled:
+def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows) -> Rows:
     """Estimate all vehicles in each cell from an estimate x of those asked.
 
     Each vehicle takes part with probability p, so that Bin(n, p) of n are asked, and x/q estimates n. The variance is
@@ -80,20 +69,20 @@ def scale_to_all(
         All vehicles, asked or not.
     participation
         p and q.
-    estimate, std_error, lower, upper
-        (cells,) float64: x with its standard error and 95 % interval.
-    theory
-        (cells,) float64: the root mean square error of x in theory, for the devices asked.
+    rows
+        x of every cell with its standard error, its 95 % interval, and its root mean square error in theory, for the
+        devices asked.
 
     Returns
     -------
-    Scaled
-        With NaN where an input is NaN. `theory` knows p, every vehicle and who came and left: a wrong q, or many that
+    Rows
+        x/q with its standard error as the operator knows it; the truth is all vehicles in the cell at the moment of
+        truth. NaN where an input is NaN. `theory` knows p, every vehicle and who came and left: a wrong q, or many that
         came and none that left, appear in it as bias.
     """
     p, q = participation
     present, eligible = (counts[1:].astype(np.float64) for counts in (occupancy.vehicles, occupancy.eligible))
-    x = estimate / q
+    x = rows.estimate / q
     total = max(1, int(occupancy.vehicles.sum()))
     each = (1.0 - q) / q + (occupancy.came + occupancy.left) / total
     # With more, the interval would have no upper end; at one half it is fifty times the estimate.
@@ -104,34 +93,12 @@ def scale_to_all(
         return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end / q) ** 2)))
 
     bias = eligible * p / q - present
-    return Scaled(
+    return Rows(
+        rows.cell,
         occupancy.vehicles[1:],
         x,
-        np.sqrt((std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
-        (middle - reach(lower)) / lead,
-        (middle + reach(upper)) / lead,
-        np.sqrt((theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
+        np.sqrt((rows.std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
+        (middle - reach(rows.lower)) / lead,
+        (middle + reach(rows.upper)) / lead,
+        np.sqrt((rows.theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
     )
-
-
-def is_partial(scores: pd.DataFrame) -> bool:
-    """Return whether fewer than all vehicles take part, or are assumed to, in a run with these `scores`.
-
-    Scores of earlier versions do not state it: they are those of the devices asked.
-    """
-    stated = [name for name in ("participation", "assumed_participation") if name in scores]
-    return bool((scores[stated] != 1.0).any(axis=None))
-
-
-def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `estimates` or `scores` with the figures of all vehicles in place of those of the devices asked.
-
-    Rows without them, which are those of speeds, stay as they are: who takes part does not change a mean speed on
-    average.
-    """
-    if "scaled_rmse" in table:
-        counts, pairs = table["scaled_rmse"].notna(), {name: f"scaled_{name}" for name in SCALED_SCORES}
-    else:
-        counts = table["scaled_estimate"].notna()
-        pairs = {"truth": "vehicles", **{name: f"scaled_{name}" for name in SCALED}}
-    return table.assign(**{name: table[scaled].where(counts, table[name]) for name, scaled in pairs.items()})

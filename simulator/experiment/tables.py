@@ -2,46 +2,22 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from scenarios.run_clock import RunClock
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccount
-from simulator.arrays import FloatArray, IntArray
+from simulator.aggregation.round_statistics import RoundAccount
+from simulator.arrays import FloatArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
-from simulator.experiment.scaling import SCALED, Participation, Scaled, scale_to_all
+from simulator.experiment.scaling import Participation, Rows, scale_to_all
+from simulator.results.schema import TABLES
+from simulator.results.tables import SCALED
 from simulator.sensing.query import Answer, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
-
-
-class Rows(NamedTuple):
-    """Columns of an answer's table: one value for each cell that has a row, all of the same length.
-
-    Attributes
-    ----------
-    cell
-        int64, 1…V.
-    truth
-        Vehicles, int64; or m/s, float64.
-    estimate, std_error, lower, upper
-        float64, as estimated or published.
-    theory
-        float64, the theoretical standard error for the truth.
-    """
-
-    cell: IntArray
-    truth: IntArray | FloatArray
-    estimate: FloatArray
-    std_error: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    theory: FloatArray
 
 
 def rows_of(query: Query, answer: Answer) -> Rows:
@@ -53,12 +29,11 @@ def rows_of(query: Query, answer: Answer) -> Rows:
     return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
 
 
-def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Scaled:
+def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Rows:
     """Return the rows of an answer scaled to all vehicles; of speeds, which are not scaled, NaN beside the vehicles."""
     if query.statistic == "count":
-        parts = {name: getattr(rows, name) for name in (*SCALED, "theory")}
-        return scale_to_all(query.occupancy, participation, **parts)
-    return Scaled(query.occupancy.vehicles[rows.cell], *(np.full(len(rows.cell), math.nan) for _ in range(5)))
+        return scale_to_all(query.occupancy, participation, rows)
+    return Rows(rows.cell, query.occupancy.vehicles[rows.cell], *(np.full(len(rows.cell), math.nan) for _ in range(5)))
 
 
 def tabulate_estimates(queries: Sequence[Query], participation: Participation) -> pd.DataFrame:
@@ -84,19 +59,10 @@ def tabulate_estimates(queries: Sequence[Query], participation: Participation) -
                 column: np.concatenate([getattr(row, column) for row in rows])
                 for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
             },
-            "vehicles": np.concatenate([one.vehicles for one in scaled]),
-            **{f"scaled_{column}": np.concatenate([getattr(one, column) for one in scaled]) for column in SCALED},
+            "vehicles": np.concatenate([row.truth for row in scaled]),
+            **{f"scaled_{column}": np.concatenate([getattr(row, column) for row in scaled]) for column in SCALED},
         }
     )
-
-
-def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
-    """Return a table with the column `time` beside `time_s`, as text (`RunClock.text`)."""
-    moments, of_rows = np.unique(table["time_s"], return_inverse=True)
-    texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
-    timed, place = table.copy(deep=False), [*table].index("time_s") + 1
-    timed.insert(place, "time", pd.Series(texts.take(of_rows), index=table.index))
-    return timed
 
 
 def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
@@ -105,13 +71,12 @@ def tabulate_servers(queries: Sequence[Query]) -> pd.DataFrame:
     sent = arrived + late + lost; `used` are the messages whose report was counted.
     """
     rows = [{**place, **vars(server)} for place, account in _rounds(queries) for server in account.servers]
-    return pd.DataFrame(rows, columns=[*ROUND_KEY, *(field.name for field in fields(ServerAccount))])
+    return TABLES["servers"].frame(rows)
 
 
 def tabulate_rounds(queries: Sequence[Query]) -> pd.DataFrame:
     """Return one row per query, mechanism and round: the columns of `rounds.parquet`."""
-    columns = [*ROUND_KEY, *(field.name for field in fields(RoundAccount) if field.name != "servers")]
-    return pd.DataFrame([{**place, **vars(account)} for place, account in _rounds(queries)], columns=columns)
+    return TABLES["rounds"].frame({**place, **vars(account)} for place, account in _rounds(queries))
 
 
 def _rounds(queries: Sequence[Query]) -> Iterator[tuple[dict[str, object], RoundAccount]]:
@@ -169,7 +134,7 @@ def _score(
 ) -> dict[str, float | int | str]:
     rows = [rows_of(query, answer) for query, answer in group]
     scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(group, rows, strict=True)]
-    own, of_all = _errors([row.truth for row in rows], rows), _errors([row.vehicles for row in scaled], scaled)
+    own, of_all = _errors(rows), _errors(scaled)
     statistic = group[0][0].statistic
     found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
     if statistic == "count":
@@ -192,12 +157,11 @@ def _score(
     }
 
 
-def _errors(truths: Sequence[FloatArray | IntArray], rows: Sequence[Rows | Scaled]) -> dict[str, float]:
+def _errors(rows: Sequence[Rows]) -> dict[str, float]:
     """Return the scores of rows against their truths."""
-    truth = np.concatenate(truths).astype(np.float64)
-    estimate, lower, upper, theory = (
+    truth, estimate, lower, upper, theory = (
         np.concatenate([getattr(row, column) for row in rows]).astype(np.float64)
-        for column in ("estimate", "lower", "upper", "theory")
+        for column in ("truth", "estimate", "lower", "upper", "theory")
     )
     error = estimate - truth
     return {

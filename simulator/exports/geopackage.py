@@ -7,12 +7,11 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
-from simulator.experiment.collect import RunData
-from simulator.experiment.provenance import attributions
+from simulator.results.run import RunResult
 from simulator.roads.writers.geo_files import write_layers
 
 
-def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
+def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> None:
     """Write a run as a GeoPackage.
 
     Parameters
@@ -34,11 +33,11 @@ def write_run(data: RunData, file: str | Path, *, overwrite: bool) -> None:
     if data.roads is not None:
         layers["roads"] = data.roads
     facts = {"scenario": data.record.scenario, "seed": str(data.record.seed), "crowdveil": data.record.version}
-    credit = "; ".join(attributions(data.scenario, data.record.data))
+    credit = "; ".join(data.attributions)
     write_layers(layers, Path(file), metadata=facts | ({"attribution": credit} if credit else {}), overwrite=overwrite)
 
 
-def mean_estimates(data: RunData) -> gpd.GeoDataFrame:
+def mean_estimates(data: RunResult) -> gpd.GeoDataFrame:
     """Return one row per cell, in WGS84, with means over the queries that have a value for it.
 
     Returns
@@ -70,7 +69,7 @@ def mean_estimates(data: RunData) -> gpd.GeoDataFrame:
     return gpd.GeoDataFrame({**data.cells[["cell", "name"]], **columns}, geometry=data.cells.geometry)
 
 
-def timed_estimates(data: RunData) -> gpd.GeoDataFrame:
+def timed_estimates(data: RunResult) -> gpd.GeoDataFrame:
     """Return one row per campaign, query, mechanism and cell, in WGS84, with times for QGIS's temporal controller.
 
     Returns

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import numpy as np
 
-from simulator.experiment.collect import RunData
-from simulator.experiment.provenance import attributions
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
+from simulator.results.run import RunResult
 from simulator.traffic.fcd import FILES, Samples, write_kepler
 from simulator.traffic.trace import read_trace
 
 HOW_TO_KEEP = "a run keeps them if its scenario has a section [fcd]: crowdveil run SCENARIO --set fcd.every_s=10"
 
 
-def kept_positions(directory: Path, data: RunData) -> Samples | None:
+def kept_positions(directory: Path, data: RunResult) -> Samples | None:
     """Read the positions that a run kept, in any format of its section `fcd`.
 
     Parameters
@@ -48,7 +47,7 @@ def kept_positions(directory: Path, data: RunData) -> Samples | None:
     return Samples(moments_s, table[["moment", "vehicle", "lon", "lat"]])
 
 
-def write_trips(data: RunData, directory: Path, file: Path, *, overwrite: bool) -> None:
+def write_trips(data: RunResult, directory: Path, file: Path, *, overwrite: bool) -> None:
     """Write the positions that a run kept as GeoJSON for kepler.gl's layer of trips.
 
     Parameters
@@ -68,6 +67,6 @@ def write_trips(data: RunData, directory: Path, file: Path, *, overwrite: bool) 
     samples, section = kept_positions(directory, data), data.scenario.fcd
     if samples is None or section is None:
         raise InputError([f"{directory}: this run kept no positions of its {data.record.called[1]}; {HOW_TO_KEEP}"])
-    credit = "; ".join(attributions(data.scenario, data.record.data))
+    credit = "; ".join(data.attributions)
     write = partial(write_kepler, samples, epoch_s=section.epoch_s(data.record.clock), attribution=credit)
     export_file(file, write, overwrite=overwrite)

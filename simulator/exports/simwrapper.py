@@ -13,10 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from simulator.experiment.collect import RunData
-from simulator.experiment.provenance import attributions
 from simulator.exports.positions import kept_positions
 from simulator.files.atomic_write import export_folder, plain_name
+from simulator.results.run import RunResult
 from simulator.traffic.fcd import Samples, paths_of
 
 CRS = "EPSG:4326"
@@ -24,7 +23,7 @@ CRS = "EPSG:4326"
 CELLS, VEHICLES = "cells.geojson", "drt-vehicles.json.gz"
 
 
-def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: bool) -> bool:
+def write_folder(data: RunResult, directory: Path, folder: Path, *, overwrite: bool) -> bool:
     """Write a folder that SimWrapper shows, all files or none.
 
     Parameters
@@ -47,7 +46,7 @@ def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: boo
         If the folder holds files and may not be replaced, or cannot be written.
     """
     samples = kept_positions(directory, data)
-    credit = "; ".join(attributions(data.scenario, data.record.data))
+    credit = "; ".join(data.attributions)
 
     def fill(staging: Path) -> None:
         cells = data.cells[["cell", "name", "geometry"]].to_geo_dict()
@@ -64,7 +63,7 @@ def write_folder(data: RunData, directory: Path, folder: Path, *, overwrite: boo
     return samples is not None
 
 
-def _write_campaign(folder: Path, data: RunData, campaign: str, rows: pd.DataFrame, credit: str) -> dict[str, Any]:
+def _write_campaign(folder: Path, data: RunResult, campaign: str, rows: pd.DataFrame, credit: str) -> dict[str, Any]:
     """Write the tables of a campaign, and return the rows of its dashboard."""
     name = plain_name(campaign)
     truth = rows.drop_duplicates(["query", "cell"])
@@ -90,7 +89,7 @@ def _write_campaign(folder: Path, data: RunData, campaign: str, rows: pd.DataFra
     return layout
 
 
-def _write_points(file: Path, data: RunData, rows: pd.DataFrame, column: str, credit: str) -> None:
+def _write_points(file: Path, data: RunResult, rows: pd.DataFrame, column: str, credit: str) -> None:
     """Write ``time,x,y,value``: seconds of the run, a point inside each cell, and a value; in ascending time."""
     inside = data.cells.geometry.representative_point()
     places = pd.DataFrame({"cell": data.cells["cell"], "x": inside.x.round(7), "y": inside.y.round(7)})
@@ -112,7 +111,7 @@ def _write_vehicles(file: Path, samples: Samples) -> None:
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def _map(data: RunData, title: str, file: str, column: str) -> dict[str, Any]:
+def _map(data: RunResult, title: str, file: str, column: str) -> dict[str, Any]:
     """Return the panel of a map of means over the queries."""
     ramp = {"ramp": "RdBu" if column.startswith("error") else "Blues", "steps": 7}
     fill = {"dataset": "estimates", "join": "cell", "columnName": column, "colorRamp": ramp}
@@ -120,12 +119,12 @@ def _map(data: RunData, title: str, file: str, column: str) -> dict[str, Any]:
     return {"type": "map", "title": title, "height": 8, **_view(data), **source, "display": {"fill": fill}}
 
 
-def _view(data: RunData) -> dict[str, Any]:
+def _view(data: RunResult) -> dict[str, Any]:
     west, south, east, north = data.cells.total_bounds.tolist()
     return {"center": [round((west + east) / 2, 6), round((south + north) / 2, 6)], "zoom": 11}
 
 
-def _write_dashboard(file: Path, data: RunData, tab: str, layout: dict[str, Any], credit: str) -> None:
+def _write_dashboard(file: Path, data: RunResult, tab: str, layout: dict[str, Any], credit: str) -> None:
     words = f"seed {data.record.seed}. {data.record.description or ''}".strip()
     header = {"tab": tab, "title": data.record.scenario, "description": f"{words} {credit}".strip()}
     _write_json(file, {"header": header, "layout": layout})

@@ -121,3 +121,13 @@ def _of_address_space() -> Iterator[float]:
         if limit != resource.RLIM_INFINITY:
             pages = float(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
             yield limit - pages * resource.getpagesize()
+
+
+def peak_memory_nbytes() -> int | None:
+    """Return the peak memory of this process, bytes; None if the system does not report it, as on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak if sys.platform == "darwin" else peak * 1024)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 class Note(NamedTuple):
@@ -75,6 +75,19 @@ def counted(number: float, noun: str, plural: str | None = None) -> str:
     """
     shown = f"{number:,.10g}" if isinstance(number, float) else f"{number:,}"
     return f"{shown} {noun if shown == '1' else plural or noun + 's'}"
+
+
+QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
+"""Parameters of a campaign of speeds that are not part of its release."""
+
+
+def release_parameters(release: Mapping[str, object]) -> str:
+    """Return the numbers that a release is specified with, without its `kind`, as in ``k = 6, sampling = 0.4``."""
+    return ", ".join(
+        f"{key} = {value:g}"
+        for key, value in release.items()
+        if isinstance(value, int | float) and key not in QUESTION and (key, value) != ("sample", 1.0)
+    )
 
 
 SHOWN_ROWS = 20

@@ -188,7 +188,6 @@ class Table:
         return cls(str(file), frame, found, names, number, renamed=renamed, unread=unread)
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.frame)
 
     def has(self, name: str) -> bool:

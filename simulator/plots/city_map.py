@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from simulator.charts.matplotlib import plain
+from simulator.charts.styles import BASELINE, PLAIN
 from simulator.files.errors import InputError
-from simulator.plots.looks import MOST_SHAPES, plain, pyplot
-from simulator.reporting.figures import BASELINE, INK
-from simulator.results.run import COUNT, FinishedRun
+from simulator.plots.looks import MOST_SHAPES, pyplot
+from simulator.results.names import COUNT
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     import geopandas as gpd
@@ -47,7 +49,7 @@ def chosen(wanted: object, known: Iterable[object], what: str) -> Any:
 
 
 def values_of(
-    run: FinishedRun, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
+    run: RunResult, *, mechanism: str | None, campaign: str | None, query: int | None, quantity: str
 ) -> Values:
     """Select the values of a map, and the ends of its colours; see `RunPlots.map` for the parameters.
 
@@ -112,15 +114,15 @@ def draw_map(ax: "Axes", values: Values, roads: "gpd.GeoDataFrame | None", credi
     look["rasterized"] = len(cells) > MOST_SHAPES
     if roads is not None and len(roads):
         drawn = roads.geometry.to_crs(cells.crs)
-        drawn.plot(ax=ax, color=BASELINE, linewidth=0.35, zorder=0.5, rasterized=len(drawn) > MOST_SHAPES)
+        drawn.plot(ax=ax, color=BASELINE.colour, linewidth=0.35, zorder=0.5, rasterized=len(drawn) > MOST_SHAPES)
     known, unknown = cells[cells["value"].notna()], cells[cells["value"].isna()]
     if len(known):
         known.plot(column="value", cmap=colours.cmap, norm=norm, **look)
     if len(unknown):
-        unknown.plot(facecolor="none", edgecolor=BASELINE, **look)
+        unknown.plot(facecolor="none", edgecolor=BASELINE.colour, **look)
     below, words = known[known["value"] < 0], values.title
     if signed and len(below) and below.geom_type.str.endswith("Polygon").all():
-        below.plot(facecolor="none", edgecolor=INK, hatch="////", **look)  # tells the sign in grey print
+        below.plot(facecolor="none", edgecolor=PLAIN.colour, hatch="////", **look)  # tells the sign in grey print
         words += "; hatched: below 0"
     beyond = (known["value"] < values.low).any(), (known["value"] > values.high).any()
     extend = {(True, False): "min", (False, True): "max", (True, True): "both"}.get(beyond, "neither")
@@ -149,7 +151,7 @@ def _add_scale(ax: "Axes", bounds: Iterable[float]) -> None:
     power = 10.0 ** np.floor(np.log10(most))
     length = float(max(step * power for step in (1, 2, 5) if step * power <= most))
     y = south - 2.0 * air
-    ax.plot([west, west + length], [y, y], color=INK, linewidth=2, solid_capstyle="butt", clip_on=False)
+    ax.plot([west, west + length], [y, y], color=PLAIN.colour, linewidth=2, solid_capstyle="butt", clip_on=False)
     words = f"{length / 1000:g} km" if length >= 1000 else f"{length:g} m"
     ax.annotate(words, (west, y), (0, -3), textcoords="offset points", va="top", fontsize="small")
     ax.set_xlim(west - air, east + air)

@@ -9,12 +9,12 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from simulator.experiment.collect import RunData
 from simulator.files.atomic_write import export_folder, plain_name
 from simulator.files.errors import InputError
 from simulator.plots.looks import COLUMN_IN, figure_of, paper_style, pyplot
 from simulator.plots.run_plots import NothingToDrawError, RunPlots
 from simulator.results.formatting import number
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ def formats_of(text: str) -> list[str]:
 
 
 def write_figures(
-    data: RunData, folder: Path, *, width_in: float, formats: Sequence[str], overwrite: bool, every: bool = False
+    data: RunResult, folder: Path, *, width_in: float, formats: Sequence[str], overwrite: bool, every: bool = False
 ) -> tuple[list[str], list[str]]:
     """Write the figures that a run has, all files or none.
 
@@ -116,7 +116,7 @@ def write_figures(
     return names, list(notes)
 
 
-def summary_html(data: RunData) -> str:
+def summary_html(data: RunResult) -> str:
     """Return a run as HTML for a notebook: its name, its scores and, if matplotlib is installed, a map without roads.
 
     All names are escaped.

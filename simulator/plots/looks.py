@@ -1,10 +1,8 @@
-"""Looks of plots: fonts and sizes for papers, and the report's colours, symbols and dashes in matplotlib's terms."""
+"""Looks of plots: fonts and sizes for papers, and new axes."""
 
-import textwrap
 from typing import TYPE_CHECKING, Any, cast
 
 from simulator.files.extras import import_extra
-from simulator.reporting.figures import Style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,15 +11,8 @@ if TYPE_CHECKING:
 COLUMN_IN = {"single": 3.5, "double": 7.16}
 """Widths of one and of two columns of an IEEE journal, inches."""
 
-MARKERS = {"circle": "o", "diamond": "D", "square": "s", "triangle-up": "^", "x": "X", "cross": "P", "star": "*"}
-DASHES: dict[str, Any] = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-.", "longdash": (0, (8, 3))}
-DASHES["longdashdot"] = (0, (8, 3, 2, 3))
-"""matplotlib's markers and lines for the symbols and dashes of the report's plots."""
-
 MOST_SHAPES = 5_000
 """Largest number of shapes that a plot draws as vectors; more become a picture of 300 dots per inch inside it."""
-
-LINE_LENGTH = 24
 
 _FONTS = (
     "DejaVu Sans",
@@ -97,30 +88,3 @@ def new_axes(*, height: float, shown: bool) -> "Axes":
 def figure_of(ax: "Axes") -> "Figure":
     """Return the figure of axes that `new_axes` made."""
     return cast("Figure", ax.get_figure())
-
-
-def plain(words: str) -> str:
-    """Return text that matplotlib shows as it is: a dollar sign begins no formula."""
-    return words.replace("$", r"\$")
-
-
-def wrapped(words: str) -> str:
-    """Return the label of a row in lines of limited length."""
-    return textwrap.fill(plain(words), LINE_LENGTH)
-
-
-def marked(style: Style) -> dict[str, Any]:
-    """Return a mechanism's marker and colour for `Axes.plot` and `Axes.errorbar`."""
-    symbol = style.symbol.removesuffix("-open")
-    face = style.colour if symbol == style.symbol else "white"
-    return {"color": style.colour, "marker": MARKERS[symbol], "markerfacecolor": face, "linestyle": "none"}
-
-
-def add_legend(ax: "Axes") -> None:
-    """Place the legend above the axes, where it hides nothing; each label occurs once."""
-    first: dict[str, Any] = {}
-    for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-        first.setdefault(label, handle)
-    if first:
-        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-        ax.legend(list(first.values()), list(first), frameon=False, labelspacing=0.2, handlelength=2.2, **place)

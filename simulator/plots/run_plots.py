@@ -1,24 +1,24 @@
 """The plots of one run: map, errors, growth, privacy, attacks and traffic, on axes that compose."""
 
 import math
-from collections.abc import Callable, Sequence
-from pathlib import Path
+import textwrap
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
 
-from simulator.experiment.collect import RunData
-from simulator.experiment.provenance import attributions
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.matplotlib import draw
+from simulator.charts.spec import open_axis
+from simulator.charts.styles import PLAIN
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
-from simulator.plots.looks import DASHES, add_legend, marked, new_axes, plain
-from simulator.plots.rows import Mark, Row, draw_rows, height_of
+from simulator.plots.looks import new_axes
 from simulator.reporting.attacks_section import findings_in_order
-from simulator.reporting.figures import measured, numbered_style, style
-from simulator.reporting.traffic_section import RECORDINGS, EngineTraffic
+from simulator.reporting.run_charts import growth, style
+from simulator.reporting.traffic_section import over_time
 from simulator.results.claims import Claim, worth_reading
 from simulator.results.compare import paired_difference
-from simulator.results.run import FinishedRun
-from simulator.results.store import TABLES
+from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,12 +30,6 @@ class NothingToDrawError(ValueError):
     """The run has nothing that this plot shows."""
 
 
-def finished_run(data: RunData) -> FinishedRun:
-    """Return a run in memory as the report reads it."""
-    tables = {name: getattr(data, name) for name in ("cells", "roads", "guesses", *TABLES)}
-    return FinishedRun(Path(), record=data.record, tables=tables)
-
-
 class RunPlots:
     """The plots of a run: `result.plot`.
 
@@ -44,15 +38,14 @@ class RunPlots:
 
     Parameters
     ----------
-    data
+    run
         The run.
     shown
         Whether new figures are those of pyplot, which notebooks show.
     """
 
-    def __init__(self, data: RunData, *, shown: bool = True) -> None:
-        self._data, self._shown = data, shown
-        self._run = finished_run(data)
+    def __init__(self, run: RunResult, *, shown: bool = True) -> None:
+        self._run, self._shown = run.leading, shown
 
     def __repr__(self) -> str:
         return f"<RunPlots of {self._run.record.scenario}: map, errors, growth, privacy, attacks, traffic>"
@@ -111,10 +104,8 @@ class RunPlots:
         values = values_of(self._run, mechanism=mechanism, campaign=campaign, query=query, quantity=quantity)
         cells = projected(values.cells, self._run.record.city.crs)
         ax = self._axes(ax, 0.7 * shape_of(cells) + 0.12)
-        credit = "; ".join(attributions(self._data.scenario, self._run.record.data))
-        draw_map(
-            ax, values._replace(cells=cells), self._data.roads if roads else None, credit, scale=self._run.on_earth
-        )
+        credit = "; ".join(self._run.attributions)
+        draw_map(ax, values._replace(cells=cells), self._run.roads if roads else None, credit, scale=self._run.on_earth)
         return ax
 
     def errors(self, *, unit: str | None = None, ax: "Axes | None" = None) -> "Axes":
@@ -139,16 +130,15 @@ class RunPlots:
         """
         every = self._run.scores_by_unit
         unit = chosen(unit, every, "unit")
-        rows = []
-        for score in every[unit].to_dict("records"):
-            campaign, name = str(score["campaign"]), str(score["mechanism"])
-            ends = self._interval(campaign, name)
-            mark = Mark("", style(self._run, name), score["rmse"], *ends, theory=score["theory_rmse"])
-            rows.append(Row(campaign, self._run.published_label(campaign, name), [mark]))
-        known = any(math.isfinite(row.marks[0].value) for row in rows)
-        ax = self._rows(ax, rows if known else [], f"RMSE of a cell, {unit}", "no mechanism of this run has an error")
-        ax.set_xlim(0, 1.04 * ax.get_xlim()[1])
-        return ax
+        scores = every[unit].copy()
+        ends = [self._interval(*pair) for pair in zip(scores["campaign"], scores["mechanism"], strict=True)]
+        scores[["low", "high"]] = np.array(ends, dtype=float).reshape(-1, 2)
+        scores["label"] = list(map(self._run.published_label, scores["campaign"], scores["mechanism"]))
+        rows = scores.rename(columns={"campaign": "group", "rmse": "value", "theory_rmse": "theory"}).assign(name="")
+        values = [value for column in ("value", "high", "theory") for value in rows[column] if math.isfinite(value)]
+        x = Axis(f"RMSE of a cell, {unit}", ends=(0.0, 1.1 * max(values, default=0.0) or 1.0))
+        shown = rows if rows["value"].notna().any() else rows.iloc[:0]
+        return self._rows(ax, shown, x, "no mechanism of this run has an error")
 
     def _interval(self, campaign: str, mechanism: str) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a root mean square error, NaN for a single query."""
@@ -164,13 +154,17 @@ class RunPlots:
     def _axes(self, ax: "Axes | None", height: float) -> "Axes":
         return new_axes(shown=self._shown, height=height) if ax is None else ax
 
-    def _rows(self, ax: "Axes | None", rows: Sequence[Row], unit: str, without: str) -> "Axes":
-        """Draw rows; without any, raise an error with the words `without`."""
-        if not rows:
-            raise NothingToDrawError(without)
-        ax = self._axes(ax, height_of(rows))
-        draw_rows(ax, rows, unit)
+    def _drawn(self, ax: "Axes | None", chart: Chart, height: float) -> "Axes":
+        ax = self._axes(ax, height)
+        draw(chart, ax)
         return ax
+
+    def _rows(self, ax: "Axes | None", rows: pd.DataFrame, x: Axis, without: str) -> "Axes":
+        """Draw rows, each with a `mechanism`; without any, raise an error with the words `without`."""
+        if rows.empty:
+            raise NothingToDrawError(without)
+        rows = rows.assign(style=rows["mechanism"].map(lambda name: style(self._run, name)))
+        return self._drawn(ax, *rows_chart(rows, x))
 
     def growth(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the error in a cell against the number of devices asked: theory as lines, this run as symbols.
@@ -180,21 +174,10 @@ class RunPlots:
         NothingToDrawError
             If no mechanism has an error above 0.
         """
-        drawn = {}
-        for name, one in self._run.mechanisms.items():
-            pairs = [] if one.scaling is None else zip(one.scaling.asked, one.scaling.std_error, strict=True)
-            drawn[name] = [(n, error) for n, error in pairs if error], measured(self._run, name)
-        if not any(curve or points for curve, points in drawn.values()):
+        chart = growth(self._run)
+        if chart is None:
             raise NothingToDrawError("no mechanism of this run has an error above 0")
-        ax = self._axes(ax, 0.68 + 0.04 * len(drawn))
-        for name, (curve, points) in drawn.items():
-            look, label = style(self._run, name), plain(self._run.label(name))
-            if curve:
-                ax.plot(*zip(*curve, strict=True), color=look.colour, linestyle=DASHES[look.dash], label=label)
-            if points:
-                ax.plot(*zip(*points, strict=True), **marked(look), label=None if curve else label)
-        ax.set(xscale="log", yscale="log")
-        return _finished(ax, "devices asked", f"error of a cell, {self._run.owners.many}")
+        return self._drawn(ax, chart, 0.68 + 0.04 * len(self._run.mechanisms))
 
     def privacy(
         self, quantity: Literal["epsilon", "delta"] = "epsilon", *, queries: int = 1, ax: "Axes | None" = None
@@ -230,20 +213,15 @@ class RunPlots:
                 new, weakest = _claimed(claim, by_delta=by_delta), row.get(name, (-1.0, False))
                 # What is not known, NaN, is weaker than any value.
                 row[name] = weakest if math.isnan(weakest[0]) or new[0] < weakest[0] else new
-        place, ticks = _claim_axis([value for row in values.values() for value, _ in row.values()])
-        rows = []
-        for words, row in values.items():
-            looks = {name: (self._run.label(name), style(self._run, name)) for name in row}
-            marks = [Mark(*looks[name], place(value), bound=bound) for name, (value, bound) in row.items()]
-            rows.append(Row("", words, marks))
-        unit = "δ at the ε nearest to 1" if by_delta else "ε at δ = 0"
-        ax = self._rows(ax, rows, unit, f"this run has no claims about {_queries(queries)}")
-        ax.set_xscale("log")
-        ax.set_xticks(list(ticks), list(ticks.values()))
-        ax.minorticks_off()
-        air = (max(ticks) / min(ticks)) ** 0.07
-        ax.set_xlim(min(ticks) / air, max(ticks) * air)
-        return ax
+        columns = ["group", "label", "mechanism", "name", "value", "bound"]
+        records = [
+            ("", words, name, self._run.label(name), *claimed)
+            for words, row in values.items()
+            for name, claimed in row.items()
+        ]
+        rows = pd.DataFrame(records, columns=columns)
+        x, places = open_axis("δ at the ε nearest to 1" if by_delta else "ε at δ = 0", rows["value"].tolist())
+        return self._rows(ax, rows.assign(value=places), x, f"this run has no claims about {_queries(queries)}")
 
     def attacks(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the success of guesses, by coalition: with 95 % intervals, theory, and a guess without observation.
@@ -255,20 +233,17 @@ class RunPlots:
         """
         found = findings_in_order(self._run).dropna(subset=["success", "prior"])
         found = found[found["metric"].isin(["", "queries"])]
-        rows = []
-        for _, own in found.groupby(["campaign", "name", "coalition", "value"], sort=False, dropna=False):
-            first = own.iloc[0]
-            after = "" if math.isnan(first["value"]) else f", {_queries(int(first['value']))}"
-            marks = []
-            for one in own.to_dict("records"):
-                label, look = self._run.label(one["mechanism"]), style(self._run, one["mechanism"])
-                ends = one["prior"] + one["gain_low"], one["prior"] + one["gain_high"]
-                marks.append(Mark(label, look, one["success"], *ends, theory=one["theory"]))
-            words = f"{first['name']}: {first['coalition'] or 'any reader'}{after}"
-            rows.append(Row(first["campaign"] or "all campaigns together", words, marks, own["prior"].mean()))
-        ax = self._rows(ax, rows, "probability of a right guess", "no attack of this run guesses")
-        ax.set_xlim(-0.02, 1.02)
-        return ax
+        after = ["" if math.isnan(value) else f", {_queries(int(value))}" for value in found["value"]]
+        rows = found.assign(
+            group=found["campaign"].replace("", "all campaigns together"),
+            label=found["name"] + ": " + found["coalition"].replace("", "any reader") + after,
+            name=found["mechanism"].map(self._run.label),
+            value=found["success"],
+            low=found["prior"] + found["gain_low"],
+            high=found["prior"] + found["gain_high"],
+        )
+        x = Axis("probability of a right guess", ends=(-0.02, 1.02))
+        return self._rows(ax, rows, x, "no attack of this run guesses")
 
     def traffic(self, ax: "Axes | None" = None) -> "Axes":
         """Draw the vehicles on the road, waiting to enter it, and arrived, over time; each engine has one colour.
@@ -278,29 +253,71 @@ class RunPlots:
         NothingToDrawError
             If the run kept no log of its traffic.
         """
-        record = self._run.record.traffic
-        if not record.times_s:
+        if not self._run.record.traffic.times_s:
             raise NothingToDrawError("this run kept no log of its traffic")
-        ax = self._axes(ax, 0.7)
-        for place, engine in enumerate([record, *record.beside]):
-            name = f"{EngineTraffic(engine).label}, " if record.beside else ""
-            states = {"on the road": ("-", engine.on_road), "waiting to enter": (":", engine.waiting)}
-            states["arrived"] = "--", engine.arrived
-            if engine.engine in RECORDINGS:
-                states = {"present": ("-", engine.on_road)}
-            for words, (dash, counts) in states.items():
-                minutes, paint = np.array(engine.times_s) / 60, numbered_style(place).colour
-                ax.plot(minutes, counts, color=paint, linestyle=dash, label=plain(name + words))
-        ax.set_ylim(bottom=0)
-        return _finished(ax, self._run.record.clock.minutes_axis, self._run.owners.many)
+        return self._drawn(ax, over_time(self._run, arrived=True), 0.7)
 
 
-def _finished(ax: "Axes", x: str, y: str) -> "Axes":
-    """Add the labels of the axes, a grid and a legend."""
-    ax.set(xlabel=plain(x), ylabel=plain(y))
-    ax.grid(color="0.9")
-    add_legend(ax)
-    return ax
+_BAND = 0.6
+"""Share of a row's height over which its marks are distributed."""
+_HEADING = 1.2
+"""Height of the heading of a group of rows, in lines of text."""
+_LINE_LENGTH = 24
+
+
+def rows_chart(rows: pd.DataFrame, x: Axis) -> tuple[Chart, float]:
+    """
+    Draw rows from top to bottom, under a heading for each group if there are several.
+
+    Parameters
+    ----------
+    rows
+        A value a row: its `group`; the `label` beside it, which several may share; its `name` in the legend, "" for
+        none; its `style` and `value`; and, NaN where there is none, `low` and `high`, `theory`, `bound`, and `prior`,
+        the success of a guess without any observation.
+    x
+        The axis of their values.
+
+    Returns
+    -------
+    chart
+        Values of several mechanisms by campaign, view or coalition.
+    height
+        Of a figure, in units of its width: 0.14 inches a line in a single column.
+    """
+    rows = rows.reindex(columns=[*rows, *{"low", "high", "theory", "prior", "bound"}.difference(rows)])
+    series: list[Series] = []
+    ticks: dict[float, str] = {}
+    headings: dict[float, str] = {}
+    top = 0.0
+    for group, of_group in rows.groupby("group", sort=False):
+        if rows["group"].nunique() > 1:
+            headings[top + _HEADING / 2] = str(group)
+            top += _HEADING
+        for label, own in of_group.groupby("label", sort=False):
+            words = textwrap.fill(str(label), _LINE_LENGTH)
+            lines = max(1.2, 1.0 + words.count("\n"), 0.7 * len(own))
+            ticks[top + lines / 2] = words
+            series += _row(own, top + lines / 2, _BAND * lines)
+            top += lines
+    y = Axis("", ends=(top, 0.0), ticks=ticks, names=True, headings=headings)
+    return Chart(series, x, y, sideways=True), 0.2 + 0.041 * (top + rows["name"].nunique())
+
+
+def _row(own: pd.DataFrame, middle: float, band: float) -> list[Series]:
+    """Return the values of a row, one below the other around its middle, with those of theory and of the prior."""
+    series = []
+    prior, width = own["prior"].mean(), band / len(own)
+    if not math.isnan(prior):
+        dotted = PLAIN._replace(dash="dot")
+        series.append(Series("guess without any observation", [prior], [middle], "dashes", dotted, width=band))
+    for number, mark in enumerate(own.to_dict("records")):
+        y = [middle - band / 2 + width * (number + 0.5)]
+        if not math.isnan(mark["theory"]):
+            series.append(Series("theory", [mark["theory"]], y, "dashes", PLAIN, width=width, thin=True))
+        ends, bounds = ([mark["low"]], [mark["high"]]), [mark["bound"] is True]
+        series.append(Series(mark["name"], [mark["value"]], y, "points", mark["style"], *ends, bounds=bounds))
+    return series
 
 
 def _queries(count: int) -> str:
@@ -326,34 +343,3 @@ def _view_words(claim: Claim, *, with_crowd: bool) -> str:
         f"crowd {claim.crowd}": claim.crowd and with_crowd,
     }
     return ", ".join([claim.view.replace("_", " "), *(words for words, stated in parts.items() if stated)])
-
-
-_SMALLEST, _LARGEST = 1e-12, 1e100
-"""Values below the first are shown as 0, and above the second as infinite ones are."""
-
-
-def _claim_axis(values: Sequence[float]) -> tuple[Callable[[float], float], dict[float, str]]:
-    """Return the place of a value on a logarithmic axis, and the axis's ticks.
-
-    0, ∞ and what is not known, NaN, have places beside the others, and ticks where they occur.
-    """
-    finite = [value for value in values if _SMALLEST <= value <= _LARGEST] or [1.0]
-    low = math.floor(math.log10(min(finite)))
-    high = max(math.ceil(math.log10(max(finite))), low + 1)
-    gap = 0.15 * (high - low)
-    zero, infinite, unknown = (math.pow(10.0, at) for at in (low - 1.7 * gap, high + gap, high + 2.0 * gap))
-
-    def place(value: float) -> float:
-        if math.isnan(value):
-            return unknown
-        return infinite if value > _LARGEST else value if value >= _SMALLEST else zero
-
-    digits = (1, 2, 5) if high - low < 3 else (1,)
-    scale = [*(digit * 10.0**power for power in range(low, high) for digit in digits), 10.0**high]
-    names = {
-        zero: "<1e-12" if any(0 < value < _SMALLEST for value in values) else "0",
-        infinite: ">1e100" if any(_LARGEST < value < math.inf for value in values) else "∞",
-    }
-    used = {place(value) for value in values}
-    special = {at: words for at, words in {**names, unknown: "unknown"}.items() if at in used}
-    return place, special | {value: f"{value:g}" for value in scale[:: -(-len(scale) // 5)]}

@@ -2,13 +2,13 @@
 
 from simulator.reporting.report import PageError, build_report, write_report
 from simulator.reporting.terminal_summary import Progress, print_summary
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 from simulator.results.store import UnfinishedRunError
 
 __all__ = [
-    "FinishedRun",
     "PageError",
     "Progress",
+    "RunResult",
     "UnfinishedRunError",
     "build_report",
     "print_summary",

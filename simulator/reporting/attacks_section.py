@@ -1,18 +1,17 @@
 """Report section and terminal lines: the attacks of coalitions and their success, with plots."""
 
-import math
-
-import numpy as np
 import pandas as pd
-from markupsafe import escape
 
 from scenarios.kinds import names_of
-from simulator.reporting import figures
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.page import Drawn, Page
+from simulator.charts.spec import Mark, with_shared_ends
+from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
-from simulator.reporting.figures import Drawn, Figure, Page
+from simulator.reporting.run_charts import style
 from simulator.results.formatting import number, percent
-from simulator.results.run import FinishedRun
-from simulator.results.tables import records
+from simulator.results.run import RunResult
+from simulator.results.tables import findings, records
 
 KINDS = {
     "round_one": "guesses the cell from round one alone, and separately which devices were sampled",
@@ -27,35 +26,12 @@ KINDS = {
 }
 GUESS_KINDS = names_of("attack", "guess")
 OWN = "guesses the cell; an attack of the user's own"
-TEXTS = ["name", "attack", "coalition", "mechanism", "campaign", "metric", "unit"]
-NUMBERS = [
-    "colluding",
-    "trials",
-    "prior",
-    "success",
-    "gain",
-    "gain_low",
-    "gain_high",
-    "theory",
-    "epsilon_lower",
-    "value",
-]
 STEP = 0.07
 """Horizontal distance between the points of neighbouring mechanisms at the same number of colluders."""
 MARGIN = 0.04
-AIR = 0.15
-"""Margin above and below the points of a logarithmic axis, as a power of ten, so that no point is cut off."""
 
 
-def findings(attacks: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `attacks.parquet` with every column: texts, empty if null, and float64, NaN if null."""
-    frame = attacks.reindex(columns=[*TEXTS, *NUMBERS]).reset_index(drop=True)
-    frame[TEXTS] = frame[TEXTS].astype(object).where(frame[TEXTS].notna(), "")
-    frame[NUMBERS] = frame[NUMBERS].apply(pd.to_numeric, errors="coerce").astype("float64")
-    return frame
-
-
-def findings_in_order(run: FinishedRun) -> pd.DataFrame:
+def findings_in_order(run: RunResult) -> pd.DataFrame:
     """Return `findings` in the order of the campaigns; those of all campaigns together last."""
     order = {campaign: place for place, campaign in enumerate(run.deployments)}
     return findings(run.attacks).sort_values(
@@ -112,7 +88,7 @@ def _source(row: "pd.Series[str]") -> str:
     return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
 
 
-def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def attacks_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the guesses of coalitions and their gain over the prior.
 
@@ -121,7 +97,7 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figures are added to it.
+        The page's embedded data; the charts are added to it.
 
     Returns
     -------
@@ -144,23 +120,21 @@ def attacks_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     }
 
 
-def _legend(run: FinishedRun, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
+def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     """Return the sign, the colour and the label of each mechanism."""
-    styles = {name: figures.style(run, name) for name in rows["mechanism"].unique()}
-    return [(style.sign, style.colour, run.label(name)) for name, style in styles.items()]
+    looks = {name: style(run, name) for name in rows["mechanism"].unique()}
+    return [(look.sign, look.colour, run.label(name)) for name, look in looks.items()]
 
 
-def _gains(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _gains(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show gains against the number of colluders, one panel per campaign."""
     if rows.empty:
         return None
     prior = sorted(set(rows["prior"].map(percent)))
-    low = float(np.nanmin([0.0, *rows["gain_low"], *rows["gain"]]))
-    high = float(np.nanmax([0.0, *rows["gain_high"], *rows["gain"], *rows["theory"]]))
-    panels: list[tuple[str, list[tuple[str, list[float]]]]] = []
-    for campaign, own in rows.groupby("campaign", sort=False):
-        page.figures[f"attack-gain-{len(panels)}"] = gain_by_colluders(run, own, (low - MARGIN, high + MARGIN))
-        panels.append((campaign_words(run, str(campaign)), _points_gained(own)))
+    campaigns = rows.groupby("campaign", sort=False)
+    charts = [gain_by_colluders(run, own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
+    drawn = [page.add("attack-gain", chart) for chart in with_shared_ends(charts)]
+    panels = [(chart, _points_gained(own)) for chart, (_, own) in zip(drawn, campaigns, strict=True)]
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
     return {"prior": between, "legend": _legend(run, rows), "panels": panels}
 
@@ -172,41 +146,34 @@ def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
     return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
 
 
-def _longitudinal(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _longitudinal(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show success against the number of queries, one panel per coalition and campaign."""
     shown = rows[rows["campaign"] != ""].dropna(subset=["success", "value"])
     drawn: list[Drawn] = []
     for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
         caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
-        described = f"{caption}. Share of cells guessed right against the number of queries; the table has the numbers."
-        drawn.append(page.add("attack-queries", success_by_queries(run, own), caption, described))
-    return {"rows": records(shown), "legend": _legend(run, shown), "figures": drawn} if drawn else None
+        drawn.append(page.add("attack-queries", success_by_queries(run, own, caption)))
+    return {"rows": records(shown), "legend": _legend(run, shown), "charts": drawn} if drawn else None
 
 
-def _poisoning(run: FinishedRun, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
     """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
     if rows.empty:
         return None
-    drawn: list[Drawn] = []
-    values = rows[["value", "theory"]].to_numpy()
-    values = values[values > 0]
-    if rows["colluding"].nunique() > 1 and len(values):
-        ends = (math.floor(math.log10(values.min()) - AIR), math.ceil(math.log10(values.max()) + AIR))
+    charts: list[Chart] = []
+    if rows["colluding"].nunique() > 1:
         for campaign, own in rows.groupby("campaign", sort=False):
-            figure = inflation_by_vehicles(run, own, ends)
-            if figure is not None:
-                caption = campaign_words(run, str(campaign))
-                described = f"{caption}. Inflation against corrupted vehicles; the table has the numbers."
-                drawn.append(page.add("attack-poisoned", figure, caption, described))
+            charts.append(inflation_by_vehicles(run, own, campaign_words(run, str(campaign))))
+    drawn = [page.add("attack-poisoned", chart) for chart in with_shared_ends(charts) if chart.series]
     table = rows.pivot_table(
         index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
     )
     columns = [(column, metric) for metric in ("inflation", "crafted_inflation") for column in ("value", "theory")]
     body = list(zip(table.index, table.reindex(columns=columns).to_numpy().tolist(), strict=True))
-    return {"table": body, "legend": _legend(run, rows), "figures": drawn}
+    return {"table": body, "legend": _legend(run, rows), "charts": drawn}
 
 
-def gain_by_colluders(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure:
+def gain_by_colluders(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     """
     Draw the gains of one campaign's coalitions against their number of parties.
 
@@ -216,29 +183,30 @@ def gain_by_colluders(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, f
         The finished run.
     rows
         Rows of `attacks.parquet` that have a gain.
-    ends
-        Ends of the vertical axis.
+    title
+        The chart's caption.
 
     Returns
     -------
-    figure
+    chart
         Points with 95 % intervals, and theory: a line where a coalition has several sizes, a dash elsewhere.
     """
     several = rows["mechanism"].nunique()
-    traces: list[Figure] = []
+    series: list[Series] = []
     for index, (mechanism, own) in enumerate(rows.groupby("mechanism", sort=False)):
         parties = own["colluding"] + (index - (several - 1) / 2) * STEP
         for _, coalition in own.sort_values("colluding", kind="stable").groupby("name", sort=False):
             theory = coalition["theory"] - coalition["prior"]
-            traces += _theory_trace(run, str(mechanism), parties[coalition.index], theory)
-        traces.append(_points(run, str(mechanism), own, parties, "gain"))
+            series += _theory(run, str(mechanism), parties[coalition.index], theory)
+        series.append(_points(run, str(mechanism), own, parties, "gain"))
     most = int(rows["colluding"].max())
-    x = figures.axis("parties that collude", tickvals=list(range(1, most + 1)), range=[0.5, most + 0.5])
-    y = figures.axis("gain over the prior", tickformat=".0%", range=list(ends), zeroline=True)
-    return figures.plot(traces, x, y)
+    ticks = {parties: str(parties) for parties in range(1, most + 1)}
+    x = Axis("parties that collude", ends=(0.5, most + 0.5), ticks=ticks, names=True)
+    y = Axis("gain over the prior", share=True)
+    return Chart(series, x, y, title, f"{title}. Gain over the prior against the number of colluders.", legend=False)
 
 
-def success_by_queries(run: FinishedRun, rows: pd.DataFrame) -> Figure:
+def success_by_queries(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     """
     Draw the success rate of one coalition's guesses against the number of queries they use.
 
@@ -248,28 +216,29 @@ def success_by_queries(run: FinishedRun, rows: pd.DataFrame) -> Figure:
         The finished run.
     rows
         Longitudinal rows of `attacks.parquet`, whose `value` is the number of queries.
+    title
+        The chart's caption.
 
     Returns
     -------
-    figure
+    chart
         Points with 95 % intervals, theory as lines, and the prior.
     """
     rows = rows.sort_values("value", kind="stable")
-    traces: list[Figure] = []
-    for mechanism in rows["mechanism"].unique():
-        own = rows[rows["mechanism"] == mechanism]
-        traces += _theory_trace(run, mechanism, own["value"], own["theory"])
-        traces.append(_points(run, mechanism, own, own["value"], "success"))
+    series: list[Series] = []
+    for mechanism, own in rows.groupby("mechanism", sort=False):
+        series += _theory(run, str(mechanism), own["value"], own["theory"])
+        series.append(_points(run, str(mechanism), own, own["value"], "success"))
     priors = dict(zip(rows["value"], rows["prior"], strict=True))
-    hover = "baseline guess %{y:.1%}"
-    traces.append(figures.curve(priors, priors.values(), "baseline guess", hover, width=1.5, dash="dot"))
-    ticks = [f"{at:.0f}" for at in priors]
-    x = figures.log_axis("queries", tickvals=list(priors), ticktext=ticks)
-    y = figures.axis("cell guessed right", tickformat=".0%", range=[-MARGIN, 1 + MARGIN])
-    return figures.plot(traces, x, y)
+    dotted = PLAIN._replace(dash="dot")
+    series.append(Series("baseline guess", list(priors), list(priors.values()), style=dotted, thin=True))
+    x = Axis("queries", log=True, ticks={queries: f"{queries:.0f}" for queries in priors})
+    y = Axis("cell guessed right", share=True, ends=(-MARGIN, 1 + MARGIN))
+    about = f"{title}. Share of cells guessed right against the number of queries; the table has the numbers."
+    return Chart(series, x, y, title, about, legend=False)
 
 
-def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[float, float]) -> Figure | None:
+def inflation_by_vehicles(run: RunResult, rows: pd.DataFrame, title: str) -> Chart:
     """
     Draw the inflation of an estimate against the number of corrupted vehicles, in one campaign.
 
@@ -279,64 +248,44 @@ def inflation_by_vehicles(run: FinishedRun, rows: pd.DataFrame, ends: tuple[floa
         The finished run.
     rows
         Poisoning rows of `attacks.parquet`.
-    ends
-        Ends of the vertical axis, as powers of ten.
+    title
+        The chart's caption.
 
     Returns
     -------
-    figure
-        On logarithmic axes: full symbols for well-formed reports, open ones for crafted vectors, theory as lines;
-        None where no value is above 0.
+    chart
+        On logarithmic axes: full symbols for well-formed reports, hollow ones for crafted vectors, theory as lines.
+        Values of 0 are left out.
     """
-    traces: list[Figure] = []
+    series: list[Series] = []
     positive = rows[rows["value"] > 0.0].sort_values("colluding", kind="stable")
-    for mechanism in rows["mechanism"].unique():
-        for metric in ("inflation", "crafted_inflation"):
-            own = positive[(positive["mechanism"] == mechanism) & (positive["metric"] == metric)]
-            if own.empty:
-                continue
-            crafted = metric == "crafted_inflation"
-            traces += _theory_trace(run, mechanism, own["colluding"], own["theory"], thin=crafted)
-            points = _points(run, mechanism, own, own["colluding"], "value")
-            points["hovertemplate"] = "%{text}: %{y:,.1f} vehicles<extra></extra>"
-            if crafted:
-                points["marker"]["symbol"] += "-open"
-                points["marker"] |= {"size": 13, "line": {"width": 1.5}}
-            traces.append(points)
-    if not traces:
-        return None
+    for (mechanism, metric), own in positive.groupby(["mechanism", "metric"], sort=False):
+        crafted = metric == "crafted_inflation"
+        series += _theory(run, str(mechanism), own["colluding"], own["theory"], thin=crafted)
+        series.append(_points(run, str(mechanism), own, own["colluding"], "value", hollow=crafted))
     vehicles = sorted(rows["colluding"].astype(int).unique().tolist())
-    x = figures.log_axis("corrupted vehicles", tickvals=vehicles, ticktext=[f"{count:,}" for count in vehicles])
-    return figures.plot(traces, x, figures.log_axis("vehicles too many", range=list(ends)), left=84)
+    x = Axis("corrupted vehicles", log=True, ticks={count: f"{count:,}" for count in vehicles})
+    y = Axis("vehicles too many", log=True)
+    about = f"{title}. Inflation against corrupted vehicles; the table has the numbers."
+    return Chart(series, x, y, title, about, legend=False)
 
 
-def _points(run: FinishedRun, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str) -> Figure:
+def _points(
+    run: RunResult, mechanism: str, rows: pd.DataFrame, x: "pd.Series[float]", up: str, *, hollow: bool = False
+) -> Series:
     """Draw measured points; gains with their 95 % interval."""
-    label, style = run.label(mechanism), figures.style(run, mechanism)
-    drawn = figures.markers(x, rows[up], label, "%{text}: %{y:.1%}", style.colour, size=9, symbol=style.symbol)
-    sources = zip(rows["name"], rows["coalition"], strict=True)
-    drawn["text"] = [str(escape(f"{label}, {name} ({coalition})")) for name, coalition in sources]
-    above, below = rows["gain_high"] - rows["gain"], rows["gain"] - rows["gain_low"]
-    if np.isfinite(above + below).all():
-        drawn["error_y"] = {
-            "type": "data",
-            "symmetric": False,
-            "array": above.clip(lower=0.0).tolist(),
-            "arrayminus": below.clip(lower=0.0).tolist(),
-            "thickness": 1.5,
-            "width": 4,
-        }
-    return drawn
+    sources = [f"{name} ({coalition})" for name, coalition in zip(rows["name"], rows["coalition"], strict=True)]
+    low, high = (rows[up] + rows[end] - rows["gain"] for end in ("gain_low", "gain_high"))
+    look = style(run, mechanism)._replace(hollow=hollow)
+    return Series(run.label(mechanism), x, rows[up], "points", look, low, high, sources)
 
 
-def _theory_trace(
-    run: FinishedRun, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
-) -> list[Figure]:
+def _theory(
+    run: RunResult, mechanism: str, x: "pd.Series[float]", y: "pd.Series[float]", *, thin: bool = False
+) -> list[Series]:
     """Draw theory as a line through several values, as a dash for a single value, and not at all where unknown."""
     y = y.dropna()
-    x = x[y.index]
-    style = figures.style(run, mechanism)
-    if len(y) > 1:
-        return [figures.curve(x, y, "theory", None, style.colour, width=1 if thin else 2, dash=style.dash)]
-    marker = {"symbol": "line-ew", "size": 16, "line": {"color": style.colour, "width": 2}}
-    return [{"x": x.tolist(), "y": y.tolist(), "mode": "markers", "marker": marker, "hoverinfo": "skip"} for _ in y]
+    mark: Mark = "line" if len(y) > 1 else "dashes"
+    words = f"{run.label(mechanism)}, theory"
+    look = style(run, mechanism)
+    return [Series(words, x[y.index], y, mark, look, thin=thin)] if len(y) else []

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from simulator.reporting.figures import Page
+from simulator.charts.page import Page
 from simulator.results.claims import by_crowd, worth_reading
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 from simulator.results.statements import row_words
 
 KIND_WORDS = {
@@ -15,7 +15,7 @@ KIND_WORDS = {
 }
 
 
-def claims_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def claims_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     State in words what each observer can learn, for each mechanism.
 

@@ -2,12 +2,14 @@
 
 import math
 
-from simulator.reporting import figures
-from simulator.reporting.figures import Figure, Page
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.page import Page
+from simulator.charts.styles import PLAIN
+from simulator.reporting.run_charts import growth, measured, style
 from simulator.results.claims import Claim, Reason
-from simulator.results.formatting import SUPERSCRIPTS, parameter, whole
+from simulator.results.formatting import parameter, whole
 from simulator.results.record import LossRecord, MechanismRecord, PublishedLeakage
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 FLAT = 1.02
 """Largest ratio of two errors that are reported as equal."""
@@ -15,7 +17,7 @@ GROWS = 1.2
 """Smallest ratio of two errors of which the second is reported to have grown."""
 
 
-def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def growth_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
 
@@ -24,29 +26,27 @@ def growth_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figure is added to it.
+        The page's embedded data; the chart is added to it.
 
     Returns
     -------
     values
         Values for the section's template; None where there is nothing to draw.
     """
-    figure = figures.growth(run)
+    chart = growth(run)
     sampled = [mechanism for mechanism in run.record.mechanisms if mechanism.kind == "sampling_privacy"]
-    if figure is None and not sampled:
+    if chart is None and not sampled:
         return None
-    if figure is not None:
-        page.figures["growth"] = figure
     scalings = [mechanism.scaling for mechanism in run.private.values() if mechanism.scaling is not None]
     return {
-        "drawn": figure is not None,
+        "drawn": None if chart is None else page.add("growth", chart),
         "occupancies": sorted({parameter(scaling.occupancy) for scaling in scalings}),
         "curves": [curve for mechanism in run.private.values() if (curve := _curve(run, mechanism))],
         "costs": [_cost(run, each) for each in sampled],
     }
 
 
-def _curve(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object] | None:
+def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | None:
     """Return the ends of one mechanism's error against devices asked, its power of N and the errors measured."""
     asked, errors = ([], []) if mechanism.scaling is None else (mechanism.scaling.asked, mechanism.scaling.std_error)
     known = [(n, error) for n, error in zip(asked, errors, strict=True) if error is not None]
@@ -65,15 +65,15 @@ def _curve(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object] | 
     }
 
 
-def _measured(run: FinishedRun, mechanism: str) -> dict[str, list[float]]:
+def _measured(run: RunResult, mechanism: str) -> dict[str, list[float]]:
     """Return the measured errors of the campaigns that asked equally many devices, by that number."""
-    measured: dict[str, list[float]] = {}
-    for asked, rmse in figures.measured(run, mechanism):
-        measured.setdefault(whole(asked), []).append(rmse)
-    return measured
+    by_asked: dict[str, list[float]] = {}
+    for asked, rmse in measured(run, mechanism):
+        by_asked.setdefault(whole(asked), []).append(rmse)
+    return by_asked
 
 
-def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
+def _cost(run: RunResult, mechanism: MechanismRecord) -> dict[str, object]:
     """Return the claims of a Sampling Privacy mechanism about what its paper's leakage equation does not cover."""
     claims = [claim for claim in run.privacy if claim.mechanism == mechanism.name and claim.queries == 1]
     linked = next((claim for claim in claims if claim.view == "linked_reports"), None)
@@ -104,12 +104,12 @@ def _cost(run: FinishedRun, mechanism: MechanismRecord) -> dict[str, object]:
     }
 
 
-def _is_suppressed(run: FinishedRun, claim: Claim) -> bool:
+def _is_suppressed(run: RunResult, claim: Claim) -> bool:
     release = run.release_of(str(claim.campaign), claim.mechanism)
     return release is not None and release.release["kind"] == "suppress"
 
 
-def loss_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def loss_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the theoretical error under this run's report losses against the devices asked, and the measured error.
 
@@ -118,7 +118,7 @@ def loss_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figures are added to it.
+        The page's embedded data; the charts are added to it.
 
     Returns
     -------
@@ -128,12 +128,12 @@ def loss_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     records = [record for record in run.record.loss if record.mechanism in run.private]
     if not records:
         return None
-    page.figures |= {f"loss-{place}": _draw_loss(run, record) for place, record in enumerate(records)}
     several = len({record.campaign for record in records}) > 1
     labels = [run.label(each.mechanism) + (f", campaign {each.campaign}" if several else "") for each in records]
     ends = [(_ends(record.unpaired), _ends(record.paired or [])) for record in records]
     independent = all(record.independent for record in records)
-    return {"records": list(zip(records, labels, ends, strict=True)), "independent": independent, "grows": GROWS}
+    drawn = [page.add("loss", _draw_loss(run, record, label)) for record, label in zip(records, labels, strict=True)]
+    return {"records": list(zip(records, labels, ends, drawn, strict=True)), "independent": independent, "grows": GROWS}
 
 
 def _ends(errors: list[float | None]) -> tuple[float, float] | None:
@@ -141,29 +141,22 @@ def _ends(errors: list[float | None]) -> tuple[float, float] | None:
     return (known[0], known[-1]) if known else None
 
 
-def _draw_loss(run: FinishedRun, record: LossRecord) -> Figure:
-    paint = figures.style(run, record.mechanism).colour
-    traces: list[Figure] = []
-    for errors, words, dash, line in (
-        (record.unpaired, "each round as received", "solid", paint),
-        (record.paired, "only devices received in every round", "dash", paint),
-        (record.ideal, "nothing lost", "dot", figures.INK),
+def _draw_loss(run: RunResult, record: LossRecord, label: str) -> Chart:
+    look = style(run, record.mechanism)
+    series: list[Series] = []
+    for errors, words, drawn in (
+        (record.unpaired, "each round as received", look._replace(dash="solid")),
+        (record.paired, "only devices received in every round", look._replace(dash="dash")),
+        (record.ideal, "nothing lost", PLAIN._replace(dash="dot")),
     ):
         # A logarithmic axis cannot show an error of 0.
         if errors is not None and any(errors):
-            hover = f"{words}: %{{x:,}} asked, σ = %{{y:,.1f}}"
-            shown = [error or math.nan for error in errors]
-            traces.append(figures.curve(record.asked, shown, words, hover, line, dash=dash))
-    scores = run.asked_scores
+            series.append(Series(words, record.asked, [error or None for error in errors], style=drawn))
+    scores = run.asked.scores
     rmse = scores[(scores["mechanism"] == record.mechanism) & (scores["campaign"] == record.campaign)]["rmse"].max()
     asked = run.mean_asked.get((record.campaign, record.mechanism))
     if asked and rmse > 0:
         words = "this run, paired" if record.pairs and record.rounds > 1 else "this run"
-        hover, edge = f"{words}: %{{x:,}} asked, RMSE %{{y:,.1f}}", {"color": "#fff", "width": 1.5}
-        traces.append(figures.markers([asked], [rmse], words, hover, paint, size=12, symbol="circle", line=edge))
-    powers = range(round(math.log10(record.asked[0])), round(math.log10(record.asked[-1])) + 1)
-    ticks = [f"10{str(power).translate(SUPERSCRIPTS)}" for power in powers]
-    x = figures.log_axis("devices asked", tickvals=[10**power for power in powers], ticktext=ticks)
-    return figures.plot(
-        traces, x, figures.log_axis("error per cell, vehicles"), height=400, left=70, right=30, legend=True
-    )
+        series.append(Series(words, [asked], [rmse], "points", look))
+    x, y = Axis("devices asked", log=True), Axis("error per cell, vehicles", log=True)
+    return Chart(series, x, y, title=label, about="Error against devices asked.", height=400)

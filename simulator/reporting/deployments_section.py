@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
-from simulator.reporting.figures import Page
+from simulator.charts.page import Page
 from simulator.results.formatting import listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 from simulator.results.statements import share_holders
 
 _PARTIES = {"mixer": "The mixer", "network": "An observer of the network"}
@@ -40,7 +40,7 @@ def deployment_words(record: DeploymentRecord) -> str:
     return ", ".join(words)
 
 
-def campaign_words(run: FinishedRun, campaign: str) -> str:
+def campaign_words(run: RunResult, campaign: str) -> str:
     """
     Describe a campaign by its name and the parties that add up its reports.
 
@@ -89,7 +89,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
 
 
-def deployments_section(run: FinishedRun, _page: Page) -> dict[str, object] | None:
+def deployments_section(run: RunResult, _page: Page) -> dict[str, object] | None:
     """
     Show what each party learns about a device in each deployment, and the cost of each deployment.
 

@@ -4,15 +4,17 @@ from typing import Any
 
 from pandas import DataFrame
 
-from simulator.reporting import figures
-from simulator.reporting.figures import Drawn, Page
+from simulator.charts.page import Page
+from simulator.charts.spec import with_shared_ends
+from simulator.reporting.run_charts import occupancy
 from simulator.results.formatting import whole
+from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
-from simulator.results.run import COUNT, FinishedRun
+from simulator.results.run import RunResult
 from simulator.results.tables import records
 
 
-def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show the errors against the number of vehicles in the cell.
 
@@ -21,30 +23,26 @@ def occupancy_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figures are added to it.
+        The page's embedded data; the charts are added to it.
 
     Returns
     -------
     values
         Values for the section's template; None where no campaign estimates counts.
     """
-    drawn: list[Drawn] = []
-    for name, campaigns, label, theory in _published_alike(run):
-        figure, every = figures.occupancy(run, name, campaigns=campaigns, theory=theory)
-        caption = label + (f" (one point in {every} drawn)" if every > 1 else "")
-        described = (
-            f"{label}: error of each estimate against the {run.owners.many} in the cell, with the band of theory."
-        )
-        drawn.append(page.add("occupancy", figure, caption, described))
-    if not drawn:
+    charts = [
+        occupancy(run, name, label, campaigns=campaigns, theory=theory)
+        for name, campaigns, label, theory in _published_alike(run)
+    ]
+    if not charts:
         return None
-    figures.share_scales([page.figures[each.key] for each in drawn])
+    drawn = [page.add("occupancy", chart) for chart in with_shared_ends(charts, "occupancy")]
     theories = [mechanism.theory for mechanism in run.record.mechanisms]
     asked = {whole(theory.asked) for theory in theories if theory is not None and theory.asked}
-    return {"figures": drawn, "asked": sorted(asked)}
+    return {"charts": drawn, "asked": sorted(asked)}
 
 
-def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:
+def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:
     """Return each mechanism's count campaigns grouped by how they were published, with a label and theory."""
     groups: list[tuple[str, list[str], str, OccupancyTheory | None]] = []
     for mechanism in dict.fromkeys(map(str, run.estimates["mechanism"])):
@@ -68,7 +66,7 @@ def _published_alike(run: FinishedRun) -> list[tuple[str, list[str], str, Occupa
     return groups
 
 
-def scores_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def scores_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Tabulate the errors by mechanism, one table for each unit.
 

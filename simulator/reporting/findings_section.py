@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from simulator.reporting.attacks_section import findings
 from simulator.results.claims import Claim, weakest_claim
 from simulator.results.formatting import inner_case, listed, number, percent
-from simulator.results.run import COUNT, FinishedRun, Statistic
+from simulator.results.names import COUNT, Statistic
+from simulator.results.run import RunResult
 from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of
-from simulator.results.tables import records
+from simulator.results.tables import findings, records
 
 RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
 """Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
@@ -26,7 +26,7 @@ _ROWS = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class ErrorRow:
     """A row of the first table.
 
     Attributes
@@ -58,7 +58,7 @@ class Row:
     reveals: list[str]
 
 
-def first_screen(run: FinishedRun) -> dict[str, object]:
+def first_screen(run: RunResult) -> dict[str, object]:
     """
     State what the run found.
 
@@ -89,7 +89,7 @@ def first_screen(run: FinishedRun) -> dict[str, object]:
     }
 
 
-def sentences(run: FinishedRun) -> list[str]:
+def sentences(run: RunResult) -> list[str]:
     """
     Return the finding of a run in at most three sentences.
 
@@ -107,11 +107,11 @@ def sentences(run: FinishedRun) -> list[str]:
     return _sentences(run, _guesses(run))
 
 
-def _sentences(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
+def _sentences(run: RunResult, guesses: pd.DataFrame) -> list[str]:
     return [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run)][:3]
 
 
-def _guesses(run: FinishedRun) -> pd.DataFrame:
+def _guesses(run: RunResult) -> pd.DataFrame:
     """Return the guesses of coalitions from what they received, with `better`: significant among all of them."""
     rows = findings(run.attacks)
     rows = rows[rows["attack"].isin(RECEIVED) & (rows["metric"] == "") & rows["mechanism"].isin(list(run.private))]
@@ -121,7 +121,7 @@ def _guesses(run: FinishedRun) -> pd.DataFrame:
     return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
 
 
-def _coalitions(run: FinishedRun, guesses: pd.DataFrame) -> list[str]:
+def _coalitions(run: RunResult, guesses: pd.DataFrame) -> list[str]:
     own = guesses[guesses["mechanism"] == run.first_private]
     if own["colluding"].nunique() < 2:
         return []
@@ -156,7 +156,7 @@ def _span(values: Iterable[float], words: Any) -> str:
     return " to ".join(ends).replace(" % to", " to")
 
 
-def _lost(run: FinishedRun) -> list[str]:
+def _lost(run: RunResult) -> list[str]:
     """State what lost reports did to the error of the first mechanism of several rounds."""
     for record in run.record.loss:
         asked = run.mean_asked.get((record.campaign, record.mechanism), 0.0)
@@ -185,7 +185,7 @@ def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) 
     return float(np.exp(np.interp(np.log(asked), np.log(at), np.log(np.array(errors, dtype=float)))))
 
 
-def _errors(run: FinishedRun) -> list[str]:
+def _errors(run: RunResult) -> list[str]:
     """State the errors of the counts, and those of the speeds."""
     rows = [row for row in records(run.scores) if row["mechanism"] not in run.refined and row["rmse"] is not None]
     by_statistic: dict[str, list[dict[Any, Any]]] = {}
@@ -202,7 +202,7 @@ def _errors(run: FinishedRun) -> list[str]:
     return [" ".join([*said, *_worse_than_zero(run, rows)])]
 
 
-def _worse_than_zero(run: FinishedRun, rows: list[dict[Any, Any]]) -> list[str]:
+def _worse_than_zero(run: RunResult, rows: list[dict[Any, Any]]) -> list[str]:
     """State of which private counts the error is no smaller than that of estimating 0 everywhere; empty if of none."""
     truths = run.estimates["truth"].pow(2).groupby([run.estimates["campaign"], run.estimates["mechanism"]]).mean()
     named: dict[str, list[bool]] = {}
@@ -223,7 +223,7 @@ def _worse_than_zero(run: FinishedRun, rows: list[dict[Any, Any]]) -> list[str]:
     )
 
 
-def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> str:
     """State the errors of what was published, the smallest first, and the mean occupancy."""
     labels: dict[str, list[float]] = {}
     for row in rows:
@@ -244,7 +244,7 @@ def _of_counts(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
     return " ".join([said, *participation_lines(run)])
 
 
-def participation_lines(run: FinishedRun) -> list[str]:
+def participation_lines(run: RunResult) -> list[str]:
     """
     State how many take part, and how the errors of all vehicles divide, where fewer than all take part.
 
@@ -265,8 +265,8 @@ def participation_lines(run: FinishedRun) -> list[str]:
     said = f"{percent(record.participation)} of the {many} take part"
     if record.assumed_participation != record.participation:
         said += f", and {percent(record.assumed_participation)} are assumed to"
-    of_counts = run.asked_scores["statistic"] == "count"
-    counts, said = run.asked_scores[of_counts], f"{said}."
+    of_counts = run.asked.scores["statistic"] == "count"
+    counts, said = run.asked.scores[of_counts], f"{said}."
     if len(counts):
         said = f"{said[:-1]}: truth and estimates are of all {many}, asked or not."
     if not of_counts.all():
@@ -283,14 +283,14 @@ def participation_lines(run: FinishedRun) -> list[str]:
     return [said]
 
 
-def _of_speeds(run: FinishedRun, rows: list[dict[Any, Any]]) -> str:
+def _of_speeds(run: RunResult, rows: list[dict[Any, Any]]) -> str:
     statistic: Statistic = run.statistics[rows[0]["campaign"]]
     what = statistic.name.replace("_", " ") + "s"
     each = listed([f"{number(row['rmse'])} m/s (campaign {row['campaign']})" for row in rows])
     return f"Published {what} err by {each}."
 
 
-def _cost(run: FinishedRun) -> list[str]:
+def _cost(run: RunResult) -> list[str]:
     """State what the observer that learns most learns: of the first mechanism, and of the release of least error.
 
     The claims are those over all queries of a campaign, of the first mechanism over the longest; earlier runs may have
@@ -317,14 +317,14 @@ Stated = tuple[Claim | None, Claim | None]
 """The claims over all queries of a campaign, and over one."""
 
 
-def _stated(run: FinishedRun, campaign: str, claims: Sequence[Claim]) -> Stated:
+def _stated(run: RunResult, campaign: str, claims: Sequence[Claim]) -> Stated:
     whole, one = (
         _strongest([claim for claim in claims if claim.queries == queries]) for queries in (run.queries_of(campaign), 1)
     )
     return whole, one
 
 
-def _of_first(run: FinishedRun, campaigns: Sequence[str]) -> str:
+def _of_first(run: RunResult, campaigns: Sequence[str]) -> str:
     """State what servers learn of the first mechanism: of the first campaign, and who learns the same in the others."""
     groups: dict[tuple[object, ...], dict[Subject, list[str]]] = {}
     stated = {name: _stated(run, name, _in_campaign(run, name, str(run.first_private))) for name in campaigns}
@@ -347,7 +347,7 @@ def _of_first(run: FinishedRun, campaigns: Sequence[str]) -> str:
 
 
 def _over_campaign(
-    run: FinishedRun, campaigns: Sequence[str], stated: Stated, subject: Subject | None = None, *, alone: bool = True
+    run: RunResult, campaigns: Sequence[str], stated: Stated, subject: Subject | None = None, *, alone: bool = True
 ) -> str:
     """State the claim over all queries of campaigns, and beside it that over one; empty if there is none.
 
@@ -368,7 +368,7 @@ def _over_campaign(
     return sentence(shown, over=over if queries > 1 else "", subject=subject, end=end)
 
 
-def _in_campaign(run: FinishedRun, campaign: str, mechanism: str) -> list[Claim]:
+def _in_campaign(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about a mechanism that hold in a campaign, of what as few of its servers as possible read."""
     holds_for = campaign if campaign in run.budgeted else None
     own = [claim for claim in run.privacy if claim.mechanism == mechanism and claim.campaign == holds_for]
@@ -388,7 +388,7 @@ def _in_campaign(run: FinishedRun, campaign: str, mechanism: str) -> list[Claim]
     ]
 
 
-def _of_release(run: FinishedRun, campaign: str, mechanism: str) -> list[Claim]:
+def _of_release(run: RunResult, campaign: str, mechanism: str) -> list[Claim]:
     """Return the claims about what a campaign's release publishes for any crowd, the one for a move first."""
     if run.release_of(campaign, mechanism) is None:
         return []
@@ -407,7 +407,7 @@ def _strongest(claims: Sequence[Claim]) -> Claim | None:
     return weakest_claim(reports or claims) if claims else None
 
 
-def reveals(run: FinishedRun, campaign: str, mechanism: str) -> list[str]:
+def reveals(run: RunResult, campaign: str, mechanism: str) -> list[str]:
     """
     State what a device's reports, or what is published of them through a release, reveal in one campaign.
 
@@ -433,12 +433,12 @@ def reveals(run: FinishedRun, campaign: str, mechanism: str) -> list[str]:
     return lines + ([f"from what is published in one query: {short_limit(one)}"] if one and queries > 1 else [])
 
 
-def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame) -> Row:
+def _row(run: RunResult, row: dict[Any, Any], guesses: pd.DataFrame) -> ErrorRow:
     campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
     own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
     low, high = _interval(run, campaign, mechanism)
-    return Row(
+    return ErrorRow(
         campaign,
         mechanism,
         run.published_label(campaign, mechanism),
@@ -455,7 +455,7 @@ def _row(run: FinishedRun, row: dict[Any, Any], guesses: pd.DataFrame) -> Row:
     )
 
 
-def _interval(run: FinishedRun, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
+def _interval(run: RunResult, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
     """Return the 95 % t-interval of the root mean square error, from the mean square errors of the queries."""
     rows = run.estimates[(run.estimates["campaign"] == campaign) & (run.estimates["mechanism"] == mechanism)]
     squares = (rows["estimate"] - rows["truth"]).pow(2).groupby(rows["query"]).mean().dropna()

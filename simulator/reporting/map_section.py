@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simulator.reporting import figures
-from simulator.reporting.figures import Page
+from simulator.charts.page import Drawn, Page
+from simulator.charts.spec import with_shared_ends
 from simulator.reporting.motion_section import motion_section
+from simulator.reporting.run_charts import over_queries
 from simulator.results.formatting import LARGE, finite
-from simulator.results.run import ALL_VEHICLES, COUNT, FinishedRun
+from simulator.results.names import ALL_VEHICLES, COUNT
+from simulator.results.run import RunResult
 
 VALUE_LIMIT = 600_000
 _WIDTH = 1000.0
@@ -44,10 +46,10 @@ def city_outlines(
     cells
         A GeoDataFrame in WGS84 with `cell`, `name` and geometry: areas, lines or points.
     roads
-        A frame with `speed_mps`, `lanes` and `geometry`, lines as WKB in WGS84; None where there are none. Cells that
+        A frame with `speed_mps`, `lanes` and `geometry`, lines in WGS84; None where there are none. Cells that
         are areas are drawn where they have roads only.
     surroundings
-        A frame with `kind`, `name` and `geometry`, as WKB in WGS84, of `simulator.roads.surroundings`, or None. Cells
+        A frame with `kind`, `name` and `geometry`, in WGS84, of `simulator.roads.surroundings`, or None. Cells
         that are areas are drawn without its water.
     districts
         Whether the cells are areas with names of their own: they are drawn whole, with their names.
@@ -67,7 +69,7 @@ def city_outlines(
     names = cells["name"].astype("string").fillna("").tolist()
     outlines: dict[str, Any] = {"cells": [int(cell) for cell in cells["cell"]], "names": names, "kind": "area"}
     outlines |= {"water": "", "labels": []}
-    lines = np.empty(0, dtype=object) if roads is None else shapely.from_wkb(roads["geometry"].to_numpy())
+    lines = np.empty(0, dtype=object) if roads is None else roads["geometry"].to_numpy()
     dimension = int(shapely.get_dimensions(geometries).max())
     outlines["kind"] = {0: "point", 1: "line"}.get(dimension, "area")
     geographic = cells.crs is not None and cells.crs.is_geographic
@@ -89,7 +91,7 @@ def city_outlines(
         for shapes in (geometries, lines)
     )
     if surroundings is not None and geographic:
-        kinds, around = surroundings["kind"].to_numpy(), shapely.from_wkb(surroundings["geometry"].to_numpy())
+        kinds, around = surroundings["kind"].to_numpy(), surroundings["geometry"].to_numpy()
         around = shapely.transform(around, lambda points: (points * metres - [west, north]) * to_page)
         water = _water(around[kinds == "water"], box)
         outlines["water"] = "".join(map(_path, shapely.get_parts(water)))
@@ -202,7 +204,7 @@ def _stroke(points: Any) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
-def query_numbers(run: FinishedRun, *, asked: bool = False) -> list[dict[str, Any]]:
+def query_numbers(run: RunResult, *, asked: bool = False) -> list[dict[str, Any]]:
     """
     Gather truth, estimate and interval by campaign, mechanism and query.
 
@@ -224,7 +226,7 @@ def query_numbers(run: FinishedRun, *, asked: bool = False) -> list[dict[str, An
     cells = np.array([int(cell) for cell in run.cells["cell"]])
     asked_s = {(query.campaign, query.query): query.time_s for query in run.record.traffic_at_queries}
     gathered = []
-    estimates = run.asked_estimates if asked else run.estimates
+    estimates = run.asked.estimates if asked else run.estimates
     for campaign, frame in estimates.groupby("campaign", sort=False, observed=True):
         queries = np.sort(np.array(frame["query"].unique()))
         every = max(1, -(-4 * len(frame) // VALUE_LIMIT))
@@ -293,7 +295,7 @@ def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
     return [finite(row) for row in values]
 
 
-def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
+def map_section(run: RunResult, page: Page) -> dict[str, object]:
     """
     Show truth, estimate and error, as a map or, for a single cell, over time.
 
@@ -302,7 +304,7 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     run
         The finished run.
     page
-        The page's embedded data; the section's figures are added to it.
+        The page's embedded data; the section's charts are added to it.
 
     Returns
     -------
@@ -312,7 +314,7 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     if run.estimates.empty:  # campaigns of speeds alone may publish no cell
         return {"empty": True}
     if len(run.cells) == 1:
-        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "figures": _series(run, page)}
+        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "charts": _series(run, page)}
     campaigns = query_numbers(run)
     city = city_outlines(run.cells, run.roads, run.surroundings, districts=run.has_districts) | (
         {} if run.on_earth else {"metres": None}
@@ -330,8 +332,8 @@ def map_section(run: FinishedRun, page: Page) -> dict[str, object]:
     return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
 
 
-def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:
-    drawn: list[figures.Drawn] = []
+def _series(run: RunResult, page: Page) -> list[Drawn]:
+    drawn: list[Drawn] = []
     campaigns = list(dict.fromkeys(map(str, run.estimates["campaign"])))
     for campaign in campaigns:
         group = []
@@ -339,8 +341,6 @@ def _series(run: FinishedRun, page: Page) -> list[figures.Drawn]:
         for mechanism in dict.fromkeys(map(str, run.estimates.loc[own, "mechanism"])):
             where = f", campaign {campaign}" if len(campaigns) > 1 else ""
             label = run.published_label(campaign, mechanism) + where
-            words = f"{label}: truth, estimate and 95 % interval by query."
-            group.append(figures.series(run, campaign, mechanism))
-            drawn.append(page.add("series", group[-1], label, words))
-        figures.share_scales(group)
+            group.append(over_queries(run, campaign, mechanism, label))
+        drawn += [page.add("series", chart) for chart in with_shared_ends(group, f"series {campaign}")]
     return drawn

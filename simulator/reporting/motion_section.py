@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from simulator.reporting.traffic_section import RECORDINGS
 from simulator.results.formatting import size
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 _FINE = 64
 """Parts of a unit of the drawing in which places are stored."""
@@ -43,7 +43,7 @@ class _Columns:
         return {"columns": self.names, "bytes": base64.b64encode(content).decode("ascii")}
 
 
-def motion_section(run: FinishedRun, city: dict[str, Any]) -> dict[str, Any] | None:
+def motion_section(run: RunResult, city: dict[str, Any]) -> dict[str, Any] | None:
     """
     Pack the movements of a run's vehicles for its page.
 
@@ -103,7 +103,7 @@ def _add_links(columns: _Columns, roads: pd.DataFrame, city: dict[str, Any], ste
     """Add the shapes of the links, and what a place on them and the traffic on them follow from."""
     import shapely  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415  slow to import
 
-    lines = shapely.from_wkb(roads["geometry"].to_numpy())
+    lines = roads["geometry"].to_numpy()
     drawn = shapely.simplify(shapely.transform(lines, lambda points: _units(city, points)), _FINEST * _FINE)
     places = shapely.get_coordinates(drawn)
     columns.add("points", shapely.get_num_points(drawn))
@@ -163,7 +163,7 @@ def _add_places(columns: _Columns, motion: pd.DataFrame, city: dict[str, Any]) -
     columns.add_signed("dy", moves[:, 1])
 
 
-def _guesses(run: FinishedRun) -> list[dict[str, Any]]:
+def _guesses(run: RunResult) -> list[dict[str, Any]]:
     """Return what each coalition guessed about the vehicle chosen, by attack, campaign and mechanism."""
     if run.guesses is None:
         return []

@@ -19,18 +19,18 @@ from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUn
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
+from simulator.charts.page import Page
 from simulator.files.atomic_write import write_file
 from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
 from simulator.reporting.errors_section import occupancy_section, scores_section
-from simulator.reporting.figures import Page
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
 from simulator.reporting.traffic_section import flow_check_section, traffic_section
 from simulator.results import formatting
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult, opened
 from simulator.results.store import UnfinishedRunError
 
 PACKED_FROM = 200_000
@@ -110,7 +110,7 @@ def render_page(
     title
         Shown on the browser's tab.
     page
-        Data for the page's script; `figures` holds the figures to plot.
+        Data for the page's script; `charts` holds the charts to draw.
     values
         Values of the template's own names.
     style
@@ -176,7 +176,7 @@ ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 
 
-def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def rounds_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Tabulate the devices asked, answered and counted, by mechanism and round.
 
@@ -191,9 +191,8 @@ def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
         Values for the section's template.
     """
     keys = ["campaign", "mechanism", "round"]
-    counts = [column for column in (*ROUND_COUNTS, "bytes_up") if column in run.rounds]
-    totals = run.rounds.groupby(keys, sort=False, observed=True)[counts].sum().reset_index()
-    fates = totals[[column for column in ANSWERED if column in totals]].sum(axis=1)
+    totals = run.rounds.groupby(keys, sort=False, observed=True)[[*ROUND_COUNTS, "bytes_up"]].sum().reset_index()
+    fates = totals[[*ANSWERED]].sum(axis=1)
     return {
         "columns": ROUND_COUNTS,
         "several": run.rounds["campaign"].nunique() > 1,
@@ -202,7 +201,7 @@ def rounds_section(run: FinishedRun, _page: Page) -> dict[str, object]:
     }
 
 
-def scenario_section(run: FinishedRun, _page: Page) -> dict[str, object]:
+def scenario_section(run: RunResult, _page: Page) -> dict[str, object]:
     """
     Check that at each query every vehicle is in one state.
 
@@ -237,7 +236,7 @@ def _in_words(crs: str | None) -> str:
 
 
 FILE_NAME = "report.html"
-SECTIONS: dict[str, tuple[str, Callable[[FinishedRun, Page], dict[str, object] | None]]] = {
+SECTIONS: dict[str, tuple[str, Callable[[RunResult, Page], dict[str, object] | None]]] = {
     "map": ("City", map_section),
     "occupancy": ("Error by occupancy", occupancy_section),
     "scores": ("Error by mechanism", scores_section),
@@ -274,14 +273,14 @@ def page_faults(directory: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def build_report(directory: str | os.PathLike[str]) -> str:
+def build_report(run: RunResult | str | os.PathLike[str]) -> str:
     """
     Build the report of a finished run.
 
     Parameters
     ----------
-    directory
-        The run directory; nothing else is read.
+    run
+        The run, or its directory; nothing else is read.
 
     Returns
     -------
@@ -294,7 +293,7 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     UnfinishedRunError
         If the directory holds no finished run.
     """
-    run = FinishedRun(Path(directory))
+    run = opened(run).leading
     page = Page(
         mechanisms=[{"name": name, "label": run.label(name)} for name in (*run.mechanisms, *run.refined)],
         first=run.first_private,
@@ -310,14 +309,14 @@ def build_report(directory: str | os.PathLike[str]) -> str:
     return render_page(template, f"{run.record.scenario} · crowdveil report", page.data, values | sections)
 
 
-def write_report(directory: str | os.PathLike[str]) -> Path:
+def write_report(run: RunResult | str | os.PathLike[str]) -> Path:
     """
     Build the report and write it atomically into the run directory.
 
     Parameters
     ----------
-    directory
-        The run directory.
+    run
+        The run, which has been saved, or its directory.
 
     Returns
     -------
@@ -331,5 +330,6 @@ def write_report(directory: str | os.PathLike[str]) -> Path:
     PageError
         If a fault of the page ends it.
     """
-    with page_faults(directory, FILE_NAME):
-        return write_document(build_report(directory), Path(directory) / FILE_NAME)
+    run = opened(run)
+    with page_faults(run.saved_in, FILE_NAME):
+        return write_document(build_report(run), run.saved_in / FILE_NAME)

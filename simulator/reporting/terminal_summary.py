@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from pathlib import Path
+from io import StringIO
 from types import TracebackType
 from typing import Self
 
@@ -21,7 +21,7 @@ from simulator.reporting.attacks_section import attack_lines
 from simulator.reporting.findings_section import participation_lines, reveals
 from simulator.reporting.report import FILE_NAME, page_faults
 from simulator.results.formatting import counted, duration, listed, number, percent, whole
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult, opened
 from simulator.results.statements import say
 from simulator.results.tables import records
 
@@ -39,14 +39,14 @@ def wide_console() -> Console:
     return console if wide else Console(width=LEAST_WIDTH, soft_wrap=True)
 
 
-def print_summary(result: str | os.PathLike[str], console: Console | None = None) -> None:
+def print_summary(run: RunResult | str | os.PathLike[str], console: Console | None = None) -> None:
     """
     Print a summary of a run: what ran, the error of each mechanism, and what each reveals about a device.
 
     Parameters
     ----------
-    result
-        A run directory.
+    run
+        A run that has been saved, or its directory.
     console
         The console to print on; by default standard output. It need not be a terminal.
 
@@ -58,18 +58,20 @@ def print_summary(result: str | os.PathLike[str], console: Console | None = None
         If a fault of the summary ends it.
     """
     console = console or wide_console()
-    directory = Path(result)
     console.print()
+    run = opened(run)
+    directory = run.saved_in
     with page_faults(directory, "its summary"):
-        print_run(FinishedRun(directory), console)
+        print_run(run, console)
     report = directory / FILE_NAME
     # Not wrapped, so that the path can be copied.
     console.print(Text(f"Report: {report}" if report.is_file() else f"Results: {directory}"), soft_wrap=True)
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def print_run(run: FinishedRun, console: Console) -> None:
+def print_run(run: RunResult, console: Console) -> None:
     """Print the summary of a run on a console, without the path of its report."""
+    run = run.leading
     console.print(_what_ran(run))
     for unit, scores in run.scores_by_unit.items():
         console.print(_scores(run, scores, unit))
@@ -87,7 +89,15 @@ def print_run(run: FinishedRun, console: Console) -> None:
         console.print(Text(f"Warning: {warning}", style="yellow"))
 
 
-def _what_ran(run: FinishedRun) -> Text:
+def summary_text(run: RunResult) -> str:
+    """Return the summary of a run as text of fixed width."""
+    text = StringIO()
+    # In a notebook, rich would otherwise show the text itself, or write codes for colours into it.
+    print_run(run, Console(file=text, width=LEAST_WIDTH, force_jupyter=False, force_terminal=False))
+    return text.getvalue()
+
+
+def _what_ran(run: RunResult) -> Text:
     record = run.record
     owners = run.owners.one if record.vehicles == 1 else run.owners.many
     text = Text(record.scenario, style="bold")
@@ -99,7 +109,7 @@ def _what_ran(run: FinishedRun) -> Text:
     return text
 
 
-def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
+def _scores(run: RunResult, scores: pd.DataFrame, unit: str) -> Table:
     """Return the table of errors; mechanisms are listed below their campaign if there are several or releases."""
     several = scores["campaign"].nunique() > 1 or bool(run.record.releases)
     last = ""
@@ -123,7 +133,7 @@ def _scores(run: FinishedRun, scores: pd.DataFrame, unit: str) -> Table:
     return table
 
 
-def _privacy(run: FinishedRun) -> Table:
+def _privacy(run: RunResult) -> Table:
     table = Table(
         title="What a device that stays through a campaign reveals",
         title_justify="left",

@@ -1,15 +1,15 @@
 """Report sections: vehicles over time by engine, the coverage of a recording, and link volumes beside published."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scenarios.kinds import names_of, title
-from simulator.reporting import figures
-from simulator.reporting.figures import Figure, Page
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.page import Page
+from simulator.charts.styles import PLAIN, STYLES, numbered_style
 from simulator.results.formatting import sentence_case
 from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 from simulator.results.statements import say
 
 NAMES_ENGINE = {"sumo_drove", "sumo_counted", "sumo_warned"}
@@ -70,7 +70,7 @@ class EngineTraffic:
         return self.record.arrived[-1] / self.departed if self.departed else math.nan
 
 
-def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -79,7 +79,7 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     run
         The finished run.
     page
-        The page's embedded data; the figure is added to it.
+        The page's embedded data; the chart is added to it.
 
     Returns
     -------
@@ -90,53 +90,57 @@ def traffic_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
     if not record.times_s:
         return None
     if record.engine in RECORDINGS:
-        return _recording(run, page, record)
+        changes = min(record.on_road) < max(record.on_road)
+        drawn = page.add("traffic", over_time(run)) if changes else None
+        return {"recording": record, "drawn": drawn, "notes": record.notes}
     engines = [EngineTraffic(one) for one in (record, *record.beside)]
-    page.figures["traffic"] = _draw(run, engines)
     notes = [
         say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one.begins}: {say(note)}"
         for one, where in zip(engines, ("traffic", BESIDE), strict=False)
         for note in run.record.noticed
         if note.where == where
     ]
-    return {"recording": None, "engines": engines, "notes": notes}
+    return {"recording": None, "engines": engines, "drawn": page.add("traffic", over_time(run)), "notes": notes}
 
 
-def _recording(run: FinishedRun, page: Page, record: TrafficRecord) -> dict[str, object]:
-    """Show the number of data owners present over time, with a plot if the number changes."""
-    changes = min(record.on_road) < max(record.on_road)
-    if changes:
-        minutes = [time_s / 60 for time_s in record.times_s]
-        hover = "minute %{x:.1f}: %{y:,} present"
-        line = figures.curve(minutes, record.on_road, "present", hover, figures.STYLES[0].colour)
-        page.figures["traffic"] = _over_time([line], run, run.owners.many, legend=False)
-    return {"recording": record, "drawn": changes, "notes": record.notes}
+def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
+    """
+    Draw the vehicles on the road and waiting to enter it over the minutes of the run; each engine has one colour.
 
+    Parameters
+    ----------
+    run
+        A finished run that kept a log of its traffic.
+    arrived
+        Whether the vehicles that have arrived are drawn too, and those waiting even where none wait.
 
-def _over_time(traces: Sequence[Figure], run: FinishedRun, unit: str, *, legend: bool) -> Figure:
-    x = figures.axis(run.record.clock.minutes_axis, rangemode="tozero")
-    y = figures.axis(unit, rangemode="tozero", tickformat=",")
-    return figures.plot(traces, x, y, height=360, left=70, right=30, legend=legend)
-
-
-def _draw(run: FinishedRun, engines: Sequence[EngineTraffic]) -> Figure:
-    traces: list[Figure] = []
-    for place, one in enumerate(engines):
-        minutes = [time_s / 60 for time_s in one.record.times_s]
-        paint = figures.numbered_style(place).colour
-        waiting = [(one.record.waiting, "waiting to enter", "dot")] if any(one.record.waiting) else []
-        for values, words, dash in ((one.record.on_road, "on the road", "solid"), *waiting):
-            label = f"{one.label}, {words}" if len(engines) > 1 else words
-            hover = f"minute %{{x:.1f}}: %{{y:,}} {words}"
-            traces.append(figures.curve(minutes, values, label, hover, paint, dash=dash))
-    return _over_time(traces, run, "vehicles", legend=True)
+    Returns
+    -------
+    chart
+        Of a recording: the data owners present.
+    """
+    series: list[Series] = []
+    first = run.record.traffic
+    for place, engine in enumerate((first, *first.beside)):
+        minutes, look = [time_s / 60 for time_s in engine.times_s], numbered_style(place)
+        states = [("on the road", "solid", engine.on_road)]
+        states += [("waiting to enter", "dot", engine.waiting)] if arrived or any(engine.waiting) else []
+        states += [("arrived", "dash", engine.arrived)] if arrived else []
+        if engine.engine in RECORDINGS:
+            states = [("present", "solid", engine.on_road)]
+        for words, dash, counts in states:
+            label = f"{EngineTraffic(engine).label}, {words}" if first.beside else words
+            series.append(Series(label, minutes, counts, style=look._replace(dash=dash)))
+    x = Axis(run.record.clock.minutes_axis, from_zero=True)
+    y = Axis(run.owners.many, from_zero=True)
+    return Chart(series, x, y, height=360, legend=len(series) > 1)
 
 
 FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 
 
-def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None:
+def flow_check_section(run: RunResult, page: Page) -> dict[str, object] | None:
     """
     Compare the run's link volumes with published ones, and explain the differences.
 
@@ -145,7 +149,7 @@ def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None
     run
         The finished run.
     page
-        The page's embedded data; the figure is added to it.
+        The page's embedded data; the chart is added to it.
 
     Returns
     -------
@@ -156,22 +160,19 @@ def flow_check_section(run: FinishedRun, page: Page) -> dict[str, object] | None
     if check is None:
         return None
     volumes = check.volumes
-    page.figures["flows"] = _scatter(volumes)
     links = sorted(range(check.links), key=lambda link: -abs(volumes.run[link] - volumes.published[link]))[:FURTHEST]
-    return {"check": check, "links": links}
+    return {"check": check, "links": links, "drawn": page.add("flows", _scatter(volumes))}
 
 
-def _scatter(volumes: LinkVolumes) -> Figure:
-    names = [f"{start} → {end}" for start, end in zip(volumes.from_, volumes.to, strict=True)]
+def _scatter(volumes: LinkVolumes) -> Chart:
+    names = [f"link {start} → {end}" for start, end in zip(volumes.from_, volumes.to, strict=True)]
     reach = 1.04 * max(1.0, *volumes.published, *volumes.assignment, *volumes.run)
-    traces = [figures.curve([0, reach], [0, reach], "as published", None, width=1, dash="dot")]
-    for column, words, paint, symbol, size in (
-        (volumes.assignment, "Static, computed here", figures.STYLES[5].colour, "circle-open", 9),
-        (volumes.run, "This run", figures.STYLES[1].colour, "circle", 6),
-    ):
-        hover = "link %{text}<br>published %{x:,.0f}<br>%{y:,.0f}"
-        points = figures.markers(volumes.published, column, words, hover, paint, size=size, symbol=symbol)
-        traces.append({**points, "text": names})
-    x = figures.axis("published volume, vehicles", range=[0, reach])
-    y = figures.axis("volume, vehicles", range=[0, reach])
-    return figures.plot(traces, x, y, height=460, left=80, right=30, legend=True)
+    static, driven = STYLES[5]._replace(symbol="circle", hollow=True), STYLES[1]._replace(symbol="circle")
+    series = [
+        Series("as published", [0, reach], [0, reach], style=PLAIN._replace(dash="dot"), thin=True),
+        Series("Static, computed here", volumes.published, volumes.assignment, "points", static, texts=names),
+        Series("This run", volumes.published, volumes.run, "points", driven, texts=names),
+    ]
+    x, y = (Axis(f"{words}, vehicles", ends=(0, reach)) for words in ("published volume", "volume"))
+    title = "One point a link. On the diagonal a volume is as published."
+    return Chart(series, x, y, title, about="Volume of each link against the published one.", height=460)

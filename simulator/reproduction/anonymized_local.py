@@ -22,10 +22,11 @@ from mechanisms.local import (
 )
 from mechanisms.local.common.binary_query_mechanism import EstimatorChoice
 from mechanisms.privacy import LinkedReports, Report
+from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
 from simulator.reproduction.errors import DataError
-from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, std_error
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
+from simulator.reproduction.published_results import Results
 from simulator.streams import Streams
 
 RECORDS, HOURS = 50_000, 24
@@ -113,7 +114,7 @@ def accuracy(results: Results, seed: int) -> None:
             results.add_row(row, ratio, devices=devices, epsilon=epsilon, delta=linked.delta(10.0))
     sampled = SampledResponse(cells=1, sampling=0.1, first_coin=0.8, second_coin=0.2)
     results.add_row("million", 1.96 * std_error(sampled, inside, 1_000_000) / inside, inside=inside)
-    curves, biased = [Curve(f"{name}, theory", populations, of) for name, of in errors.items()], set()
+    curves, biased = [Series(f"{name}, theory", populations, of) for name, of in errors.items()], set()
     for name, of in errors.items():
         for devices, exact in zip(populations, of, strict=True):
             results.add_row("theory", exact, devices=devices, name=name)
@@ -127,7 +128,7 @@ def accuracy(results: Results, seed: int) -> None:
             results.add_row("simulated", found[-1].rmse, devices=devices, name=name, **values)
             if found[-1].bias > Z:
                 biased.add(name)
-        curves.append(_simulated_curve(name, ends, found))
+        curves.append(simulated_series(name, ends, found))
     results.add_panel("scaling", curves, inside=inside)
     _draw_day(results, station, seed)
     results.add_findings(
@@ -145,17 +146,12 @@ def accuracy(results: Results, seed: int) -> None:
         results.add_findings("biased", names=", ".join(sorted(biased)))
 
 
-def _simulated_curve(name: str, x: tuple[int, ...], found: list[SimulatedError]) -> Curve:
-    low, high = [one.low for one in found], [one.high for one in found]
-    return Curve(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
-
-
 def _draw_day(results: Results, station: Station, seed: int) -> None:
     """Draw one query about every hour, with a hundred times the population."""
     devices = 100 * station.day
     truth = np.concatenate([[devices - station.day], station.flows])
     hours = np.arange(HOURS, dtype=np.float64)
-    curves = [Curve("truth", hours, station.flows)]
+    curves = [Series("truth", hours, station.flows)]
     mechanisms: tuple[tuple[str, LocalMechanism, float], ...] = (
         ("randomized response, .8/.2", RandomizedResponse(cells=HOURS, first_coin=0.8, second_coin=0.2), -0.15),
         ("noise cancelled, 5 % shifted", AnonymizedCancelling(cells=HOURS, shift=SAMPLED), 0.15),
@@ -166,7 +162,7 @@ def _draw_day(results: Results, station: Station, seed: int) -> None:
         count = mechanism.estimate(counts, counted=asked, asked=asked).count
         reach = 1.96 * mechanism.std_error(truth)
         curves.append(
-            Curve(f"{name}, one query", hours + offset, count, "points", low=count - reach, high=count + reach)
+            Series(f"{name}, one query", hours + offset, count, "points", low=count - reach, high=count + reach)
         )
     results.add_panel("day", curves, station=station.number, devices=devices)
 
@@ -248,10 +244,10 @@ class Growth:
         """Return the exact standard error at a number of No-holders."""
         return self.theory[NO_HOLDERS.index(no_holders)]
 
-    def curves(self) -> list[Curve]:
+    def curves(self) -> list[Series]:
         """Return theory as a line and simulation as points with their intervals."""
-        theory = Curve(f"{self.name}, theory", NO_HOLDERS, self.theory)
-        return [theory, _simulated_curve(self.name, tuple(NO_HOLDERS), self.simulated)]
+        theory = Series(f"{self.name}, theory", NO_HOLDERS, self.theory)
+        return [theory, simulated_series(self.name, NO_HOLDERS, self.simulated)]
 
     def add_unbiased(self, results: Results) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
@@ -351,7 +347,7 @@ def scaling(results: Results, seed: int) -> None:
         results.add_row("least", best[count], count=count, times=found.at(count) / best[count])
     found.add_unbiased(results)
     found.add_simulated(results)
-    least = Curve("the best estimator from the same counts", NO_HOLDERS, list(best.values()))
+    least = Series("the best estimator from the same counts", NO_HOLDERS, list(best.values()))
     results.add_panel("growth", [*found.curves(), least, *constant.curves()])
     results.add_findings(
         "growth",

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scenarios.suggestions import suggestion
+from simulator.files.errors import InputError
 from simulator.reporting.terminal_summary import wide_console
-from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.page import shown, write_page
 from simulator.reproduction.published_results import CITATIONS, ENTRIES, Entry, Reproduction
 
@@ -59,7 +59,7 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
 
     Raises
     ------
-    ReproductionError
+    InputError
         If there is no such entry; the message names the most similar one.
     """
     if name == ALL:
@@ -71,7 +71,7 @@ def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, 
         return group
     names = [entry.name for entry in entries]
     hint = suggestion(name, [*names, ALL]) or f": {', '.join([*names, ALL])}"
-    raise ReproductionError(f"NAME must be an entry or all{hint}; crowdveil reproduce --list shows them; got {name!r}")
+    raise InputError([f"NAME must be an entry or all{hint}; crowdveil reproduce --list shows them; got {name!r}"])
 
 
 def print_json(value: object) -> None:
@@ -95,7 +95,7 @@ def reproduce(name: str, *, seed: int, as_json: bool, out: Path | None, entries:
 
     Raises
     ------
-    ReproductionError
+    InputError
         If there is no such entry, or `out` is a folder or lies below a file; raised before anything is computed.
     """
     chosen = find_entries(name, entries)
@@ -119,16 +119,14 @@ def check_place(path: Path) -> None:
 
     Raises
     ------
-    ReproductionError
+    InputError
         If the path is a folder or a device, or lies below a file.
     """
     if path.exists() and not path.is_file():
-        raise ReproductionError(
-            f"--out must be a file, but is {'a folder' if path.is_dir() else 'a device'}; got {path}"
-        )
+        raise InputError([f"--out must be a file, but is {'a folder' if path.is_dir() else 'a device'}; got {path}"])
     for parent in path.parents:
         if parent.exists() and not parent.is_dir():
-            raise ReproductionError(f"--out must be in a folder, but {parent} is a file; got {path}")
+            raise InputError([f"--out must be in a folder, but {parent} is a file; got {path}"])
 
 
 def _compute(entry: Entry, seed: int, place: int, of: int) -> Reproduction:

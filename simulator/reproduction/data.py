@@ -8,9 +8,10 @@ from typing import Any
 
 import pandas as pd
 
+import scenarios
+from scenarios import ScenarioError
 from simulator.reproduction.errors import DataError
 
-VARIABLE = "CROWDVEIL_DATA"
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"
 
@@ -28,19 +29,15 @@ def locate(inside: str) -> Path:
     DataError
         If the file is missing; the message states what it is and where it belongs.
     """
-    folder = os.environ.get(VARIABLE)
-    what = _what(inside)
-    if not folder:
-        raise DataError(f"needs the file {inside}, and {VARIABLE}, the folder of data sets, is not set. {what}")
-    path = Path(folder, inside)
-    if not path.is_file():
-        raise DataError(f"there is no file {inside} under {VARIABLE} = {folder}. {what}")
-    return path
+    try:
+        return scenarios.locate(f"data:{inside}")
+    except ScenarioError as error:
+        raise DataError(error.faults[0].rule) from None
 
 
 def without_folder(words: str) -> str:
     """Return a text without the folder that CROWDVEIL_DATA names, which is specific to this machine."""
-    folder = os.environ.get(VARIABLE)
+    folder = os.environ.get("CROWDVEIL_DATA")
     return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
 
 
@@ -71,16 +68,7 @@ def read_table(inside: str, *, columns: Sequence[str], header: bool, separator: 
         table: pd.DataFrame = pd.read_csv(path, sep=separator, compression="gzip", **named, **how)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         message = " ".join(str(error).split())
-        raise DataError(f"{path} cannot be parsed: {message}. {_what(inside)}") from error
+        raise DataError(f"{path} cannot be parsed: {message}") from error
     if table.empty:
-        raise DataError(f"{path} holds no row. {_what(inside)}")
+        raise DataError(f"{path} holds no row")
     return table
-
-
-def _what(inside: str) -> str:
-    """Return the manifest's description of a file and how to obtain it."""
-    from simulator.datasets.manifest import read_manifest  # noqa: PLC0415  the manifest is read only for a message
-
-    folder, _, name = inside.partition("/")
-    known = read_manifest().data_set(folder)
-    return f"It is {known.file(name).about}; from {known.title}, {known.owner_page}. To get it: {known.how_to_obtain}"

@@ -1,8 +1,4 @@
-"""Errors of reproductions that a user can correct."""
-
-
-class ReproductionError(ValueError):
-    """The user's request cannot be carried out: no such entry, or the output cannot be written."""
+"""Error of a data set that an entry reads."""
 
 
 class DataError(Exception):

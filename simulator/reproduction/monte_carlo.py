@@ -1,6 +1,7 @@
 """Simulated errors and success rates with their intervals, for comparison with theory."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy.audit import clopper_pearson
+from simulator.charts import Series
 
 Z = 4.5
 """Half-width of an interval in standard errors: one interval in 150,000 misses, so agreement is not due to the seed."""
@@ -84,6 +86,12 @@ def simulate_error(
         math.sqrt(mean + reach),
         abs(float(errors.mean())) * math.sqrt(repeats) / float(errors.std(ddof=1)),
     )
+
+
+def simulated_series(name: str, x: Sequence[int], found: Sequence[SimulatedError]) -> Series:
+    """Return simulated errors as points with their intervals."""
+    low, high = [one.low for one in found], [one.high for one in found]
+    return Series(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import resources
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from simulator.charts import Axis, Chart, Series
 from simulator.reproduction.errors import DataError
 
 Value: TypeAlias = float | int | str | bool | None
@@ -70,62 +70,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One line, or one set of bars or points, of a drawn figure.
-
-    Parameters
-    ----------
-    name
-        Name in the legend.
-    x, y
-        Coordinates, equally many of each; `y` may hold None for a gap.
-    kind
-        How it is drawn.
-    published
-        Whether it shows the paper's numbers, which are drawn in another style than the computed ones.
-    low, high
-        A band around a line, or error bars around points and bars, if there is one.
-    """
-
-    name: str
-    x: Sequence[Value] | NDArray[np.generic]
-    y: Sequence[float | None] | NDArray[np.generic]
-    kind: Literal["line", "points", "bars"] = "line"
-    published: bool = False
-    low: Sequence[float] | NDArray[np.generic] | None = None
-    high: Sequence[float] | NDArray[np.generic] | None = None
-
-    def __post_init__(self) -> None:
-        """Convert arrays to lists of Python numbers, which JSON can represent."""
-        for name in ("x", "y", "low", "high"):
-            values = getattr(self, name)
-            if values is not None:
-                object.__setattr__(self, name, [_plain(value) for value in values])
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """One panel: curves over axes with names and units.
-
-    Parameters
-    ----------
-    title, x_title, y_title
-        Titles in words, including units.
-    curves
-        The curves drawn.
-    log_x, log_y
-        Whether the axes are logarithmic.
-    """
-
-    title: str
-    x_title: str
-    y_title: str
-    curves: Sequence[Curve]
-    log_x: bool = False
-    log_y: bool = False
-
-
-@dataclass(frozen=True)
 class Reproduction:
     """The result of an entry.
 
@@ -133,8 +77,9 @@ class Reproduction:
     ----------
     rows
         Published values beside computed ones.
-    drawings
-        The reproduced panels of the figure; a table has none or one.
+    charts
+        The reproduced panels of the figure; a table has none or one. Published series have the style `PUBLISHED`, and
+        computed ones none yet.
     findings
         The most important findings in sentences: errors in the paper, and how they were found.
     skipped
@@ -142,7 +87,7 @@ class Reproduction:
     """
 
     rows: Sequence[Row] = ()
-    drawings: Sequence[Drawing] = ()
+    charts: Sequence[Chart] = ()
     findings: Sequence[str] = ()
     skipped: str | None = None
 
@@ -349,7 +294,7 @@ class Results:
         self._panels = ChainMap(declared.panels, shared.panels)
         self._findings = ChainMap(declared.findings, shared.findings)
         self.rows: list[Row] = []
-        self.drawings: list[Drawing] = []
+        self.charts: list[Chart] = []
         self.findings: list[str] = []
 
     def add_row(self, name: str, computed: object, agrees: object = None, /, **values: object) -> None:
@@ -385,11 +330,13 @@ class Results:
         note = declared.differs if declared.differs is not None and held is False else declared.note
         self.rows.append(Row(declared.key.format(**words), published, found, held, note.format(**words)))
 
-    def add_panel(self, name: str, curves: Sequence[Curve], /, **values: object) -> None:
+    def add_panel(self, name: str, series: Sequence[Series], /, **values: object) -> None:
         """Add a panel; its titles are filled with `values`."""
         declared = self._panels[name]
-        title, x_title, y_title = (text.format(**values) for text in (declared.title, declared.x, declared.y))
-        self.drawings.append(Drawing(title, x_title, y_title, curves, declared.log_x, declared.log_y))
+        title, across, up = (text.format(**values) for text in (declared.title, declared.x, declared.y))
+        x, y = Axis(across, log=declared.log_x), Axis(up, log=declared.log_y)
+        about = f"{title}. {up} against {across}; the table below holds the numbers."
+        self.charts.append(Chart(series, x, y, title, about))
 
     def add_findings(self, *names: str, **values: object) -> None:
         """Add findings, filled with `values`."""
@@ -398,7 +345,7 @@ class Results:
     @property
     def done(self) -> Reproduction:
         """The result."""
-        return Reproduction(self.rows, self.drawings, self.findings)
+        return Reproduction(self.rows, self.charts, self.findings)
 
 
 def same_digits(computed: float, printed: str) -> bool:
@@ -449,7 +396,7 @@ def compute(declared: DeclaredEntry, shared: DeclaredTexts, *, seed: int) -> Rep
 
 PAPERS = [
     read_paper(name)
-    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "ldp_baselines", "deployed")
+    for name in ("sampling_privacy", "anonymized_local", "safe_sampling", "amplification", "rivals", "deployed")
 ]
 CITATIONS = {paper.paper: paper.citation for paper in PAPERS}
 ENTRIES: tuple[Entry, ...] = tuple(

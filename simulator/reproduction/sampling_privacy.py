@@ -23,10 +23,12 @@ from mechanisms.privacy import (
     printed_randomized_response_leakage,
 )
 from mechanisms.privacy.sampling_privacy_claims import round_two_claim
+from simulator.charts import Series
+from simulator.charts.styles import PUBLISHED
 from simulator.reproduction.data import GOWALLA, locate, read_table
 from simulator.reproduction.errors import DataError
-from simulator.reproduction.monte_carlo import one_cell, simulate_error, std_error
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.monte_carlo import one_cell, simulate_error, simulated_series, std_error
+from simulator.reproduction.published_results import Results
 from simulator.streams import Streams
 
 FIRST_COIN, SECOND_COIN = 0.8, 0.2
@@ -98,18 +100,11 @@ def standard_deviation(results: Results, seed: int) -> None:
     constant = std_error(SamplingPrivacy(cells=1, sampling=SAMPLING), INSIDE, 10_000)
     printed_sigma = [float(text) for text in results.printed["sigma"]]
     curves = [
-        Curve("√((1−.85)·.3·N)", populations, printed_sigma, "points", published=True),
-        Curve("σ of the count", drawn, [count_error(n) for n in drawn]),
-        Curve("σ of the estimate", drawn, [std_error(response, INSIDE, n) for n in drawn]),
-        Curve("Sampling Privacy, π_s = .45", drawn, [constant] * len(drawn)),
-        Curve(
-            "RMSE of the estimate, simulated",
-            populations,
-            [found.rmse for found in simulated],
-            "points",
-            low=[found.low for found in simulated],
-            high=[found.high for found in simulated],
-        ),
+        Series("√((1−.85)·.3·N)", populations, printed_sigma, "points", style=PUBLISHED),
+        Series("σ of the count", drawn, [count_error(n) for n in drawn]),
+        Series("σ of the estimate", drawn, [std_error(response, INSIDE, n) for n in drawn]),
+        Series("Sampling Privacy, π_s = .45", drawn, [constant] * len(drawn)),
+        simulated_series("RMSE of the estimate", populations, simulated),
     ]
     results.add_panel("errors", curves)
     results.add_findings(
@@ -214,22 +209,22 @@ def check_ins(results: Results, seed: int) -> None:
     results.add_row("highest_unscaled", unscaled.max())
     truth = with_outside(scaled, MILLION)
     names = [f"location {place}" for place in observed.places]
-    bars_drawn = [Curve("truth", names, scaled, "bars")]
+    bars_drawn = [Series("truth", names, scaled, "bars")]
     for name, mechanism in PROTOCOLS.items():
         errors = mechanism.std_error(truth)
         found = simulate_error(mechanism, truth, repeats=500, rng=Streams(seed).of("sp-fig2", name))
         verdict = found.verdict(errors[0])
         results.add_row("simulated", found.rmse, name=name, found=found, theory=errors[0], verdict=verdict)
         reach = FAIR_Z * errors
-        bars_drawn.append(Curve(name, names, scaled, "bars", low=scaled - reach, high=scaled + reach))
+        bars_drawn.append(Series(name, names, scaled, "bars", low=scaled - reach, high=scaled + reach))
     results.add_panel("check_ins", bars_drawn)
     limits = [
-        Curve("1.6, “lowest”", names, [1.6] * PLACES, published=True),
-        Curve("3.5, “highest”", names, [3.5] * PLACES, published=True),
-        Curve("over π_s = .45, both 1.96 σ", names, fair[0], "points"),
-        Curve("over π_s = .25, both 1.96 σ", names, fair[1], "points"),
-        Curve("over π_s = .45, 2.576 σ over 2 σ", names, uneven[0], "points"),
-        Curve("over π_s = .25, 2.576 σ over 2 σ", names, uneven[1], "points"),
+        Series("1.6, “lowest”", names, [1.6] * PLACES, style=PUBLISHED),
+        Series("3.5, “highest”", names, [3.5] * PLACES, style=PUBLISHED),
+        Series("over π_s = .45, both 1.96 σ", names, fair[0], "points"),
+        Series("over π_s = .25, both 1.96 σ", names, fair[1], "points"),
+        Series("over π_s = .45, 2.576 σ over 2 σ", names, uneven[0], "points"),
+        Series("over π_s = .25, 2.576 σ over 2 σ", names, uneven[1], "points"),
     ]
     results.add_panel("ratios", limits)
     results.add_findings(
@@ -306,18 +301,18 @@ def leakage(results: Results, _seed: int) -> None:
     impossible = [coin for coin in coins if coin >= LARGEST_COIN]
     circle = [printed_response(SECOND_COIN)]
     curves = [
-        Curve("randomized response, eq 30", coins, [printed_response(coin) for coin in coins]),
-        Curve("Sampling Privacy, eq 29 (round two alone)", possible, [printed_sampling(coin) for coin in possible]),
-        Curve("randomized response, exact, one question", coins, [exact_response(coin) for coin in coins]),
-        Curve("randomized response, exact, every cell asked", coins, [exact_response(coin, 2) for coin in coins]),
-        Curve("the paper's red circle at flip2 = .2", [SECOND_COIN], circle, "points", published=True),
-        Curve("eq 29 at eleven groups' equal blanks", [blank], [printed_sampling(blank)], "points"),
+        Series("randomized response, eq 30", coins, [printed_response(coin) for coin in coins]),
+        Series("Sampling Privacy, eq 29 (round two alone)", possible, [printed_sampling(coin) for coin in possible]),
+        Series("randomized response, exact, one question", coins, [exact_response(coin) for coin in coins]),
+        Series("randomized response, exact, every cell asked", coins, [exact_response(coin, 2) for coin in coins]),
+        Series("the paper's red circle at flip2 = .2", [SECOND_COIN], circle, "points", style=PUBLISHED),
+        Series("eq 29 at eleven groups' equal blanks", [blank], [printed_sampling(blank)], "points"),
     ]
     results.add_panel("epsilon", curves)
     curves = [
-        Curve("“as much as four times”", [coins[0], coins[-1]], [claimed, claimed], published=True),
-        Curve("valid categorical draws", possible, [leakage_ratio(coin) for coin in possible]),
-        Curve("π_V' + π_s > 1: no distribution", impossible, [leakage_ratio(coin) for coin in impossible]),
+        Series("“as much as four times”", [coins[0], coins[-1]], [claimed, claimed], style=PUBLISHED),
+        Series("valid categorical draws", possible, [leakage_ratio(coin) for coin in possible]),
+        Series("π_V' + π_s > 1: no distribution", impossible, [leakage_ratio(coin) for coin in impossible]),
     ]
     results.add_panel("ratio", curves)
     results.add_findings(
@@ -442,7 +437,7 @@ def breast_cancer_printed(results: Results, seed: int) -> None:
     _growth(results, recurrences)
     _simulated(results, bars, groups, seed)
     curves = [
-        Curve(name, names, printed[key], "points", published=True)
+        Series(name, names, printed[key], "points", style=PUBLISHED)
         for name, key in (("Sampling Privacy", "sampling"), ("randomized response", "response"), ("truth", "truth"))
     ]
     truth, sampling, response = _curves(bars, names)
@@ -481,11 +476,11 @@ def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -
         results.add_row("group_simulated", found.rmse, words=words, found=found, **values)
 
 
-def _curves(bars: Bars, names: Sequence[str]) -> tuple[Curve, Curve, Curve]:
+def _curves(bars: Bars, names: Sequence[str]) -> tuple[Series, Series, Series]:
     return (
-        Curve("truth", names, bars.truth, "bars"),
-        Curve("Sampling Privacy, 2 σ", names, bars.sampling(), "bars"),
-        Curve("randomized response, 2.576 σ", names, bars.response(), "bars"),
+        Series("truth", names, bars.truth, "bars"),
+        Series("Sampling Privacy, 2 σ", names, bars.sampling(), "bars"),
+        Series("randomized response, 2.576 σ", names, bars.response(), "bars"),
     )
 
 
@@ -494,7 +489,7 @@ def _compare_at_one_level(results: Results, bars: Bars, names: Sequence[str], at
     curves = []
     for name, error in (("randomized response", bars.response_error), ("Sampling Privacy", bars.sampling_error)):
         reach = FAIR_Z * error
-        curves.append(Curve(name, names, bars.truth, "points", low=bars.truth - reach, high=bars.truth + reach))
+        curves.append(Series(name, names, bars.truth, "points", low=bars.truth - reach, high=bars.truth + reach))
     results.add_panel("one_level", curves, devices=bars.devices, attribute=attribute)
     better = np.flatnonzero(bars.response_error < bars.sampling_error)
     hidden = bool((bars.sampling() <= bars.response()).all())

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from simulator.experiment.collect import RunData
-from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
+from simulator.results.run import RunResult
+from simulator.results.tables import is_partial, of_all_vehicles
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -20,7 +20,7 @@ class DifferentTruthError(ValueError):
     """Two runs whose ground truths differ; the message names the first place where they do."""
 
 
-def compare(a: RunData, b: RunData, *, mechanisms: Mapping[str, str] | None = None) -> pd.DataFrame:
+def compare(a: RunResult, b: RunResult, *, mechanisms: Mapping[str, str] | None = None) -> pd.DataFrame:
     """Compare the scores of two runs that asked the same questions about the same traffic.
 
     Two runs of one scenario with one seed have the same truth as long as nothing differs that moves vehicles or selects
@@ -100,7 +100,7 @@ def _check_truth(a: pd.DataFrame, b: pd.DataFrame) -> None:
         )
 
 
-def _pairs(a: RunData, b: RunData, mechanisms: Mapping[str, str] | None) -> Mapping[str, str]:
+def _pairs(a: RunResult, b: RunResult, mechanisms: Mapping[str, str] | None) -> Mapping[str, str]:
     names_a, names_b = (list(dict.fromkeys(one.scores["mechanism"])) for one in (a, b))
     if mechanisms is None:
         pairs = {name: name for name in names_a if name in names_b}

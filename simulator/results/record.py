@@ -514,40 +514,78 @@ class FlowCheckRecord(Record):
 
 
 class RunRecord(Record):
-    """Content of `run.json`.
+    """Content of `run.json`; docs/columns.md is made from this description.
 
     Attributes
     ----------
     format
-        Format number of the run directory.
-    start, time_zone
-        Time of second 0, and its time zone by name; None where not known.
-    version, packages
-        Versions of crowdveil and of the packages used.
-    scenario, description, scenario_sha256, seed
-        The scenario, and the checksum of the file that holds it with all values resolved.
-    data, plug_ins
-        Checksums of the data files read, and of the modules of plug-ins.
+        number of the layout of the run directory.
+    version
+        version of crowdveil.
+    scenario
+        name of the scenario.
+    description
+        its description; null if it has none.
+    start
+        time of second 0 of the run, from `[scenario] start` or recorded data; null where not known.
+    time_zone
+        name of the time zone, if it has one.
+    scenario_sha256
+        sha256 of `scenario.toml`.
+    seed
+        seed of the run.
+    packages
+        versions of Python and of the packages used, by name.
+    data
+        sha256 of the data files read, by name.
     files_outside
-        Files read outside the scenario's folder and the data folder.
-    vehicles, called
-        Number of vehicles or other data owners, and the nouns for one and for several.
-    participation, assumed_participation
-        Probability that a vehicle takes part, and the one by which estimates are divided.
-    link_crossings, queries, device_answers
-        Totals of the run.
+        files read outside the scenario's folder and the data folder.
+    plug_ins
+        sha256 of the file that defines a plug-in's class, by `kind`; null where there is no such file.
+    vehicles
+        number of vehicles or other data owners.
+    called
+        the nouns for one data owner and for several.
+    participation
+        probability that a vehicle takes part.
+    assumed_participation
+        the participation by which estimates were divided.
+    link_crossings
+        links that vehicles crossed in the whole run.
+    queries
+        number of queries of all campaigns.
+    device_answers
+        reports sent by devices, over all queries, mechanisms and rounds.
     memory_bytes
-        Memory of `vehicles`, of `routes`, and at its `peak`.
+        memory of `vehicles`, of `routes`, and at the run's `peak`, which is null where the system does not
+        report it.
+    city
+        size of the road network, number of cells, coordinate system, notes.
+    traffic
+        states of the vehicles at about a hundred moments, by engine.
     motion_every
-        The motion that is kept is that of every n-th vehicle.
-    city, traffic, flow_check, traffic_at_queries, mechanisms, releases, deployments, loss, refinements
-        Records of the parts of a run.
+        n, where `entries.parquet` and `places.parquet` hold every n-th vehicle.
+    flow_check
+        link volumes compared with published ones; null unless a TNTP scenario names `flows` and drives its
+        trips.
+    traffic_at_queries
+        states of the vehicles at every query.
+    mechanisms
+        each mechanism's parameters, theory, and the leakage that its paper states.
+    releases
+        by campaign, what its release publishes and what is published without it.
+    deployments
+        by campaign, the parties, the bytes, and what small coalitions can compute.
+    loss
+        theoretical error under the run's losses, by number of devices asked.
+    refinements
+        properties and measured errors of each refinement.
     warnings
-        What may mislead a reader of the result, in words.
+        what may mislead a reader of the result, in words.
     statements
-        Everything noticed, each once, warnings included; earlier runs have the texts of the parts and `warnings` only.
+        everything noticed, each once, warnings included, with code, level, place and text; earlier runs lack it.
     wall_s
-        Wall time by phase, seconds.
+        wall time by phase, seconds.
     """
 
     format: int = 1

@@ -1,130 +1,349 @@
-"""Reader of a finished run, from its directory alone, and the words for its data owners, mechanisms and campaigns."""
+"""The result of a run: its tables, its record and its scenario, in memory or from its directory."""
 
+import hashlib
+import os
 import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 import pandas as pd
+from pyproj import CRS
 
+import scenarios
+from scenarios import Scenario
 from scenarios.kinds import title as title_of
-from simulator.experiment.scaling import is_partial, of_all_vehicles
-from simulator.experiment.tables import with_times
-from simulator.results.claims import Claim, Reason, claims_in
-from simulator.results.record import MechanismRecord, ReleaseRecord, RunRecord
-from simulator.results.statements import REASONS, release_parameters
-from simulator.results.store import COMPLETE, ROADS, SURROUNDINGS, read_record, read_table
-from simulator.roads.projection import LOCAL
+from scenarios.manifest import data_set
+from scenarios.references import DATA_PREFIX
+from simulator.files.available_memory import peak_memory_nbytes
+from simulator.files.messages import release_parameters
+from simulator.results.claims import Claim, claims_in
+from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
+from simulator.results.record import DeploymentRecord, MechanismRecord, RefinementRecord, ReleaseRecord, RunRecord
+from simulator.results.schema import TABLES
+from simulator.results.store import (
+    COMPLETE,
+    SCENARIO,
+    StoredTables,
+    fill_directory,
+    read_record,
+    read_scenario,
+    write_record,
+)
+from simulator.results.tables import is_partial, mean_asked, of_all_vehicles
+from simulator.stopwatch import Stopwatch
+
+if TYPE_CHECKING:
+    import geopandas as gpd
+
+    from simulator.plots import RunPlots
+
+OPENSTREETMAP = "© OpenStreetMap contributors, ODbL 1.0"
+_ORIGIN = ("Latitude of natural origin", "Longitude of natural origin")
 
 
-class OwnerNames(NamedTuple):
-    """
-    The nouns for one data owner and for several.
+class RunResult:
+    """The result of a run: its tables as data frames, its record, and a summary in words.
 
-    Parameters
+    Of a run that was loaded, a table is read from its file when it is first needed.
+
+    Attributes
     ----------
-    one, many
-        For example "vehicle" and "vehicles".
-    """
-
-    one: str = "vehicle"
-    many: str = "vehicles"
-
-    @property
-    def with_article(self) -> str:
-        """The singular noun with its article: "a vehicle" or "an owner"."""
-        return f"{'an' if self.one[:1].lower() in set('aeiou') else 'a'} {self.one}"
-
-    @property
-    def person(self) -> str:
-        """The noun for the person whose privacy is at stake: a driver for vehicles, else the data owner."""
-        return "a driver" if self == OwnerNames() else self.with_article
-
-    def unit(self, unit: str) -> str:
-        """Return the unit of an error with these nouns in place of "vehicles"; units of speed are unchanged."""
-        return self.many if unit == OwnerNames().many else unit
-
-    def replace_in(self, words: str) -> str:
-        """Return a text with "vehicles" replaced by the plural noun."""
-        return words.replace(OwnerNames().many, self.many)
-
-
-NO_PRIVACY = "no_privacy"
-
-_RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
-"""How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """
-    What a campaign estimates in each cell, in words.
-
-    Parameters
-    ----------
-    name
-        Its name in `scores.parquet`.
-    unit
-        Unit of the errors.
-    of_truth
-        What the true value of a cell is.
-    """
-
-    name: str
-    unit: str
-    of_truth: str
-
-
-COUNT = Statistic("count", "vehicles", "vehicles asked that are in the cell")
-ALL_VEHICLES = "all vehicles in the cell, asked or not"
-_SPEEDS = {
-    "mean_speed": Statistic("mean_speed", "m/s", "mean speed of the vehicles asked that are in the cell"),
-    "median_speed": Statistic("median_speed", "m/s", "median speed of the vehicles asked that are in the cell"),
-}
-
-
-def statistic_of(name: str) -> Statistic:
-    """Return the statistic of a name in `scores.parquet`; counts for any name but those of speeds."""
-    return _SPEEDS.get(name, COUNT)
-
-
-class FinishedRun:
-    """
-    A finished run, in memory or in a run directory, each file of which is read when it is first needed.
-
-    Parameters
-    ----------
+    record
+        Content of `run.json`, except what is known only after the tables are written.
     directory
-        A directory with `run.json` in it.
-    record, tables
-        The content of `run.json`, and the cells and tables by name, if they are not read from the directory.
-
-    Raises
-    ------
-    UnfinishedRunError
-        If the directory holds no readable `run.json`, or one of a later format.
+        Where it was loaded from; None for a run in memory.
+    stopwatch
+        Wall time by phase; None for a run that was loaded, whose record has it.
+    fcd
+        Floating-car data, if the scenario requests it; not loaded from a directory.
+    cells
+        `cell` (1…V), `name`, `geometry` in WGS84.
+    estimates, rounds, servers, scores, claims, attacks
+        The tables of the run directory.
+    roads
+        The links with their `geometry` in WGS84; None for a scenario without roads.
+    surroundings
+        Water, places and streets in WGS84; None where the source of the roads has none.
+    entries, places
+        Where single vehicles were; None where it is not kept.
+    guesses
+        What coalitions guessed about single vehicles; None if no attack guesses cells, or vehicles may not be shown.
     """
+
+    cells: "gpd.GeoDataFrame"
+    estimates: pd.DataFrame
+    rounds: pd.DataFrame
+    servers: pd.DataFrame
+    scores: pd.DataFrame
+    claims: pd.DataFrame
+    attacks: pd.DataFrame
+    roads: "gpd.GeoDataFrame | None"
+    surroundings: "gpd.GeoDataFrame | None"
+    entries: pd.DataFrame | None
+    places: pd.DataFrame | None
+    guesses: pd.DataFrame | None
 
     def __init__(
-        self, directory: Path, *, record: RunRecord | None = None, tables: Mapping[str, pd.DataFrame] | None = None
+        self,
+        record: RunRecord,
+        tables: MutableMapping[str, Any],
+        *,
+        scenario: Scenario | None = None,
+        directory: Path | None = None,
+        stopwatch: Stopwatch | None = None,
+        fcd: Any = None,
+        asked: Self | None = None,
     ) -> None:
-        self.directory = directory
-        self.record = read_record(directory / COMPLETE) if record is None else record
-        self._given = dict(tables or {})
-        vars(self).update({name: table for name, table in self._given.items() if name not in ("estimates", "scores")})
-        self.owners = OwnerNames(*self.record.called)
-        self.mechanisms = {mechanism.name: mechanism for mechanism in self.record.mechanisms}
-        self.refined = {refinement.name: refinement for refinement in self.record.refinements}
-        self.deployments = {deployment.campaign: deployment for deployment in self.record.deployments}
-        self._releases = {release.campaign: release for release in self.record.releases}
+        self.record, self.directory, self.stopwatch, self.fcd = record, directory, stopwatch, fcd
+        self._tables, self._scenario, self._asked = tables, scenario, asked
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a table."""
+        if name not in TABLES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return self._tables[name]
 
     def __repr__(self) -> str:
-        """Return the scenario, the seed and the number of mechanisms."""
-        return f"FinishedRun({self.record.scenario!r}, seed={self.record.seed}, mechanisms={list(self.mechanisms)})"
+        """Return the scenario, the seed, and the numbers of queries, cells and mechanisms."""
+        record = self.record
+        return (
+            f"<{type(self).__name__}: {record.scenario}, seed {record.seed}, {record.queries} queries, "
+            f"{record.city.cells} cells, {len(record.mechanisms)} mechanisms>"
+        )
+
+    @classmethod
+    def load(cls, directory: str | os.PathLike[str]) -> Self:
+        """Read a run from its directory.
+
+        The data files that its scenario names need not exist any more.
+
+        Parameters
+        ----------
+        directory
+            A directory that `save` wrote, or `crowdveil run`.
+
+        Raises
+        ------
+        UnfinishedRunError
+            If the directory holds no finished run, a table is missing, or a later version wrote it. A table that was
+            changed raises it when it is first needed.
+        """
+        folder = Path(directory)
+        record = read_record(folder / COMPLETE)
+        return cls(record, StoredTables(folder, record), directory=folder)
+
+    @property
+    def saved_in(self) -> Path:
+        """The directory of a run that has one; any other raises a ValueError."""
+        if self.directory is None:
+            raise ValueError("this run is in memory only: save it first")
+        return self.directory
+
+    def with_tables(self, *, record: RunRecord | None = None, **tables: pd.DataFrame | None) -> Self:
+        """Return the run with other tables in place of those of these names, or with another record."""
+        return self._with(record=record or self.record, tables=ChainMap(tables, self._tables))
+
+    def _with(self, **changed: Any) -> Self:
+        parts = {
+            "record": self.record,
+            "tables": self._tables,
+            "scenario": self._scenario,
+            "directory": self.directory,
+            "stopwatch": self.stopwatch,
+            "fcd": self.fcd,
+            "asked": self._asked,
+        }
+        return type(self)(**(parts | changed))
+
+    @cached_property
+    def scenario(self) -> Scenario:
+        """The scenario with all values resolved."""
+        return read_scenario(self.saved_in) if self._scenario is None else self._scenario
+
+    @cached_property
+    def scenario_toml(self) -> str:
+        """The resolved scenario; absolute paths of files are reduced to the file name."""
+        file = self.saved_in / SCENARIO
+        text = file.read_text(encoding="utf-8") if file.is_file() else ""
+        return re.sub(r'"/[^"\n]*/', '"…/', text)
+
+    @property
+    def attributions(self) -> list[str]:
+        """The credits to put under a figure or into a file made from the run.
+
+        They are those of the known data sets, and OpenStreetMap's for any file of it. Credits of a user's own files are
+        not known.
+        """
+        read = [reference for reference in self.record.data if reference.startswith(DATA_PREFIX)]
+        folders = [reference.removeprefix(DATA_PREFIX).partition("/")[0] for reference in read]
+        known = [data_set(folder) for folder in dict.fromkeys(folders)]
+        credits_ = [one.attribution for one in known if one is not None]
+        if self.scenario.roads.source == "osm" and not any(OPENSTREETMAP in text for text in credits_):
+            credits_.append(OPENSTREETMAP)
+        return credits_
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The record as it is written to `run.json`: dicts, lists, strings, numbers and None."""
+        return self.record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    def to_geodataframe(self) -> "gpd.GeoDataFrame":
+        """Return the estimates with the names and shapes of their cells.
+
+        Returns
+        -------
+        geopandas.GeoDataFrame
+            The rows and columns of `estimates`, and `name` and `geometry`, in WGS84.
+        """
+        import geopandas as gpd  # noqa: PLC0415 - slow to import
+
+        joined = self.estimates.merge(self.cells, on="cell", validate="many_to_one")
+        return gpd.GeoDataFrame(joined, geometry="geometry", crs=self.cells.crs)
+
+    # Saving
+
+    def save(
+        self,
+        directory: str | Path,
+        *,
+        overwrite: bool = False,
+        numbered: bool = False,
+        render: Callable[[Self], object] | None = None,
+    ) -> Path:
+        """Write the run directory, completely or not at all.
+
+        Parameters
+        ----------
+        directory
+            Path of the run directory.
+        overwrite
+            Replace an earlier run in this directory.
+        numbered
+            If the path is taken, use the first of `directory-2`, `directory-3`, … that is free.
+        render
+            Function that writes the report; called with the run in its directory once that is complete, so that a
+            fault of the report loses nothing.
+
+        Returns
+        -------
+        Path
+            The directory.
+
+        Raises
+        ------
+        DirectoryError
+            If the path is taken and may not be replaced; the run is then kept under the next free number, which the
+            message names.
+        """
+        saved = fill_directory(Path(directory), self._write, overwrite=overwrite, numbered=numbered)
+        if render is not None:
+            self.add_report(saved, render)
+        return saved
+
+    def add_report(self, directory: Path, render: Callable[[Self], object]) -> Self:
+        """Write the report with `render` into the directory where the run was saved, and its time into `run.json`.
+
+        Returns
+        -------
+        RunResult
+            The run as it is in the directory.
+        """
+        with (self.stopwatch or Stopwatch()).phase("report"):
+            render(self._with(record=read_record(directory / COMPLETE), directory=directory, stopwatch=None))
+        return self._with(record=self._write_record(directory), directory=directory, stopwatch=None)
+
+    def _write(self, directory: Path) -> None:
+        with (self.stopwatch or Stopwatch()).phase("write"):
+            (directory / SCENARIO).write_text(scenarios.dump(self.scenario, folder=directory), encoding="utf-8")
+            for name in TABLES:
+                table: pd.DataFrame | None = getattr(self, name)
+                if table is not None:
+                    table.to_parquet(directory / f"{name}.parquet", index=False)
+            section = self.scenario.fcd
+            if self.fcd is not None and section is not None:
+                self.fcd.write(directory, formats=section.formats, epoch_s=section.epoch_s(self.record.clock))
+        self._write_record(directory)
+
+    def _write_record(self, directory: Path) -> RunRecord:
+        sha256 = hashlib.sha256((directory / SCENARIO).read_bytes()).hexdigest()
+        record = self._timed.model_copy(update={"scenario_sha256": sha256})
+        write_record(record, directory)
+        return record
+
+    @property
+    def _timed(self) -> RunRecord:
+        """The record with the time and memory that the run has taken until now."""
+        if self.stopwatch is None:
+            return self.record
+        memory = {**self.record.memory_bytes, "peak": peak_memory_nbytes()}
+        return self.record.model_copy(update={"wall_s": self.stopwatch.wall_s(), "memory_bytes": memory})
+
+    # What people see. These packages import this one, and are imported when they are asked for.
+
+    @cached_property
+    def plot(self) -> "RunPlots":
+        """Plots on matplotlib axes: ``map``, ``errors``, ``growth``, ``privacy``, ``attacks`` and ``traffic``."""
+        from simulator.plots import RunPlots  # noqa: PLC0415
+
+        return RunPlots(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the scores and, if matplotlib is installed, a map of the first query."""
+        from simulator.plots.files import summary_html  # noqa: PLC0415
+
+        return summary_html(self)
+
+    def summary(self) -> str:
+        """Return the summary that `crowdveil run` prints: errors, claims, attacks, notes and warnings."""
+        from simulator.reporting.terminal_summary import summary_text  # noqa: PLC0415
+
+        return summary_text(self._with(record=self._timed))
+
+    # Devices asked, and all vehicles
+
+    @property
+    def partial(self) -> bool:
+        """Whether fewer than all vehicles take part, or are assumed to."""
+        return is_partial(self.scores)
+
+    @property
+    def asked(self) -> Self:
+        """The run with the figures of the devices asked, as its files have them."""
+        return self if self._asked is None else self._asked
+
+    @cached_property
+    def leading(self) -> Self:
+        """The run with the figures of all vehicles in place of those of the devices asked, if not all take part."""
+        if self._asked is not None or not self.partial:
+            return self
+        scaled: dict[str, Any] = {"estimates": of_all_vehicles(self.estimates), "scores": of_all_vehicles(self.scores)}
+        return self._with(tables=ChainMap(scaled, self._tables), asked=self)
+
+    # The parts of the record, by name
+
+    @property
+    def owners(self) -> OwnerNames:
+        """The nouns for its data owners."""
+        return OwnerNames(*self.record.called)
+
+    @cached_property
+    def mechanisms(self) -> dict[str, MechanismRecord]:
+        """The mechanisms by name."""
+        return {mechanism.name: mechanism for mechanism in self.record.mechanisms}
+
+    @cached_property
+    def refined(self) -> dict[str, RefinementRecord]:
+        """The refined estimates by name."""
+        return {refinement.name: refinement for refinement in self.record.refinements}
+
+    @cached_property
+    def deployments(self) -> dict[str, DeploymentRecord]:
+        """The deployments by campaign."""
+        return {deployment.campaign: deployment for deployment in self.record.deployments}
 
     @property
     def private(self) -> dict[str, MechanismRecord]:
@@ -139,6 +358,10 @@ class FinishedRun:
     def rounds_of(self, mechanism: str) -> int:
         """Return the number of answers a mechanism takes per query; 2 if the run has no such mechanism."""
         return self.mechanisms[mechanism].rounds if mechanism in self.mechanisms else 2
+
+    def queries_of(self, campaign: str) -> int:
+        """Return the number of queries of a campaign, at least 1."""
+        return max(1, sum(query.campaign == campaign for query in self.record.traffic_at_queries))
 
     def views_seen(self, mechanism: str, campaign: str | None = None) -> dict[str, int] | None:
         """
@@ -169,15 +392,6 @@ class FinishedRun:
             views["report_round_1"] = views["linked_reports"]  # whoever knows the device has its only report
         return views if found else None
 
-    def _table(self, name: str) -> pd.DataFrame:
-        found: pd.DataFrame = (
-            self._given[name] if name in self._given else read_table(self.directory, name, self.record)
-        )
-        return found
-
-    def _kept(self, name: str) -> pd.DataFrame | None:
-        return self._table(name) if (self.directory / f"{name}.parquet").is_file() else None
-
     def label(self, mechanism: str) -> str:
         """
         Return a mechanism's name for display.
@@ -203,10 +417,8 @@ class FinishedRun:
 
     def release_of(self, campaign: str, mechanism: str) -> ReleaseRecord | None:
         """Return the release through which a mechanism's estimates were published; None if they are its own."""
-        release = self._releases.get(campaign)
-        if release is None or mechanism not in release.mechanisms or release.release["kind"] == "none":
-            return None
-        return release
+        releases = (one for one in self.record.releases if one.campaign == campaign and one.release["kind"] != "none")
+        return next((release for release in releases if mechanism in release.mechanisms), None)
 
     def published_label(self, campaign: str, mechanism: str) -> str:
         """
@@ -239,7 +451,10 @@ class FinishedRun:
     def on_earth(self) -> bool:
         """Whether its cells lie somewhere on Earth; places that the data only name are squares in a row about 0, 0."""
         city = self.record.city
-        return bool(city.links) or f"{LOCAL} 0, 0" not in (city.crs or "")
+        made = None if city.links or city.crs is None else CRS(city.crs).coordinate_operation
+        if made is None or made.method_name != "Transverse Mercator":
+            return True
+        return any(one.value for one in made.params if one.name in _ORIGIN)
 
     @property
     def has_districts(self) -> bool:
@@ -260,59 +475,6 @@ class FinishedRun:
         return {self.owners.unit(str(unit)): self.scores[units == unit] for unit in every}
 
     @cached_property
-    def partial(self) -> bool:
-        """Whether fewer than all vehicles take part, or are assumed to."""
-        return is_partial(self.asked_scores)
-
-    @cached_property
-    def estimates(self) -> pd.DataFrame:
-        """One row per campaign, query, mechanism and cell; of all vehicles if fewer than all take part."""
-        return of_all_vehicles(self.asked_estimates) if self.partial else self.asked_estimates
-
-    @cached_property
-    def asked_estimates(self) -> pd.DataFrame:
-        """The estimates of the devices asked, as `estimates.parquet` has them; older rows have no `time`."""
-        estimates = self._table("estimates")
-        return estimates if "time" in estimates else with_times(estimates, self.record.clock)
-
-    @cached_property
-    def rounds(self) -> pd.DataFrame:
-        """One row per campaign, query, mechanism and round."""
-        return self._table("rounds")
-
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """One row per campaign and mechanism; of all vehicles if fewer than all take part."""
-        return of_all_vehicles(self.asked_scores) if self.partial else self.asked_scores
-
-    @cached_property
-    def asked_scores(self) -> pd.DataFrame:
-        """The scores of the devices asked."""
-        return self._table("scores")
-
-    @cached_property
-    def claims(self) -> pd.DataFrame:
-        """One row per mechanism, view and ε; in format 1 the rows do not state their adjacency, nor a campaign.
-
-        Those of published values then hide at least a device that enters or leaves a cell. Only rows of earlier runs
-        state in their basis alone what has a column now: a release, its campaigns, and why there is no better claim.
-        """
-        claims = self._table("claims")
-        if "reason" not in claims:
-            differ = claims["basis"].fillna("").str.startswith(REASONS[Reason.ROUNDS_DIFFER])
-            claims = claims.assign(reason=np.where(differ, Reason.ROUNDS_DIFFER.value, None))
-        if "campaign" not in claims:
-            claims = claims.assign(campaign=None)
-        if "release" not in claims:
-            named = claims["basis"].fillna("").str.extract(_RELEASED_BY)
-            campaigns = named["campaign"].str.split(", ").where(named["release"].notna(), claims["campaign"])
-            claims = claims.assign(release=named["release"], campaign=campaigns).explode("campaign", ignore_index=True)
-        if "adjacency" in claims:
-            return claims
-        released = claims["view"].str.startswith("released")
-        return claims.assign(adjacency=np.where(released, "enter_leave", "move"))
-
-    @cached_property
     def privacy(self) -> list[Claim]:
         """What is claimed of each mechanism in each view."""
         return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
@@ -322,64 +484,12 @@ class FinishedRun:
         """Names of the campaigns with a budget, to which the theory of a mechanism with its whole ε does not apply."""
         return set(self.claims.loc[self.claims["view"] == "linked_reports", "campaign"].dropna())
 
-    def queries_of(self, campaign: str) -> int:
-        """Return the number of queries of a campaign, at least 1."""
-        return max(1, sum(query.campaign == campaign for query in self.record.traffic_at_queries))
-
-    @cached_property
-    def attacks(self) -> pd.DataFrame:
-        """One row per finding; empty where the run has no attacks."""
-        found = self._kept("attacks")
-        return pd.DataFrame() if found is None else found
-
-    @cached_property
-    def guesses(self) -> pd.DataFrame | None:
-        """What coalitions guessed about single vehicles; None where no attack guesses cells, or none may be shown."""
-        return self._kept("guesses")
-
-    @cached_property
-    def cells(self) -> Any:
-        """The partition as a GeoDataFrame in WGS84, ordered by cell."""
-        import geopandas as gpd  # noqa: PLC0415  slow to import
-
-        cells = read_table(self.directory, "cells", self.record, gpd.read_parquet)
-        if cells.crs is not None and not cells.crs.is_geographic:
-            cells = cells.to_crs(4326)
-        return cells.sort_values("cell").reset_index(drop=True)
-
-    @cached_property
-    def roads(self) -> pd.DataFrame | None:
-        """The links, with `geometry` as WKB in WGS84; None where the run kept no roads."""
-        return self._kept(Path(ROADS).stem)  # geopandas takes ten times as long
-
-    @cached_property
-    def surroundings(self) -> pd.DataFrame | None:
-        """Water, places and streets, with `geometry` as WKB in WGS84; None where the run kept none."""
-        return self._kept(Path(SURROUNDINGS).stem)
-
-    @cached_property
-    def entries(self) -> pd.DataFrame | None:
-        """The departures, link entries and arrivals of single vehicles; None where the run keeps none."""
-        return self._kept("entries")
-
-    @cached_property
-    def places(self) -> pd.DataFrame | None:
-        """The places of single vehicles at regular moments; None where the run keeps none."""
-        return self._kept("places")
-
-    @cached_property
-    def scenario_toml(self) -> str:
-        """The resolved scenario; absolute paths of files are reduced to the file name."""
-        path = self.directory / "scenario.toml"
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        return re.sub(r'"/[^"\n]*/', '"…/', text)
-
     @cached_property
     def mean_asked(self) -> dict[tuple[str, str], float]:
         """Mean number of devices asked per query, by campaign and mechanism."""
-        keys = ["campaign", "mechanism"]
-        asked = self.rounds[self.rounds["asked"] > 0]  # of a budget, some questions are not asked
-        by_query = asked.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
-        means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
-        names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
-        return dict(zip(names, means["asked"].astype(float), strict=True))
+        return mean_asked(self.rounds)
+
+
+def opened(run: RunResult | str | os.PathLike[str]) -> RunResult:
+    """Return a run, read from its directory if that is given."""
+    return run if isinstance(run, RunResult) else RunResult.load(run)

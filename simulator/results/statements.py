@@ -1,9 +1,9 @@
 """The only maker of sentences: claims, their reasons and notes of a run in words."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from simulator.files.messages import Note
 from simulator.results.claims import VALUES, Claim, Reason, weakest_claim
@@ -315,16 +315,3 @@ def row_words(alike: Sequence[Claim]) -> str:
         f"{subject_of(replace(claim, crowd=None))}, to tell apart {_alternatives(claim)}: "
         f"the limits depend on how many devices, including yours, are {where}."
     )
-
-
-def release_parameters(release: Mapping[str, Any]) -> str:
-    """Return the numbers that a release is specified with, without its `kind`, as in ``k = 6, sampling = 0.4``."""
-    return ", ".join(
-        f"{key} = {value:g}"
-        for key, value in release.items()
-        if isinstance(value, int | float) and key not in QUESTION and (key, value) != ("sample", 1.0)
-    )
-
-
-QUESTION = ("lower_mps", "upper_mps", "min_vehicles")
-"""Parameters of a campaign of speeds that are not part of its release."""

@@ -10,40 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pandas.api.types import is_numeric_dtype
 from pydantic import ValidationError
 from pyproj import CRS
 from pyproj.exceptions import CRSError
 
-from simulator.experiment.mobility_scores import MobilityScores
+import scenarios
+from scenarios import Scenario
 from simulator.files.atomic_write import publish, publish_numbered, remove_leftovers, staging_directory
+from simulator.results import schema
+from simulator.results.claims import Reason
 from simulator.results.record import RUN_FORMAT, RunRecord
+from simulator.results.statements import say
+from simulator.results.tables import with_times
 
 COMPLETE = "run.json"
 """File that is written last, so that its presence means a complete run."""
 
-ROADS = "roads.parquet"
-"""File with the links of the roads, if the scenario has any."""
-
-SURROUNDINGS = "surroundings.parquet"
-"""File with water, places and streets for maps, if the source of the roads has any."""
-
-TABLES = ("estimates", "rounds", "servers", "scores", "claims", "attacks")
-"""The tables, each in a Parquet file of its name."""
-
-_COLUMNS = {
-    "estimates": ("campaign mechanism", "query time_s cell truth estimate std_error lower upper"),
-    "rounds": ("campaign mechanism", "query round asked answered counted late lost rejected unpaired bytes_up"),
-    "servers": ("campaign mechanism server", "query round sent arrived late lost used"),
-    "scores": ("campaign mechanism interval", "mae rmse bias max_error coverage hot_cells_recall theory_rmse"),
-    "claims": ("mechanism view kind basis", "queries crowd k colluding servers epsilon delta"),
-    "attacks": ("name coalition mechanism", "prior success theory"),
-    "cells": ("name geometry", "cell"),
-}
-"""Columns of a table in every format: those of texts, and those of numbers."""
-
-OF_VEHICLES = ("entries", "places", "guesses")
-"""Tables about single vehicles, in files of their names too; a run may have none of them."""
+SCENARIO = "scenario.toml"
+"""File with the scenario, all values resolved."""
 
 LATEST = "latest"
 """Name of the link to the newest run in the same folder."""
@@ -181,52 +165,127 @@ def read_record(path: Path) -> RunRecord:
     return record
 
 
-def read_table(folder: Path, name: str, record: RunRecord, read: Callable[[Path], Any] = pd.read_parquet) -> Any:
-    """Read a table of a run directory.
+def write_record(record: RunRecord, directory: Path) -> None:
+    """Write `run.json` in one step, with the fields that were set."""
+    facts = record.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    staged = directory / f"{COMPLETE}.partial"
+    staged.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    staged.replace(directory / COMPLETE)
 
-    Parameters
-    ----------
-    folder
-        The directory.
-    name
-        Name of the table; its file is ``NAME.parquet``.
-    record
-        Content of `run.json`.
-    read
-        Reads the file.
 
-    Returns
-    -------
-    pandas.DataFrame
-        What `read` returns; it has the columns that such a table has in every format, of their types, and the
-        mechanisms and cells of the record. Scores of earlier formats lack those of mobility research, and may not state
-        that they are of counts: these are added.
+def read_scenario(directory: Path) -> Scenario:
+    """Read the scenario of a run, whose data files need not exist any more.
 
     Raises
     ------
     UnfinishedRunError
-        If the file is missing, cannot be read, lacks such a column, or has another mechanism or cell.
+        If the directory has none.
     """
+    if not (directory / SCENARIO).is_file():
+        raise UnfinishedRunError(f"{directory}: {SCENARIO} is not in it")
+    return scenarios.load(directory / SCENARIO, files_exist=False)
+
+
+class StoredTables(dict[str, Any]):
+    """The tables of a run directory by name, each of which is read when it is first asked for; None if a run has none.
+
+    Parameters
+    ----------
+    directory
+        The directory.
+    record
+        Content of its `run.json`.
+
+    Raises
+    ------
+    UnfinishedRunError
+        If a file is missing; and when a table is read, if that cannot be, lacks a column that such a table has in every
+        format, or has another type, mechanism or cell than `run.json`.
+    """
+
+    def __init__(self, directory: Path, record: RunRecord) -> None:
+        super().__init__()
+        self._directory, self._record = directory, record
+        held = {path.stem for path in directory.glob("*.parquet")}
+        for name, table in schema.TABLES.items():
+            if name in held:
+                continue
+            if not table.optional and (record.format > 1 or name not in {"servers", "attacks"}):
+                raise UnfinishedRunError(f"{directory}: {name}.parquet is not in it")
+            self[name] = None if table.optional else table.frame()
+
+    def __missing__(self, name: str) -> Any:
+        """Read a table."""
+        self[name] = _in_current_form(name, _read_table(self._directory, name, self._record), self._record)
+        return self[name]
+
+
+def _read_table(folder: Path, name: str, record: RunRecord) -> Any:
+    """Read a table and check it."""
+    import geopandas as gpd  # noqa: PLC0415 - slow to import
+
     path = folder / f"{name}.parquet"
-    if not path.is_file():
-        raise UnfinishedRunError(f"{folder}: {path.name} is not in it")
     remedy = "restore the file, or run the scenario again"
+    read = gpd.read_parquet if name in {"cells", "roads", "surroundings"} else pd.read_parquet
     try:
         table = read(path)
     except (OSError, ValueError, TypeError, LookupError, RuntimeError, AttributeError, pa.ArrowException) as error:
         why = " ".join(str(error).split())
         raise UnfinishedRunError(f"{path}: cannot be read as Parquet: {why}; {remedy}") from error
-    texts, numbers = (names.split() for names in _COLUMNS.get(name, ("", "")))
-    if missing := [column for column in (*texts, *numbers) if column not in table]:
-        raise UnfinishedRunError(f"{path}: without the columns {', '.join(missing)}: {remedy}")
-    for column in (*texts, *numbers):
-        if table[column].notna().any() and is_numeric_dtype(table[column]) != (column in numbers):
-            kind = "numbers" if column in numbers else "texts"
-            raise UnfinishedRunError(f"{path}: column {column} must have {kind}: {remedy}")
+    if fault := schema.TABLES[name].fault(table) or _foreign(table, record):
+        raise UnfinishedRunError(f"{path}: {fault}: {remedy}")
+    return table
+
+
+def _foreign(table: pd.DataFrame, record: RunRecord) -> str:
+    """Return in words which mechanism or cell of a table is none of the record; empty if all are."""
     known = {*(one.name for one in record.mechanisms), *(one.name for one in record.refinements)}
-    if "mechanism" in texts and (others := {*map(str, table["mechanism"].dropna())} - known):
-        raise UnfinishedRunError(f"{path}: {COMPLETE} has no mechanism {', '.join(sorted(others))}: {remedy}")
-    if "cell" in numbers and record.city.cells and not table["cell"].between(1, record.city.cells).all():
-        raise UnfinishedRunError(f"{path}: column cell must be from 1 to {record.city.cells}: {remedy}")
-    added = {**dict.fromkeys(MobilityScores._fields, np.nan), "statistic": "count"} if name == "scores" else {}
-    return table.assign(**{column: value for column, value in added.items() if column not in table})
+    if "mechanism" in table and (others := {*map(str, table["mechanism"].dropna())} - known):
+        return f"{COMPLETE} has no mechanism {', '.join(sorted(others))}"
+    cells = record.city.cells
+    if cells and "cell" in table and not table["cell"].between(1, cells).all():
+        return f"column cell must be from 1 to {cells}"
+    return ""
+
+
+_RELEASED_BY = r"Released by (?P<release>.+?), campaigns? (?P<campaign>[^:]+): "
+"""How the basis of a claim about a release begins, which in earlier runs alone names the release and its campaigns."""
+
+
+_OF_EARLIER = {"statistic": "count", "participation": 1.0, "assumed_participation": 1.0}
+"""Values of columns of scores in runs of versions that counted the devices asked, and nothing else."""
+
+
+def _in_current_form(name: str, table: Any, record: RunRecord) -> Any:
+    """Return a table of any version with the columns that it has in this one; those that are not known are null."""
+    if name == "cells":
+        return table.to_crs(4326).sort_values("cell").reset_index(drop=True)
+    if name == "claims":
+        table = _claims(table)
+    if "time_s" in table and "time" not in table:
+        table = with_times(table, record.clock)
+    missing = [column for column in schema.TABLES[name].columns if column.name not in table]
+    types = {column.name: "Int64" if column.type == "int64" else column.type for column in missing}
+    made = {name: pd.Series(_OF_EARLIER.get(name), index=table.index, dtype=of) for name, of in types.items()}
+    return table.assign(**made)
+
+
+def _claims(claims: pd.DataFrame) -> pd.DataFrame:
+    """Return claims with their campaigns, release, adjacency and reason.
+
+    Those of earlier versions name a release, its campaigns and the reason in the basis only, and do not state their
+    adjacency: those of published values hide at least a device that enters or leaves a cell.
+    """
+    if "reason" not in claims:
+        differ = claims["basis"].fillna("").str.startswith(say(Reason.ROUNDS_DIFFER))
+        claims = claims.assign(reason=np.where(differ, Reason.ROUNDS_DIFFER.value, None))
+    if "campaign" not in claims:
+        claims = claims.assign(campaign=None)
+    if "release" not in claims:
+        named = claims["basis"].fillna("").str.extract(_RELEASED_BY)
+        campaigns = named["campaign"].str.split(", ").where(named["release"].notna(), claims["campaign"])
+        claims = claims.assign(release=named["release"], campaign=campaigns).explode("campaign", ignore_index=True)
+    if "adjacency" not in claims:
+        released = claims["view"].str.startswith("released")
+        claims = claims.assign(adjacency=np.where(released, "enter_leave", "move"))
+    return claims

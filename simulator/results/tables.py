@@ -1,8 +1,104 @@
-"""Tables of a run as frames: what pages and plots select."""
+"""Tables of a run as frames: figures of all vehicles, moments as text, and what pages and plots select."""
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from scenarios.run_clock import RunClock
+from simulator.results.schema import TABLES
+
+SCALED = ("estimate", "std_error", "lower", "upper")
+"""Columns of `estimates.parquet` that have a scaled one beside them."""
+SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
+"""Columns of `scores.parquet` that have a scaled one beside them."""
+
+
+def is_partial(scores: pd.DataFrame) -> bool:
+    """Return whether fewer than all vehicles take part, or are assumed to, in a run with these `scores`.
+
+    Scores of earlier versions do not state it: they are those of the devices asked.
+    """
+    stated = [name for name in ("participation", "assumed_participation") if name in scores]
+    return bool((scores[stated] != 1.0).any(axis=None))
+
+
+def of_all_vehicles(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `estimates` or `scores` with the figures of all vehicles in place of those of the devices asked.
+
+    Rows without them, which are those of speeds, stay as they are: who takes part does not change a mean speed on
+    average.
+    """
+    if "scaled_rmse" in table:
+        counts, pairs = table["scaled_rmse"].notna(), {name: f"scaled_{name}" for name in SCALED_SCORES}
+    else:
+        counts = table["scaled_estimate"].notna()
+        pairs = {"truth": "vehicles", **{name: f"scaled_{name}" for name in SCALED}}
+    return table.assign(**{name: table[scaled].where(counts, table[name]) for name, scaled in pairs.items()})
+
+
+def with_times(table: pd.DataFrame, clock: RunClock) -> pd.DataFrame:
+    """Return a table with the column `time` beside `time_s`, as text (`RunClock.text`)."""
+    moments, of_rows = np.unique(table["time_s"], return_inverse=True)
+    texts = pd.Series([clock.text(moment) for moment in moments.tolist()], dtype="str").array
+    timed, place = table.copy(deep=False), [*table].index("time_s") + 1
+    timed.insert(place, "time", pd.Series(texts.take(of_rows), index=table.index))
+    return timed
+
+
+def mean_asked(rounds: pd.DataFrame) -> dict[tuple[str, str], float]:
+    """Return the mean number of devices asked per query, by campaign and mechanism."""
+    keys = ["campaign", "mechanism"]
+    asked = rounds[rounds["asked"] > 0]  # of a budget, some questions are not asked
+    by_query = asked.groupby([*keys, "query"], sort=False, observed=True)["asked"].max().reset_index()
+    means = by_query.groupby(keys, sort=False, observed=True)["asked"].mean().reset_index()
+    names = zip(means["campaign"].astype(str), means["mechanism"].astype(str), strict=True)
+    return dict(zip(names, means["asked"].astype(float), strict=True))
+
+
+def findings(attacks: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of `attacks.parquet` with texts that are empty if null, and float64 that is NaN if null."""
+    columns = TABLES["attacks"].columns
+    texts = [column.name for column in columns if not column.is_number]
+    numbers = [column.name for column in columns if column.is_number]
+    frame = attacks.reset_index(drop=True)
+    frame[texts] = frame[texts].astype(object).where(frame[texts].notna(), "")
+    frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce").astype("float64")
+    return frame
+
+
+def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Return the error of each decile of cells by occupancy.
+
+    Parameters
+    ----------
+    estimates
+        Estimates of a run, of campaigns that count vehicles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
+        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
+        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
+        `rmse` / `occupancy`, null for empty cells.
+    """
+    tables = [pd.DataFrame()]
+    for place, group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
+        truth = group.groupby("cell")["truth"].mean()
+        rank = truth.rank(method="first").astype(int) - 1
+        decile = rank * min(10, len(truth)) // len(truth) + 1
+        squares = pd.DataFrame({"error": group["estimate"] - group["truth"], "truth": group["truth"]}).pow(2)
+        means = squares.groupby(group["cell"].map(decile)).mean()
+        made = truth.groupby(decile).agg(cells="size", occupancy="mean").rename_axis("decile").reset_index()
+        made["rms_occupancy"] = np.sqrt(means["truth"].to_numpy())
+        made["rmse"] = np.sqrt(means["error"].to_numpy())
+        made["relative_error"] = made["rmse"] / made["occupancy"].where(made["occupancy"] != 0)
+        campaign, mechanism = map(str, place)
+        made.insert(0, "campaign", campaign)
+        made.insert(1, "mechanism", mechanism)
+        tables.append(made)
+    return pd.concat(tables, ignore_index=True)
 
 
 def records(frame: pd.DataFrame) -> list[dict[Any, Any]]:

@@ -1,8 +1,8 @@
-"""Campaign: the SimPy process that asks each round of a query, waits for the deadline, and closes the query."""
+"""Campaign: what is asked of whom and when, as one value, and the SimPy process that asks it."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import simpy
@@ -13,6 +13,7 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
 from simulator.aggregation.round_statistics import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
+from simulator.files.messages import Note, release_parameters
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.divided_survey import DividedSurvey
@@ -38,19 +39,7 @@ TRUTH_MOMENT = 2
 """The moment whose occupancy is estimated, the moment of truth: that of round two."""
 
 
-class AskedInRounds(Protocol):
-    """What is asked in one or more rounds: a mechanism, or one whose budget is divided."""
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds."""
-
-    @property
-    def truth_round(self) -> int:
-        """The round at whose moment a device fixes the cell that it answers about, from 1."""
-
-
-def moments_of(mechanisms: Iterable[AskedInRounds]) -> range:
+def moments_of(mechanisms: Iterable[LocalMechanism | AdaptiveBudget]) -> range:
     """Return the moments at which a query asks, one round gap apart: 1, 2, and any others that a mechanism needs."""
     asked = [1, TRUTH_MOMENT, *(TRUTH_MOMENT + round_ - m.truth_round for m in mechanisms for round_ in (1, m.rounds))]
     return range(min(asked), max(asked) + 1)
@@ -69,8 +58,6 @@ class SensingContext:
     ----------
     engine, clock
         The traffic engine that moves the vehicles, and the clock that converts seconds to its ticks.
-    cells_of
-        Maps vehicle states to cells, (departed,) int32.
     population
         The devices that can be asked.
     channel
@@ -92,7 +79,6 @@ class SensingContext:
 
     engine: Engine
     clock: Clock
-    cells_of: Callable[[VehicleStates], Cells]
     population: QueriedPopulation
     channel: Channel
     memories: Memories
@@ -104,8 +90,102 @@ class SensingContext:
 
 
 @dataclass(frozen=True, eq=False)
+class WindowBudget:
+    """A budget ε that covers any `window` consecutive queries of a campaign.
+
+    Attributes
+    ----------
+    kind
+        ``uniform`` (LBU), ``absorption`` (LBA) or ``population_absorption`` (LPA).
+    window
+        Number of consecutive queries that the budget covers.
+    epsilon
+        ε of the window, by mechanism.
+    adaptive
+        The division of the budget by mechanism, if it depends on earlier estimates; empty for uniform budgets.
+    """
+
+    kind: str
+    window: int
+    epsilon: Mapping[str, float]
+    adaptive: Mapping[str, AdaptiveBudget] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
 class Campaign:
-    """Asks its queries one after another while vehicles keep driving.
+    """Everything about one campaign: when it asks, what about, through which servers, and what they publish.
+
+    Attributes
+    ----------
+    name
+        The name of the campaign.
+    schedule
+        When the campaign asks.
+    cells_of
+        Maps vehicle states to the cells that it asks about, (departed,) int32.
+    mechanisms
+        By name, with the parameters with which they are asked; all answer the same queries about the same traffic, each
+        with its own coins. Campaigns that ask the same mechanisms hold the same mapping.
+    deployment
+        The servers.
+    release
+        What the trusted servers apply before they publish: `kind` and its parameters; those of the question of speeds
+        are among them.
+    publications
+        How the release is applied to counts, by mechanism; the other mechanisms publish their own estimates.
+    speeds
+        The question of a campaign that asks for speeds, which only the devices of its own mechanism answer. None for a
+        campaign that asks for counts.
+    budget
+        The budget that covers several queries; None for a fresh ε at each query.
+    targets
+        The number of vehicles per query whose reports are kept for transcripts.
+    notes
+        What is not under the release, and why.
+    """
+
+    name: str
+    schedule: Schedule
+    cells_of: Callable[[VehicleStates], Cells]
+    mechanisms: Mapping[str, LocalMechanism]
+    deployment: Deployment
+    release: Mapping[str, Any] = field(default_factory=lambda: {"kind": "none"})
+    publications: Mapping[str, Publication] = field(default_factory=dict)
+    speeds: SpeedQuestion | None = None
+    budget: WindowBudget | None = None
+    targets: int = 0
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def statistic(self) -> str:
+        """The statistic that it estimates in each cell."""
+        return "count" if self.speeds is None else self.speeds.statistic
+
+    @property
+    def release_words(self) -> str:
+        """The release in a few words: its kind and its parameters."""
+        parameters = release_parameters(self.release)
+        return f"{self.release['kind']} ({parameters})" if parameters else str(self.release["kind"])
+
+    @property
+    def adaptive(self) -> Mapping[str, AdaptiveBudget]:
+        """By name, the mechanisms whose budget is divided as their estimates require."""
+        return {} if self.budget is None else self.budget.adaptive
+
+    @property
+    def asked(self) -> Mapping[str, LocalMechanism | AdaptiveBudget]:
+        """By name, what asks the rounds of a query and makes claims: each mechanism, or the division of its budget."""
+        return {**self.mechanisms, **self.adaptive}
+
+    @property
+    def moments(self) -> range:
+        """The moments at which a query asks, as `moments_of` states."""
+        return moments_of(self.asked.values() if self.speeds is None else ())
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignProcess:
+    """Asks the queries of a campaign one after another while vehicles keep driving.
 
     A query asks the same devices at two or more moments: at its start, at the moment of truth one round gap later, and
     at later moments if a mechanism has rounds after its truth round. The rounds of each mechanism are shifted so that
@@ -113,61 +193,31 @@ class Campaign:
 
     Attributes
     ----------
-    name
-        The name of the campaign.
+    campaign
+        The campaign.
     context
         What it shares with the other campaigns of the run.
-    schedule
-        When the campaign asks.
-    mechanisms
-        By name; all answer the same queries about the same traffic, each with its own coins.
-    deployment
-        The servers.
-    publications
-        For queries of counts: the step between the server's counts and publication, for the mechanisms that have
-        one, by name.
-    speeds
-        The question of a campaign that asks for speeds; `mechanisms` then holds only the one whose devices report
-        their speed. None for a campaign that asks for counts.
-    targets
-        The number of vehicles per query whose reports are kept for transcripts.
-    budgets
-        The mechanisms whose budget is divided over several queries as their estimates require, by name.
     """
 
-    name: str
+    campaign: Campaign
     context: SensingContext
-    schedule: Schedule
-    mechanisms: Mapping[str, LocalMechanism]
-    deployment: Deployment
-    publications: Mapping[str, Publication] = field(default_factory=dict)
-    speeds: SpeedQuestion | None = None
-    targets: int = 0
-    budgets: Mapping[str, AdaptiveBudget] = field(default_factory=dict)
     _histories: dict[str, BudgetHistory] = field(default_factory=dict, init=False)
 
-    @property
-    def moments(self) -> range:
-        """The moments at which a query asks, as `moments_of` states."""
-        return moments_of([*self.mechanisms.values(), *self.budgets.values()])
-
-    def start(self, env: simpy.Environment) -> None:
-        """Add the campaign to the SimPy environment `env` as a process."""
-        env.process(self._run(env))
-
-    def _run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
-        for number in range(1, self.schedule.queries + 1):
-            yield from self.ask(env, number, self.schedule.asked_s(number))
+    def run(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
+        """Ask every query of the schedule."""
+        schedule = self.campaign.schedule
+        for number in range(1, schedule.queries + 1):
+            yield from self.ask(env, number, schedule.asked_s(number))
 
     def ask(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
         """Ask query `number` at `start_s`, seconds, and close it; numbers of a campaign's queries must differ."""
-        if self.speeds is None:
+        if self.campaign.speeds is None:
             yield from self._query(env, number, start_s)
         else:
-            yield from self._query_speeds(env, number, start_s, self.speeds)
+            yield from self._query_speeds(env, number, start_s, self.campaign.speeds)
 
     def _query(self, env: simpy.Environment, number: int, start_s: float) -> Generator[simpy.Event, None, None]:
-        context, moments = self.context, self.moments
+        context, campaign, moments = self.context, self.campaign, self.campaign.moments
         yield after_traffic(env, context.clock.ticks(start_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
@@ -177,20 +227,20 @@ class Campaign:
             asked = QueriedDevices(len(vehicles), context.population.outside)
         with context.stopwatch.phase("protocol"):
             targets = self._select_targets(vehicles, number)
-            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in self.mechanisms}
+            surveys = {name: self._survey(name, vehicles, asked, number, targets) for name in campaign.mechanisms}
         present = Respondents(np.ones(asked.vehicles, dtype=bool), asked.outside)
-        minlength = max(m.cells for m in self.mechanisms.values()) + 1
+        minlength = max(m.cells for m in campaign.mechanisms.values()) + 1
         truth = np.zeros(0, dtype=np.int32)
-        rng = context.streams.of("churn", self.name, number)
+        rng = context.streams.of("churn", campaign.name, number)
         for moment in moments:
             if moment > moments.start:
-                at_s = start_s + (moment - moments.start) * self.schedule.round_gap_s
+                at_s = start_s + (moment - moments.start) * campaign.schedule.round_gap_s
                 yield after_traffic(env, context.clock.ticks(at_s))
                 present = self._apply_churn(present, rng=rng)
             context.engine.advance()
             with context.stopwatch.phase("sensing"):
                 places = context.engine.places()
-                of_all = context.cells_of(places)
+                of_all = campaign.cells_of(places)
                 cells = of_all[vehicles]
                 if moment == TRUTH_MOMENT:
                     truth, truth_s, now = cells, context.clock.seconds(env.now), self._eligible(places)
@@ -201,13 +251,13 @@ class Campaign:
                     if 1 <= round_ <= survey.mechanism.rounds:
                         at_s = context.clock.seconds(env.now)
                         survey.ask(round_, moment=moment, at_s=at_s, truth=cells, present=present)
-        yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
+        yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         with context.stopwatch.phase("protocol"):
             closed = {name: survey.close() for name, survey in surveys.items()}
         with context.stopwatch.phase("scoring"):
             counts = np.bincount(truth, minlength=minlength).astype(np.int64)
             counts[0] += asked.outside
-            published, recorded = self.publications, {name: survey.recorded() for name, survey in surveys.items()}
+            published, recorded = campaign.publications, {name: survey.recorded() for name, survey in surveys.items()}
             answers = [
                 Answer(
                     name,
@@ -216,35 +266,35 @@ class Campaign:
                     rounds,
                     name in published,
                     surveys[name].paired,
-                    self.deployment.sums_reports,
+                    campaign.deployment.sums_reports,
                 )
                 for name, (estimate, rounds) in closed.items()
             ]
             kept = {name: reports for name, reports in recorded.items() if reports is not None}
-            query = Query(self.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
-        if self.deployment.delay_s:
+            query = Query(campaign.name, number, start_s, truth_s, counts, occupancy, totals, answers, recorded=kept)
+        if campaign.deployment.delay_s:
             env.process(self._publish_late(env, query))
         else:
             context.closed(query)
 
     def _publish_late(self, env: simpy.Environment, query: Query) -> Generator[simpy.Event, None, None]:
-        yield after_traffic(env, env.now + self.context.clock.ticks(self.deployment.delay_s))
+        yield after_traffic(env, env.now + self.context.clock.ticks(self.campaign.deployment.delay_s))
         self.context.closed(query)
 
     def _query_speeds(
         self, env: simpy.Environment, number: int, start_s: float, question: SpeedQuestion
     ) -> Generator[simpy.Event, None, None]:
         """Ask for cell and speed at one moment, the moment of truth: all devices asked are present, none has left."""
-        context = self.context
-        asked_s = start_s + self.schedule.round_gap_s
+        context, campaign = self.context, self.campaign
+        asked_s = start_s + campaign.schedule.round_gap_s
         yield after_traffic(env, context.clock.ticks(asked_s))
         context.engine.advance()
         with context.stopwatch.phase("sensing"):
             totals, places, outside = context.engine.totals(), context.engine.places(), context.population.outside
-            eligible, of_all = self._eligible(places), context.cells_of(places)
+            eligible, of_all = self._eligible(places), campaign.cells_of(places)
             vehicles = self._participants(eligible)
             cells, speeds = of_all[vehicles], context.engine.speeds()[vehicles]
-        vocabulary, moment_s = self.mechanisms[question.mechanism], context.clock.seconds(env.now)
+        vocabulary, moment_s = campaign.mechanisms[question.mechanism], context.clock.seconds(env.now)
         with context.stopwatch.phase("protocol"):
             values, theory, account = survey_speeds(
                 question,
@@ -254,17 +304,17 @@ class Campaign:
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
                 sending=Transmission(
-                    TRUTH_MOMENT, moment_s, self.schedule.deadline_s, self.deployment.route(1, vocabulary)
+                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1, vocabulary)
                 ),
-                noise=context.streams.of("channel", question.mechanism, self.name, number),
-                draws=context.streams.of("release", question.mechanism, self.name, number),
+                noise=context.streams.of("channel", question.mechanism, campaign.name, number),
+                draws=context.streams.of("release", question.mechanism, campaign.name, number),
             )
-        yield after_traffic(env, env.now + context.clock.ticks(self.schedule.deadline_s))
+        yield after_traffic(env, env.now + context.clock.ticks(campaign.schedule.deadline_s))
         counts = np.bincount(cells, minlength=vocabulary.cells + 1).astype(np.int64)
         counts[0] += outside
         occupancy = Occupancy.of(of_all, now=eligible, before=eligible, minlength=len(counts))
         answers, statistic = [Answer(question.mechanism, values, theory, [account], published=True)], question.statistic
-        context.closed(Query(self.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
+        context.closed(Query(campaign.name, number, moment_s, moment_s, counts, occupancy, totals, answers, statistic))
 
     def _eligible(self, places: VehicleStates) -> Mask:
         """Return which departed vehicles are on the road, wait, or are parked if parked ones answer, (departed,)."""
@@ -278,19 +328,19 @@ class Campaign:
     def _survey(
         self, name: str, vehicles: IntArray, asked: QueriedDevices, number: int, targets: Targets | None
     ) -> Survey | DividedSurvey | AdaptiveSurvey:
-        if name not in self.budgets:
-            return self._ask_mechanism(self.mechanisms[name], name, vehicles, asked, number, targets=targets)
-        streams = self.context.streams
+        campaign, streams = self.campaign, self.context.streams
+        if name not in campaign.adaptive:
+            return self._ask_mechanism(campaign.mechanisms[name], name, vehicles, asked, number, targets=targets)
         if name not in self._histories:
             fleet, outside = len(self.context.population.takes_part), self.context.population.outside
-            rng = streams.of("budget groups", name, self.name)
-            self._histories[name] = BudgetHistory.begin(self.budgets[name], fleet=fleet, outside=outside, rng=rng)
+            rng = streams.of("budget groups", name, campaign.name)
+            self._histories[name] = BudgetHistory.begin(campaign.adaptive[name], fleet=fleet, outside=outside, rng=rng)
         return AdaptiveSurvey(
             self._histories[name],
             vehicles=vehicles,
             asked=asked,
             make=lambda mechanism, question: self._ask_mechanism(mechanism, name, vehicles, asked, number, question),
-            rng=streams.of("budget", name, self.name, number),
+            rng=streams.of("budget", name, campaign.name, number),
         )
 
     def _ask_mechanism(
@@ -304,39 +354,41 @@ class Campaign:
         targets: Targets | None = None,
     ) -> Survey | DividedSurvey:
         """Return the survey of a mechanism; `question` names it where a query asks several questions."""
-        context = self.context
+        context, campaign = self.context, self.campaign
         outside = context.population.outside if context.population.answers == "reports" else 0
         fleet = len(context.population.takes_part)
         numbers = np.concatenate([vehicles, np.arange(fleet, fleet + outside)])
 
         def make(*server: int, deployment: Deployment, devices: IntArray, **given: Any) -> Survey:
-            of_query: tuple[str | int, ...] = (name, self.name, number, *question, *server)
+            of_query: tuple[str | int, ...] = (name, campaign.name, number, *question, *server)
             return context.survey(
                 mechanism,
                 answers=context.population.answers,
                 channel=context.channel,
-                deadline_s=self.schedule.deadline_s,
+                deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in DRAWS)),
                 remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
                 **given,
             )
 
-        if isinstance(self.deployment, Combining):
-            rng = context.streams.of("servers", name, self.name, number, *question)
+        if isinstance(campaign.deployment, Combining):
+            rng = context.streams.of("servers", name, campaign.name, number, *question)
             return DividedSurvey(
-                mechanism, asked=asked, deployment=self.deployment, make=make, rng=rng, targets=targets
+                mechanism, asked=asked, deployment=campaign.deployment, make=make, rng=rng, targets=targets
             )
-        whole, publication = np.arange(len(numbers)), self.publications.get(name)
-        return make(asked=asked, deployment=self.deployment, devices=whole, publication=publication, targets=targets)
+        whole, publication = np.arange(len(numbers)), campaign.publications.get(name)
+        return make(
+            asked=asked, deployment=campaign.deployment, devices=whole, publication=publication, targets=targets
+        )
 
     def _select_targets(self, vehicles: IntArray, number: int) -> Targets | None:
         """Return the query's targets: the same vehicles in every query and campaign, and for every mechanism."""
-        if self.targets == 0:
+        if self.campaign.targets == 0:
             return None
         fleet = len(self.context.population.takes_part)
         rank = fleet_order(self.context.streams, fleet)[vehicles]
-        return Targets(number, vehicles, rank, self.targets, fleet - self.context.corrupted)
+        return Targets(number, vehicles, rank, self.campaign.targets, fleet - self.context.corrupted)
 
     def _apply_churn(self, present: Respondents, *, rng: np.random.Generator) -> Respondents:
         """Return the devices of `present` that remain after churn; a device that left does not return in this query."""

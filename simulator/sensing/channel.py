@@ -40,7 +40,7 @@ class Latency(Protocol):
 
 
 @dataclass(frozen=True)
-class ConstantLatency:
+class ConstantDelay:
     """Constant latency: every message takes `value_s` seconds."""
 
     value_s: float = 0.0
@@ -55,7 +55,7 @@ class ConstantLatency:
 
 
 @dataclass(frozen=True)
-class ExponentialLatency:
+class ExponentialDelay:
     """Exponentially distributed latency with mean `mean_s`."""
 
     mean_s: float
@@ -70,7 +70,7 @@ class ExponentialLatency:
 
 
 @dataclass(frozen=True)
-class LognormalLatency:
+class LognormalDelay:
     """Lognormal latency: the median is `median_s`; `sigma` is the standard deviation of the logarithm."""
 
     median_s: float
@@ -86,7 +86,7 @@ class LognormalLatency:
 
 
 @dataclass(frozen=True)
-class Outage:
+class Downtime:
     """A period in which a server receives no messages.
 
     Attributes
@@ -285,13 +285,13 @@ class Channel:
         Periods in which a server is down and receives nothing.
     """
 
-    latency: Latency = field(default_factory=ConstantLatency)
+    latency: Latency = field(default_factory=ConstantDelay)
     loss_one: float = 0.0
     loss_two: float = 0.0
     burst_s: float = 0.0
     churn: float = 0.0
     duplicates: float = 0.0
-    outages: tuple[Outage, ...] = ()
+    outages: tuple[Downtime, ...] = ()
 
     def loss(self, moment: int) -> float:
         """Return the loss probability at `moment` 1 (round one), 2 (round two) or later."""
@@ -390,7 +390,7 @@ class Channel:
     def _is_certain(self, sending: Transmission) -> bool:
         """Return whether all messages are certain to arrive in time, and at the same time."""
         certain = all(self.probabilities(sending, message).in_time == 1.0 for message in range(len(sending.route)))
-        return certain and isinstance(self.latency, ConstantLatency)
+        return certain and isinstance(self.latency, ConstantDelay)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
         """Draw how many of the messages that arrived in time, counted or not, arrive a second time."""
@@ -437,7 +437,7 @@ class Channel:
         found = 0.0
         for from_s, to_s in self._outage_intervals(parties):
             start_s, end_s = max(from_s - sending.sent_s, 0.0), to_s - sending.sent_s
-            if isinstance(self.latency, ConstantLatency):  # an atom: it matters which end of the interval is excluded
+            if isinstance(self.latency, ConstantDelay):  # an atom: it matters which end of the interval is excluded
                 took_s = self.latency.value_s
                 found += float(start_s <= took_s < end_s and took_s <= most_s)
             elif min(end_s, most_s) > start_s:

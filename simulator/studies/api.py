@@ -10,7 +10,7 @@ import pandas as pd
 from scenarios import Scenario
 from scenarios.plug_ins import is_given
 from simulator.files.errors import InputError
-from simulator.studies.design import Design, is_design, read_design
+from simulator.studies.design import design_of
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal
 from simulator.studies.point import PointResult
@@ -75,8 +75,8 @@ def sweep(
     InputError
         If another argument, the directory or the workers cannot be used.
     """
-    limits = {"assume_yes": assume_yes, "timeout_s": timeout_s}
-    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, limits, **options)
+    options |= {"replicates": replicates, "out": out, "keep": keep, "scheduler": scheduler, "workers": workers}
+    work = _work(scenario, vary, assume_yes=assume_yes, timeout_s=timeout_s, **options)
     with work.opened():
         for _ in work.outcomes():
             pass
@@ -87,17 +87,7 @@ def sweep(
 
 
 def sweep_points(
-    scenario: Scenario | str | Path,
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    replicates: int | None = None,
-    out: str | Path | None = None,
-    keep: str = "scores",
-    scheduler: str = "processes",
-    workers: int | None = None,
-    assume_yes: bool = False,
-    timeout_s: float | None = None,
-    **options: Any,
+    scenario: Scenario | str | Path, vary: Mapping[str, Sequence[Any]] | None = None, **options: Any
 ) -> Iterator[tuple[dict[str, Any], PointResult]]:
     """Run a scenario with varied values, and yield each point when it is finished; parameters as in `sweep`.
 
@@ -109,8 +99,7 @@ def sweep_points(
         With `tables`, a data frame for each table kept. Points that fail are left out: `sweep`, called afterwards
         with the same `out`, runs them again and lists their errors.
     """
-    limits = {"assume_yes": assume_yes, "timeout_s": timeout_s}
-    work = _work(scenario, vary, replicates, out, keep, scheduler, workers, limits, **options)
+    work = _work(scenario, vary, **options)
     points = {point.key: point for point in work.points}
     with work.opened():
         for outcome in work.outcomes():
@@ -192,27 +181,22 @@ def evaluate(
 def _work(
     scenario: Scenario | str | Path,
     vary: Mapping[str, Sequence[Any]] | None,
-    replicates: int | None,
-    out: str | Path | None,
-    keep: str,
-    scheduler: str,
-    workers: int | None,
-    limits: Mapping[str, Any],
+    *,
+    replicates: int | None = None,
+    out: str | Path | None = None,
+    scheduler: str = "processes",
+    workers: int | None = None,
     **options: Any,
 ) -> Sweep:
-    """Return the work of a sweep; parameters as in `sweep`, of which `limits` has `assume_yes` and `timeout_s`."""
-    if not isinstance(scenario, Scenario) and is_design(scenario):
-        if vary:
-            raise InputError(["vary: the file of a design names what is varied itself"])
-        design = read_design(Path(scenario), replicates=replicates, **options)
-    else:
-        design = Design.of_grid(scenario, vary or {}, replicates=1 if replicates is None else replicates, **options)
+    """Return the work of a sweep; parameters as in `sweep`."""
+    limits = {name: options.pop(name) for name in ("keep", "assume_yes", "timeout_s") if name in options}
+    design = design_of(scenario, vary or {}, replicates=replicates, **options)
     given = {at for one in design.settings for at, _, kind in one.scenario.own_kinds() if is_given(kind)}
     if given and workers != 0:
         rule = "is given in Python, and worker processes do not find it"
         instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'
         raise InputError([f"{at}: {rule}: {instead}" for at in sorted(given)])
-    return Sweep(design, StudyDirectory(_folder(out)), keep=keep, start=start_of(scheduler, workers), **limits)
+    return Sweep(design, StudyDirectory(_folder(out)), start=start_of(scheduler, workers), **limits)
 
 
 def _folder(out: str | Path | None) -> Path:

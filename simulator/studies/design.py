@@ -212,6 +212,25 @@ def is_design(reference: str | Path) -> bool:
         return False
 
 
+def design_of(
+    scenario: Scenario | str | Path, vary: Mapping[str, Sequence[Any]], *, replicates: int | None, **options: Any
+) -> Design:
+    """Return the design in a file, or else that of every combination of values; parameters as in `Design.of_grid`.
+
+    Raises
+    ------
+    ScenarioError
+        If the file has a fault, or the scenario has one with any of the values.
+    InputError
+        If values are given for the file of a design, which has its own.
+    """
+    if isinstance(scenario, Scenario) or not is_design(scenario):
+        return Design.of_grid(scenario, vary, replicates=1 if replicates is None else replicates, **options)
+    if vary:
+        raise InputError(["vary (--vary): the file of a design names what is varied itself"])
+    return read_design(Path(scenario), replicates=replicates, **options)
+
+
 def read_design(path: Path, *, replicates: int | None = None, **options: Any) -> Design:
     """Read a design from a TOML file.
 

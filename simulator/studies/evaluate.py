@@ -16,8 +16,8 @@ from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.suggestions import suggestion
 from simulator.experiment.build.constructors import check_own_kinds
-from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.files.errors import InputError
+from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
 from simulator.studies.evaluation_report import write_evaluation
 from simulator.studies.evaluation_tables import (

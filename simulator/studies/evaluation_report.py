@@ -4,24 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
-from markupsafe import escape
 
-from simulator.reporting.figures import Drawn, Page, axis, curve, log_axis, plot, styles_of
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.page import Drawn, Page
+from simulator.charts.styles import styles_of
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
-from simulator.studies.tables import TABLES, TITLES, view_table, write_tables
-
-_CAPTIONS = {
-    "evaluation": "Every mechanism on every data set",
-    "deciles": "Error by decile of the cells by occupancy, the first decile the emptiest",
-    "leaks": "What each view reveals: ε at δ = 0, and δ at the target's ε",
-    "differences": "Errors of two mechanisms on the same runs: difference and ratio, with 95 % intervals",
-}
-_FORMATS = dict.fromkeys(("epsilon", "delta", "campaign_epsilon", "campaign_delta"), "claimed")
-_FORMATS |= dict.fromkeys(("hot_cells_recall", "coverage"), "percent")
-_TITLES = TITLES | {"rmse": "RMSE, vehicles"}
+from simulator.studies.tables import SHOWN, TABLES, view_table, write_tables
 
 
 def write_evaluation(
@@ -47,13 +38,13 @@ def write_evaluation(
     """
     write_tables(directory / TABLES, tables)
     write_document(markdown(tables), directory / TABLES / "errors.md")
-    page = Page()
+    page, captions = Page(), SHOWN["captions_of_evaluations"]
     values: dict[str, object] = {
         "goal": goal,
         "sentences": sentences,
-        "figures": _decile_figures(page, tables["deciles"]),
+        "charts": _decile_charts(page, tables["deciles"]),
         "tables": {
-            name: view_table(name, _CAPTIONS[name], table, formats=_FORMATS, titles=_TITLES)
+            name: view_table(name, captions[name], table, titles={"rmse": "RMSE, vehicles"})
             for name, table in tables.items()
             if len(table)
         },
@@ -87,20 +78,19 @@ def _cell(row: pd.Series, *, bold: bool) -> str:
     return (f"**{text}**" if bold else text if row["meets"] else f"({text})") + marks
 
 
-def _decile_figures(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
+def _decile_charts(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
     """Draw each data set's relative error by decile, a line per mechanism; deciles without vehicles are left out."""
     styles = styles_of(deciles["mechanism"])
-    figures = []
+    ticks = {decile: str(decile) for decile in range(1, 11)}
+    x = Axis("decile of the cells by occupancy", ends=(0.5, 10.5), ticks=ticks)
+    y = Axis("RMSE / occupancy", log=True)
+    drawn = []
     for data, rows in deciles[deciles["relative_error"] > 0].groupby("data", sort=False):
-        traces = []
-        for name, mine in rows.groupby("mechanism", sort=False):
-            style, label = styles[str(name)], str(escape(name))
-            shown = f"{label}, decile %{{x}}: %{{y:.3g}}"
-            trace = curve(mine["decile"], mine["relative_error"], label, shown, style.colour, dash=style.dash)
-            marker = {"color": style.colour, "symbol": style.symbol, "size": 7}
-            traces.append({**trace, "mode": "lines+markers", "marker": marker})
-        x_axis = axis("decile of the cells by occupancy", dtick=1, range=[0.5, 10.5])
-        figure = plot(traces, x_axis, log_axis("RMSE / occupancy"), height=360 + 20 * (len(traces) // 3), legend=True)
+        series = [
+            Series(str(name), mine["decile"], mine["relative_error"], "linked", styles[str(name)])
+            for name, mine in rows.groupby("mechanism", sort=False)
+        ]
         words = f"{data}: error relative to the occupancy"
-        figures.append(page.add("decile", figure, words, f"{words}, by decile of the cells; means over the runs."))
-    return figures
+        about = f"{words}, by decile of the cells; means over the runs."
+        drawn.append(page.add("decile", Chart(series, x, y, words, about, height=360 + 20 * (len(series) // 3))))
+    return drawn

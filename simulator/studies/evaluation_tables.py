@@ -191,24 +191,17 @@ def error_differences(scores: pd.DataFrame) -> pd.DataFrame:
     `difference` of the root mean square errors in vehicles, `lower` and `upper` of its 95 % t-interval; `ratio`, the
     geometric mean of their ratios, `ratio_lower` and `ratio_upper` from the t-interval of its logarithm.
     """
-    rows = []
-    for data, group in scores.groupby("data", sort=False, observed=True) if len(scores) else ():
-        of = {
-            name: one.set_index("replicate")["rmse"].sort_index()
-            for name, one in group.groupby("mechanism", sort=False)
-        }
-        for name, mine in of.items():
-            for other, theirs in of.items():
-                both = mine.index.intersection(theirs.index)
-                if name == other or not len(both):
-                    continue
-                low, mean, high = interval((mine[both] - theirs[both]).to_numpy())
-                with np.errstate(divide="ignore", invalid="ignore"):  # exact counts have no error
-                    ratios = interval(np.log(mine[both].to_numpy()) - np.log(theirs[both].to_numpy()))
-                rows.append(
-                    {"data": data, "mechanism": name, "against": other, "difference": mean, "lower": low, "upper": high}
-                    | dict(zip(("ratio_lower", "ratio", "ratio_upper"), map(math.exp, ratios), strict=True))
-                    | {"runs": len(both)}
-                )
-    columns = ("data", "mechanism", "against", "difference", "lower", "upper", "ratio_lower", "ratio", "ratio_upper")
-    return pd.DataFrame(rows, columns=[*columns, "runs"])
+    columns = ["data", "mechanism", "against", "difference", "lower", "upper", "ratio_lower", "ratio", "ratio_upper"]
+    if not len(scores):
+        return pd.DataFrame(columns=[*columns, "runs"])
+    pairs = scores.merge(scores, on=["data", "replicate"], suffixes=("", "_other"))
+    pairs = pairs[pairs["mechanism"] != pairs["mechanism_other"]].rename(columns={"mechanism_other": "against"})
+    with np.errstate(divide="ignore", invalid="ignore"):  # exact counts have no error
+        log = np.log(pairs["rmse"]) - np.log(pairs["rmse_other"])
+    pairs = pairs.assign(difference=pairs["rmse"] - pairs["rmse_other"], log=log)
+    made = means(pairs, ["data", "mechanism", "against"], ["difference", "log"])
+    half, log_half = made[f"difference{HALF}"], made[f"log{HALF}"]
+    made["lower"], made["upper"] = made["difference"] - half, made["difference"] + half
+    made["ratio"] = np.exp(made["log"])
+    made["ratio_lower"], made["ratio_upper"] = np.exp(made["log"] - log_half), np.exp(made["log"] + log_half)
+    return made.rename(columns={"n": "runs"})[[*columns, "runs"]]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import pickle
 import signal
 import sys
@@ -13,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 
 import scenarios
@@ -21,16 +19,16 @@ from scenarios import Scenario, plug_ins
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.constructors import source_sha256 as module_sha256
 from simulator.experiment.build_cache import BuildCache, default_folder, using
-from simulator.experiment.collect import RunData
 from simulator.experiment.provenance import (
     data_checksums,
-    peak_memory_nbytes,
     source_sha256,
     without_paths,
 )
 from simulator.experiment.run import run_scenario
-from simulator.files.available_memory import permitting
+from simulator.files.available_memory import peak_memory_nbytes, permitting
 from simulator.files.errors import InputError
+from simulator.results.run import RunResult
+from simulator.results.tables import relative_errors
 
 KEPT: Mapping[str, tuple[str, ...]] = {
     "scores": ("scores", "claims", "attacks"),
@@ -209,55 +207,12 @@ def run_point(
     )
 
 
-def _table(result: RunData, name: str) -> pd.DataFrame:
+def _table(result: RunResult, name: str) -> pd.DataFrame:
     """Return a table of a run, or its errors by decile: of all vehicles, or of the devices asked."""
     if name in ("deciles", "asked_deciles"):
         return relative_errors((result if name == "asked_deciles" else result.leading).estimates)
     table: pd.DataFrame = getattr(result, name)
     return table
-
-
-def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:
-    """Return the error of each decile of cells by occupancy.
-
-    Parameters
-    ----------
-    estimates
-        Estimates of a run, of campaigns that count vehicles.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per campaign, mechanism and decile: `decile`, 1 for the emptiest tenth of the cells by their mean truth
-        over the queries, fewer than ten where there are fewer cells; `cells`, their number; `occupancy`, their mean
-        truth, and `rms_occupancy`, its root mean square over cells and queries; `rmse`, in vehicles; `relative_error`,
-        `rmse` / `occupancy`, null for empty cells.
-    """
-    rows = []
-    for (campaign, mechanism), group in estimates.groupby(["campaign", "mechanism"], sort=False, observed=True):
-        truth = group.groupby("cell")["truth"].mean()
-        order = np.argsort(truth.to_numpy(), kind="stable")
-        decile = np.empty(len(truth), dtype=np.int64)
-        decile[order] = np.arange(len(truth)) * min(10, len(truth)) // len(truth) + 1
-        of_cell = pd.Series(decile, index=truth.index)
-        of_row = group["cell"].map(of_cell)
-        square = group["estimate"].sub(group["truth"]).pow(2).groupby(of_row).mean()
-        truth_square = group["truth"].pow(2).groupby(of_row).mean()
-        for number, part in truth.groupby(of_cell):
-            occupancy, rmse = float(part.mean()), math.sqrt(square[number])
-            rows.append(
-                {
-                    "campaign": campaign,
-                    "mechanism": mechanism,
-                    "decile": number,
-                    "cells": len(part),
-                    "occupancy": occupancy,
-                    "rms_occupancy": math.sqrt(truth_square[number]),
-                    "rmse": rmse,
-                    "relative_error": rmse / occupancy if occupancy else math.nan,
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def _own_sha256(at: str, own: Any) -> list[str | None]:

@@ -5,32 +5,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.experiment.scaling import is_partial
-from simulator.reporting.figures import Page
+from simulator.charts.page import Page
 from simulator.reporting.report import environment, render_page, write_document
 from simulator.results.formatting import whole
-from simulator.results.run import statistic_of
-from simulator.studies.figures import (
+from simulator.results.names import statistic_of
+from simulator.results.tables import is_partial
+from simulator.studies.charts import (
     MOST_PANELS,
-    attack_figures,
+    attack_charts,
     fronts,
     heat_maps,
     ordered_values,
-    score_figures,
+    score_charts,
     setting_words,
     value_text,
 )
 from simulator.studies.study import Study
 from simulator.studies.summary import (
     HALF,
-    SCORES,
     attacks_table,
     differences_table,
     leaks_table,
     settings_table,
     stated_privacy,
 )
-from simulator.studies.tables import TABLES, TITLES, TableView, interval_text, view_table, write_tables
+from simulator.studies.tables import SHOWN, TABLES, TableView, interval_text, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
@@ -96,7 +95,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
             {
                 "name": name,
                 "finding": _finding(own, tables.get("leaks"), study.factors, titles),
-                "scores": score_figures(page, own, study.factors, titles),
+                "scores": score_charts(page, own, study.factors, titles),
                 "heats": heat_maps(page, own, study.factors, titles),
                 "fronts": fronts(page, own, tables.get("leaks"), study.factors, titles),
             }
@@ -116,7 +115,7 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
         "not_run": max(0, study.missing - failed),
         "warned": _warned(study),
         "campaigns": campaigns,
-        "attacks": attack_figures(page, tables.get("attacks"), study.factors, titles),
+        "attacks": attack_charts(page, tables.get("attacks"), study.factors, titles),
         "tables": _views(tables, titles),
         "most_panels": MOST_PANELS,
     }
@@ -210,21 +209,14 @@ def _acting(rows: pd.DataFrame, factors: Sequence[str]) -> list[str]:
 
 def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:
     """Return the tables as they are shown."""
-    formats = {**{score.column: score.format for score in SCORES}, "success": "percent", "prior": "percent"}
-    formats |= dict.fromkeys((*titles, "at_epsilon"), "parameter")
-    formats |= dict.fromkeys(("epsilon", "delta", "at_delta"), "claimed")
-    shown = {**TITLES, **titles, **{score.column: score.title for score in SCORES}}
-    shown |= {"difference": "Difference of RMSE"}
-    captions = {
-        "settings": "Mean over n replicates ± half the width of the 95 % interval",
-        "differences": "RMSE minus that of the first setting, paired by seed, ± half the width of the 95 % interval",
-        "leaks": "What each view leaks: the largest of all replicates and crowds",
-        "attacks": "Mean success of attacks over n replicates, and the prior's, ± half the width of the 95 % interval",
-        "failures": "Points that failed",
-    }
+    formats = dict.fromkeys(titles, "parameter")
     return {
         name: view_table(
-            name, captions[name], table.drop(columns=["key", "setting"], errors="ignore"), formats=formats, titles=shown
+            name,
+            SHOWN["captions"][name],
+            table.drop(columns=["key", "setting"], errors="ignore"),
+            formats=formats,
+            titles=titles,
         )
         for name, table in tables.items()
     }

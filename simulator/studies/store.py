@@ -229,6 +229,30 @@ class StudyDirectory:
             raise _not_read_back(self.path)
         _delete(folder for folder in (*self._parts(_PARTS), *self._parts(_EARLIER)) if folder not in kept)
 
+    def finish(self, design: pd.DataFrame, failed: pd.DataFrame, facts: Mapping[str, Any]) -> None:
+        """Join all results, and record which points failed and how far the study is.
+
+        Parameters
+        ----------
+        design
+            As in `compact`.
+        failed
+            Points with ``error``; those that are finished nevertheless are left out.
+        facts
+            The content of ``study.json``, without how far the study is.
+
+        Raises
+        ------
+        OSError
+            If something cannot be written.
+        """
+        self.compact(design)
+        finished = self.finished() & set(design["key"])
+        failed = failed[~failed["key"].isin(finished)]
+        self.write_table(FAILURES, failed)
+        far = {"finished": len(finished), "failed": len(failed), "complete": len(finished) == len(design)}
+        self.write_facts({**facts, **far})
+
     def take_over(self, others: Iterable["StudyDirectory"]) -> None:
         """Add the finished points of other directories."""
         self._write_part(_PARTS, _joined(_held_by(folder for one in others for folder in one.sources())))

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.experiment.scaling import is_partial, of_all_vehicles
 from simulator.mean_intervals import share_interval, t_quantile
 from simulator.results.formatting import claimed
+from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.study import Study
 
 
-class Score(NamedTuple):
+class ScoreColumn(NamedTuple):
     """A score of `scores.parquet`: its column, its title, its unit and its format in a report.
 
     The unit None is that of the campaign's statistic; empty for none.
@@ -25,15 +25,15 @@ class Score(NamedTuple):
 
 
 SCORES = (
-    Score("rmse", "RMSE", None),
-    Score("mae", "Mean absolute error", None),
-    Score("bias", "Bias", None),
-    Score("coverage", "Coverage", "share", "percent"),
-    Score("hot_cells_recall", "Busiest cells found", "share", "percent"),
-    Score("earth_movers_m", "Earth mover’s distance", "m"),
-    Score("jensen_shannon", "Jensen-Shannon divergence", "bits"),
-    Score("kendall_tau", "Kendall’s τ", ""),
-    Score("top_n_overlap", "Ten busiest cells found", "share", "percent"),
+    ScoreColumn("rmse", "RMSE", None),
+    ScoreColumn("mae", "Mean absolute error", None),
+    ScoreColumn("bias", "Bias", None),
+    ScoreColumn("coverage", "Coverage", "share", "percent"),
+    ScoreColumn("hot_cells_recall", "Busiest cells found", "share", "percent"),
+    ScoreColumn("earth_movers_m", "Earth mover’s distance", "m"),
+    ScoreColumn("jensen_shannon", "Jensen-Shannon divergence", "bits"),
+    ScoreColumn("kendall_tau", "Kendall’s τ", ""),
+    ScoreColumn("top_n_overlap", "Ten busiest cells found", "share", "percent"),
 )
 SHARES = {*(score.column for score in SCORES if score.format == "percent"), "success", "prior"}
 """Columns whose values are between 0 and 1."""

@@ -166,30 +166,29 @@ class Sweep:
                 f"{self.directory.path / 'earlier'} and not used"
             )
         self.todo = [point for point in self.todo if point.key not in done]
-        self._write_facts(len(done & keys), complete=False)
+        self.directory.write_facts({**self._facts(), "finished": len(done & keys)})
         self.directory.write_scenario(self.design.settings[0].scenario)
         self.directory.write_table(DESIGN, self.design.table(self.points))
 
-    def _write_facts(self, finished: int, *, complete: bool) -> None:
-        self.directory.write_facts(
-            {
-                "format": STUDY_FORMAT,
-                "name": self.design.name,
-                "version": own_version(),
-                "source_sha256": source_sha256(),
-                "factors": list(self.design.factors),
-                "settings": len(self.design.settings),
-                "replicates": self.design.replicates,
-                "points": len(self.points),
-                "finished": finished,
-                "failed": len(self.failures),
-                "complete": complete,
-                "shard": list(self.shard),
-                "keep": self.keep,
-                "workers": self.workers,
-                "packages": package_versions(),
-            }
-        )
+    def _facts(self) -> dict[str, Any]:
+        """Return the content of ``study.json``, as of a study of which nothing is finished."""
+        return {
+            "format": STUDY_FORMAT,
+            "name": self.design.name,
+            "version": own_version(),
+            "source_sha256": source_sha256(),
+            "factors": list(self.design.factors),
+            "settings": len(self.design.settings),
+            "replicates": self.design.replicates,
+            "points": len(self.points),
+            "finished": 0,
+            "failed": len(self.failures),
+            "complete": False,
+            "shard": list(self.shard),
+            "keep": self.keep,
+            "workers": self.workers,
+            "packages": package_versions(),
+        }
 
     def _flush(self, buffer: list[PointResult]) -> None:
         if not buffer:
@@ -206,12 +205,9 @@ class Sweep:
         """Join the results, and record how far the study is."""
         table = self.design.table(self.points)
         try:
-            self.directory.compact(table)
             rows = {failure.point.key: failure.error for failure in self.failures}
             failed = table[table["key"].isin(rows.keys())]
-            self.directory.write_table(FAILURES, failed.assign(error=failed["key"].map(rows)))
-            finished = len(self.directory.finished() & {point.key for point in self.points})
-            self._write_facts(finished, complete=finished == len(self.points))
+            self.directory.finish(table, failed.assign(error=failed["key"].map(rows)), self._facts())
         except OSError as error:
             words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
             raise StudyError([f"{words}; all finished points are kept: the same command goes on"]) from error
@@ -321,21 +317,11 @@ def merge(directories: Sequence[Path], out: Path) -> StudyDirectory:
     with joined.locked():
         if (out / FACTS).is_file():
             _check_kept(joined, joined.facts(), facts[0]["keep"])
-        joined.write_facts({**facts[0], "shard": [1, 1], "complete": False})
+        whole = {**facts[0], "shard": [1, 1], "complete": False}
+        joined.write_facts(whole)
         joined.write_scenario(scenarios.load(shards[0].path / SCENARIO, files_exist=False))
         joined.write_table(DESIGN, designs[0])
         joined.take_over(shards)
-        joined.compact(designs[0])
-        finished = joined.finished() & set(designs[0]["key"])
         failed = pd.concat([shard.read_table(FAILURES) for shard in shards], ignore_index=True)
-        joined.write_table(FAILURES, failed[~failed["key"].isin(finished)])
-        joined.write_facts(
-            {
-                **facts[0],
-                "shard": [1, 1],
-                "finished": len(finished),
-                "failed": int((~failed["key"].isin(finished)).sum()),
-                "complete": len(finished) == len(designs[0]),
-            }
-        )
+        joined.finish(designs[0], failed, whole)
     return joined

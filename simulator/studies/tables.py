@@ -2,7 +2,9 @@
 
 import base64
 import math
+import tomllib
 from collections.abc import Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,57 +15,8 @@ from simulator.reporting.report import FORMATS, data, write_document
 from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, is_numeric
 
-TITLES = {
-    "point": "Point",
-    "replicate": "Replicate",
-    "seed": "Seed",
-    "error": "Error",
-    "campaign": "Campaign",
-    "mechanism": "Mechanism",
-    "statistic": "Statistic",
-    "n": "Runs",
-    "runs": "Runs",
-    "view": "View",
-    "adjacency": "Change hidden",
-    "queries": "Queries seen",
-    "colluding": "Colluding",
-    "servers": "Servers",
-    "name": "Attack",
-    "coalition": "Coalition",
-    "metric": "Measure",
-    "success": "Success",
-    "prior": "Baseline guess",
-    "epsilon": "ε",
-    "at_delta": "at δ",
-    "delta": "δ",
-    "at_epsilon": "at ε",
-    "rmse": "RMSE",
-    "lower": "Lower end",
-    "upper": "Upper end",
-    "difference": "Difference",
-    "ratio": "Ratio",
-    "ratio_lower": "Ratio, lower end",
-    "ratio_upper": "Ratio, upper end",
-    "against": "Against",
-    "data": "Data set",
-    "decile": "Decile",
-    "cells": "Cells",
-    "occupancy": "Mean occupancy",
-    "relative_error": "RMSE / occupancy",
-    "relative_rmse": "RMSE / mean occupancy",
-    "zero_rmse": "RMSE of 0 everywhere",
-    "beats_zero": "Better than 0 everywhere",
-    "hot_cells_recall": "Busiest cells found",
-    "coverage": "Coverage",
-    "parameters": "Parameters",
-    "crowd": "Crowd relied on",
-    "meets": "Meets the target",
-    "campaign_epsilon": "ε over the campaign",
-    "campaign_delta": "δ over the campaign",
-    "bytes_up": "Bytes sent",
-    "reason": "Reason",
-}
-"""Titles of the columns of studies and evaluations on pages; the files have the names."""
+SHOWN = tomllib.loads(resources.files("simulator.studies").joinpath("tables.toml").read_text(encoding="utf-8"))
+"""Captions of tables, and titles and formats of their columns, on pages."""
 TABLES = "tables"
 """Folder of the files."""
 MOST_ROWS = 1000
@@ -125,8 +78,8 @@ def view_table(
     caption: str,
     table: pd.DataFrame,
     *,
-    formats: Mapping[str, str] | None = None,
-    titles: Mapping[str, str] | None = None,
+    formats: Mapping[str, str] = {},
+    titles: Mapping[str, str] = {},
 ) -> TableView:
     """Prepare any table for the page.
 
@@ -138,10 +91,10 @@ def view_table(
         The table; a column with a second one of its name and `HALF` is shown with it as ``mean ± half``, without the
         second where that is null.
     formats
-        Names of formats of columns, as in `simulator.reporting.report.FORMATS`; by default `whole` for integers and
-        `number` for other numbers.
+        Names of formats of columns, as in `simulator.reporting.report.FORMATS`, beside those of ``tables.toml``; by
+        default `whole` for integers and `number` for other numbers.
     titles
-        Titles of columns that are not shown by their names.
+        Titles of columns, beside those of ``tables.toml``; others are shown by their names.
     """
     content = base64.b64encode(table.to_csv(index=False, lineterminator="\n").encode()).decode("ascii")
     left_out = ""
@@ -149,14 +102,15 @@ def view_table(
         left_out = f"{whole(len(table) - MOST_ROWS)} more rows are in {name}.csv"
         caption += f" (the first {whole(MOST_ROWS)} of {whole(len(table))} rows)"
         table = table.head(MOST_ROWS)
+    formats, titles = {**SHOWN["formats"], **formats}, {**SHOWN["titles"], **titles}
     shown = [column for column in table if not str(column).endswith(HALF)]
     columns = []
     for column in shown:
         integers = pd.api.types.is_integer_dtype(table[column])
-        chosen = (formats or {}).get(str(column), "whole" if integers else "number")
+        chosen = formats.get(str(column), "whole" if integers else "number")
         half = table[f"{column}{HALF}"] if f"{column}{HALF}" in table else [math.nan] * len(table)
         columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
-    heads = [((titles or {}).get(str(column), str(column)), is_numeric(table[column])) for column in shown]
+    heads = [(titles.get(str(column), str(column)), is_numeric(table[column])) for column in shown]
     rows = [list(row) for row in zip(*columns, strict=True)]
     return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}", left_out)
 

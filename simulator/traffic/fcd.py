@@ -67,7 +67,6 @@ class Samples:
         return cls(np.array(moments_s), rows[_COLUMNS])
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.table)
 
     @property
@@ -81,6 +80,26 @@ class Samples:
         frame = self.table.assign(link=pd.arrays.IntegerArray(link.copy(), link < 0)).drop(columns="moment")
         frame.insert(0, "time_s", self.time_s)
         return frame
+
+    def write(self, directory: Path, *, formats: Sequence[str], epoch_s: int) -> None:
+        """Write one file per format into a directory.
+
+        Parameters
+        ----------
+        directory
+            Directory of the files, named as in `FILES`.
+        formats
+            Keys of `FILES`.
+        epoch_s
+            Second 0 of the run in seconds since 1970, for kepler.gl.
+        """
+        writers: Mapping[str, Callable[[Path], None]] = {
+            "sumo": lambda file: write_sumo(self, file),
+            "kepler": lambda file: write_kepler(self, file, epoch_s=epoch_s),
+            "parquet": lambda file: self.frame().to_parquet(file, index=False),
+        }
+        for name in formats:
+            writers[name](directory / FILES[name])
 
     def __repr__(self) -> str:
         return f"<Samples: {len(self):,} places at {len(self.moments_s):,} moments>"
@@ -193,29 +212,6 @@ FILES: Mapping[str, str] = {"sumo": "fcd.xml.gz", "kepler": "trips.geojson", "pa
 
 DIGITS = 8
 """Decimal digits of degrees in text: about a millimetre."""
-
-
-def write_samples(samples: Samples, directory: Path, *, formats: Sequence[str], epoch_s: int) -> None:
-    """Write one file per format into a directory.
-
-    Parameters
-    ----------
-    samples
-        Positions of the vehicles.
-    directory
-        Directory of the files, named as in `FILES`.
-    formats
-        Keys of `FILES`.
-    epoch_s
-        Second 0 of the run in seconds since 1970, for kepler.gl.
-    """
-    writers: Mapping[str, Callable[[Path], None]] = {
-        "sumo": lambda file: write_sumo(samples, file),
-        "kepler": lambda file: write_kepler(samples, file, epoch_s=epoch_s),
-        "parquet": lambda file: samples.frame().to_parquet(file, index=False),
-    }
-    for name in formats:
-        writers[name](directory / FILES[name])
 
 
 def write_sumo(samples: Samples, file: Path) -> None:

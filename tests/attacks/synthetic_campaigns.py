@@ -9,9 +9,10 @@ from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trust
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.threshold_shared import ThresholdShared
-from simulator.experiment.attack_evaluation import run_attacks
-from simulator.experiment.guess_games import AttackContext, Member
-from simulator.experiment.query_records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.experiment.build.attacks import build_attack, games_of
+from simulator.games.games import play_attacks
+from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
+from simulator.games.world import Member, Observer
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -105,8 +106,7 @@ def observe(record, coalition, *, seed=5, queries=None):
     """What a coalition observed of some queries of a campaign; by default of all."""
     filed = filed_of(record, seed)
     members = tuple(Member(party) for party in coalition)
-    board = AttackContext(filed, filed.record, even=False, coalition=members)
-    return board.observe([query.number for query in record.queries] if queries is None else queries)
+    return Observer(filed, members).observe([query.number for query in record.queries] if queries is None else queries)
 
 
 def attack(kind, coalition, **keys):
@@ -130,6 +130,12 @@ def attack(kind, coalition, **keys):
         "together": False,
     }
     return SimpleNamespace(**{**given, **keys})
+
+
+def run_attacks(sections, records, *, streams):
+    """Results of attacks given by their sections."""
+    attacks = [build_attack(section, games_of(section)) for section in sections]
+    return play_attacks(attacks, records, streams=streams)
 
 
 def evaluate_attacks(record, *attacks, seed=3):

@@ -21,8 +21,10 @@ from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
 from simulator.aggregation.plain_servers import PerRound
 from simulator.attacks.reconstruction import ROUND_ATTACKS
-from simulator.experiment.counterfactual_games import play_known_others
-from simulator.experiment.guess_games import AttackContext, Member, fill_guesses
+from simulator.games.counterfactual import KnownOthers
+from simulator.games.guesses import score_cells
+from simulator.games.scores import pool_scores
+from simulator.games.world import Member, Observer, Truth
 
 # Mechanism, attack, the view it has, and the fraction of ε that its lower bound reaches at least.
 PURE = {
@@ -69,10 +71,10 @@ def test_delta_of_linked_reports_is_approached():
     """With probability π_s a device in a cell is revealed, whatever ε is allowed."""
     record = campaign(PerRound(), vehicles=60_000)
     stored = filed_of(record)
-    board = AttackContext(stored, stored.record, even=False, coalition=(Member("server:1"), Member("server:2")))
+    observer, prior = Observer(stored, (Member("server:1"), Member("server:2"))), Truth(stored.record).prior()
     (query,), rng = record.queries, np.random.default_rng(1)
-    found = ROUND_ATTACKS["link_rounds"].guess(board.observe([1]), board.prior(), rng=rng)
-    played = fill_guesses(query, found, board.prior(), board, rng=rng)
+    answer = ROUND_ATTACKS["link_rounds"].guess(observer.observe([1]), prior, rng=rng)
+    played = score_cells(query, answer, prior, observer, rng=rng)
     inside = (played.truth > 0) & (played.truth != played.usual)
     half = rng.random(len(inside)) < 0.5
     inside_truths = played.truth[inside & half]
@@ -110,11 +112,9 @@ def test_known_others_success_reaches_the_bound_of_released_differences(k):
     for seed in range(25):
         record = campaign(DEPLOYMENTS["trusted"], mechanism, vehicles=150, queries=2, seed=seed)
         stored = filed_of(record)
-        (row,) = play_known_others(
-            [AttackContext(stored, stored.record, even=False)],
-            k,
-            rng=np.random.default_rng(seed),
-        )
+        rng = np.random.default_rng(seed)
+        scores = list(KnownOthers(k).play(Observer(stored), Truth(stored.record), rng=rng))
+        (row,) = pool_scores(scores, rng=rng)
         hits += round(row["success"] * row["trials"])
         trials += row["trials"]
         expected.append((row["theory"], row["trials"]))

@@ -4,18 +4,28 @@ import dataclasses
 
 import numpy as np
 import pytest
-from synthetic_campaigns import CELLS, DEPLOYMENTS, SAMPLING, attack, campaign, evaluate_attacks, filed_of, record_of
+from synthetic_campaigns import (
+    CELLS,
+    DEPLOYMENTS,
+    SAMPLING,
+    attack,
+    campaign,
+    evaluate_attacks,
+    filed_of,
+    run_attacks,
+)
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
-from scenarios import ScenarioError
 from scenarios.kinds import names_of
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
-from simulator.experiment.attack_evaluation import ATTACK_COLUMNS, Finding, run_attacks, tabulate_findings
-from simulator.experiment.guess_games import Guessed, score_guesses
-from simulator.experiment.query_records import CampaignRecord, QueryRecord, places_of
+from simulator.files.errors import InputError
+from simulator.games.records import places_of
+from simulator.games.scores import Finding, Score, pool_scores, tabulate_findings
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
+COLUMNS = [column.name for column in TABLES["attacks"].columns]
 RATES = ("prior", "success", "gain", "gain_low", "gain_high", "theory", "epsilon_lower", "value")
 
 
@@ -39,7 +49,7 @@ def every_attack(coalition):
 
 def check_numbers(rows):
     table = tabulate_findings(rows)
-    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert list(table.columns) == COLUMNS
     assert len(table) == len(rows)
     for row in rows:
         for column in RATES:
@@ -92,8 +102,8 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
 
 def test_a_table_without_findings_has_the_columns():
     table = tabulate_findings([])
-    assert list(table.columns) == list(ATTACK_COLUMNS)
-    assert [field.name for field in dataclasses.fields(Finding)] == list(ATTACK_COLUMNS)
+    assert list(table.columns) == COLUMNS
+    assert [field.name for field in dataclasses.fields(Finding)] == COLUMNS
     assert len(table) == 0
 
 
@@ -160,10 +170,12 @@ def test_attacks_do_not_change_each_others_results():
 
 def test_faults_found_at_run_time_name_their_key():
     record = campaign(Trusted(), vehicles=10)
-    with pytest.raises(ScenarioError, match=r"attacks.poisoning.coalition: there are only 10 targets in query 1"):
+    with pytest.raises(InputError, match=r"there are only 10 targets in query 1") as fault:
         evaluate_attacks(record, attack("poisoning", ["vehicles:11"]))
-    with pytest.raises(ScenarioError, match=r"attacks.poisoning: cell must be in 1..6, got 7"):
+    assert fault.value.key == "attacks.poisoning.coalition"
+    with pytest.raises(InputError, match=r"cell must be in 1..6, got 7") as fault:
         evaluate_attacks(record, attack("poisoning", ["vehicles:1"], cell=7))
+    assert fault.value.key == "attacks.poisoning"
 
 
 def test_mechanism_without_likelihood_gives_a_note_and_no_row():
@@ -212,7 +224,7 @@ def test_stored_pseudonyms_map_back_to_their_devices(name):
 def test_transcripts_too_large_to_keep_are_regenerated_identically(monkeypatch):
     record = campaign(SecretShared(servers=2), vehicles=50, queries=2)
     kept, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
-    monkeypatch.setattr("simulator.experiment.query_records.MOST_WORDS", 10)
+    monkeypatch.setattr("simulator.games.records.MOST_WORDS", 10)
     again, _ = evaluate_attacks(record, attack("link_rounds", ["server:1", "server:2"]))
     assert kept == again
 
@@ -221,22 +233,15 @@ def test_guesses_that_follow_the_prior_give_no_epsilon_bound():
     rng = np.random.default_rng(1)
     truth = rng.integers(0, 3, 10_000).astype(np.int32)
     usual = np.full(len(truth), 2, dtype=np.int32)
-    score = score_guesses([Guessed(usual, truth, 1 / 3, 1 / 3)], rng=rng)
-    assert score["epsilon_lower"] == 0.0
-    certain = score_guesses([Guessed(truth, truth, 1 / 3, 1.0)], rng=rng)
+
+    def pooled(guesses, truth, prior):
+        score = Score(guesses=guesses, truth=truth, prior=prior, theory=prior, compares="devices")
+        return next(pool_scores([score], rng=rng))
+
+    assert pooled(usual, truth, 1 / 3)["epsilon_lower"] == 0.0
+    certain = pooled(truth, truth, 1 / 3)
     assert certain["epsilon_lower"] > 5
     assert certain["success"] == 1.0
     same = np.zeros(10, dtype=np.int32)
-    assert score_guesses([Guessed(same, same, 1.0, 1.0)], rng=rng)["epsilon_lower"] is None
-    assert score_guesses([], rng=rng) is None
-
-
-def test_inconsistent_records_are_refused():
-    received = np.ones((2, 3), dtype=bool)
-    recorded = record_of(Trusted(), SAMPLING, 1, np.arange(3), [np.zeros(3, dtype=np.int32)] * 2, received)
-    counts, occupancy = np.zeros((2, 3), dtype=np.int64), np.array([1, 1, 1])
-    with pytest.raises(ValueError, match="truth must be of 3 devices"):
-        QueryRecord(recorded, np.zeros(2, dtype=np.int32), occupancy, counts, (3, 3), (3, 3))
-    with pytest.raises(ValueError, match="occupancy must hold the 3 targets"):
-        QueryRecord(recorded, np.zeros(3, dtype=np.int32), occupancy - 1, counts, (3, 3), (3, 3))
-    assert CampaignRecord(Trusted(), SAMPLING, ()).servers == 1
+    assert pooled(same, same, 1.0)["epsilon_lower"] is None
+    assert list(pool_scores([], rng=rng)) == []

@@ -6,7 +6,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator import run
-from simulator.experiment.attack_evaluation import ATTACK_COLUMNS
+from simulator.results.schema import TABLES
 
 PLAIN = """
 [scenario]
@@ -106,7 +106,7 @@ def test_attacks_change_no_other_table(load, attacked):
     for table in ("estimates", "rounds", "scores", "claims"):
         pd.testing.assert_frame_equal(getattr(plain, table), getattr(attacked, table), check_exact=True)
     assert plain.attacks.empty
-    assert list(plain.attacks.columns) == list(ATTACK_COLUMNS)
+    assert list(plain.attacks.columns) == [column.name for column in TABLES["attacks"].columns]
 
 
 def test_attack_rows_do_not_depend_on_other_attacks(load, attacked):
@@ -139,7 +139,7 @@ def test_attack_table_of_a_run(attacked):
 def test_missing_values_are_null_in_the_attack_file(attacked, tmp_path):
     place = attacked.save(tmp_path / "run")
     table = pd.read_parquet(place / "attacks.parquet", dtype_backend="pyarrow")
-    assert list(table.columns) == list(ATTACK_COLUMNS)
+    assert list(table.columns) == [column.name for column in TABLES["attacks"].columns]
     assert len(table) == len(attacked.attacks)
     for column in ("prior", "success", "gain", "theory", "epsilon_lower", "value"):
         assert not any(value != value for value in table[column].dropna())  # noqa: PLR0124 - what NaN is

@@ -21,7 +21,7 @@ from simulator.aggregation.plain_servers import PerRound, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.attacks.counterfactual import others_dropped
 from simulator.attacks.reconstruction import Prior
-from simulator.experiment.counterfactual_games import remake
+from simulator.games.poisoning import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)
 ROBUST = SecretShared(servers=2, paired=True, robust=True)

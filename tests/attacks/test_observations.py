@@ -15,7 +15,7 @@ from mechanisms.parameter import ParameterError
 from simulator.aggregation.transcript import StoredEntries
 from simulator.attacks.observation import Observation, link_rounds_of, read_round
 from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, LongitudinalAttack, Prior
-from simulator.experiment.query_records import CampaignRecord, places_of
+from simulator.games.records import CampaignRecord, places_of
 
 
 def test_observation_has_exactly_these_fields():

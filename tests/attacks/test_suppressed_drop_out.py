@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.attacks.counterfactual import released_twice, released_twice_and_read
+from simulator.attacks.counterfactual import released_twice
 from simulator.attacks.reconstruction import Prior
 
 PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
@@ -72,6 +72,6 @@ def test_guess_is_optimal_given_the_visible_differences_and_one_report(refresh, 
     success = 0.0
     for (seen, report), masses in joint.items():
         keys = {"visible": np.array([visible]), "positive": positive, "rng": np.random.default_rng(1)}
-        given = (np.array([seen]), np.array([report]), round_, Prior({1: PRIOR}), 1)
-        success += masses[released_twice_and_read(mechanism, *given, **keys)[0]]
+        read = (round_, np.array([report]))
+        success += masses[released_twice(mechanism, np.array([seen]), Prior({1: PRIOR}), 1, read=read, **keys)[0]]
     assert success == pytest.approx(sum(masses.max() for masses in joint.values()), abs=1e-12)

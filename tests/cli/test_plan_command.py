@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from dataclasses import MISSING, fields
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 
 import scenarios
 from mechanisms.local import Warner
-from mechanisms.planning import search
+from mechanisms.planning import Target, search
 from mechanisms.privacy import LinkedReports
 from mechanisms.privacy.rounding import rounded_up
 from simulator.cli import main
+from simulator.cli.commands import load_command
 from simulator.experiment.build.mechanisms import build_mechanisms
+from simulator.studies.evaluation_tables import Goal
 
 CITY = ("--cells", "4", "--population", "400")
 
@@ -203,3 +206,15 @@ def test_invalid_arguments_give_one_message_and_exit_code_2(plan, arguments, wor
     for word in words:
         assert word in done.err
     assert math.isclose(done.err.count("crowdveil:"), 1) or "--cells" in words
+
+
+def test_every_parameter_of_a_target_is_an_option_with_its_default_and_meaning():
+    options = {option.name: option for option in load_command("plan").params}
+    for field in fields(Target):
+        option = options[field.name]
+        assert option.required == (field.default is MISSING)
+        assert option.required or option.default == field.default
+        assert option.help in " ".join(Target.__doc__.replace("`", "").split())
+    of_evaluation = {option.name: option.help for option in load_command("evaluate").params}
+    for field in fields(Goal):
+        assert of_evaluation[field.name] == options[field.name].help

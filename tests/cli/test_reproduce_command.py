@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from simulator.cli import main
+from simulator.files.errors import InputError
 from simulator.reproduction import command
-from simulator.reproduction.errors import ReproductionError
 from simulator.reproduction.published_results import ENTRIES, Entry, Reproduction, Row
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
@@ -167,7 +167,7 @@ def test_all_gives_a_list_for_any_catalogue(tmp_path, capfd):
     assert (tmp_path / "all.html").is_file()
     command.reproduce("one", seed=3, as_json=True, out=None, entries=entries)
     assert json.loads(capfd.readouterr().out)["name"] == "one"
-    with pytest.raises(ReproductionError, match="did you mean two"):
+    with pytest.raises(InputError, match="did you mean two"):
         command.find_entries("tow", entries)
 
 

@@ -82,7 +82,10 @@ VALUES = {
     "no number of vehicles": ([*PLAN, "--error", "few"], "--error: must be a number of vehicles; got 'few'"),
     "no number of cells": (["plan", "--cells", "x"], "--cells: must be a whole number of cells; got 'x'"),
     "no value": (["run", "tiny", "--seed"], "option '--seed' requires an argument"),
-    "no option": (["plan", "--cells", "3", "--epsilon", "1"], "--population: is required (Devices asked, N)"),
+    "no option": (
+        ["plan", "--cells", "3", "--epsilon", "1"],
+        "--population: is required (N, the number of devices asked)",
+    ),
     "no argument": (["run"], "SCENARIO: is required (A shipped name or a file)"),
     "too many": (["run", "tiny", "more"], "got unexpected extra argument(s) (more)"),
 }

@@ -9,8 +9,8 @@ import pytest
 
 from mechanisms.inference.report_law import NoLikelihoodError
 from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, RoundAttack
-from simulator.conformance.attacks import CHECKS, check_attack
-from simulator.experiment.query_records import QueryRecord
+from simulator.games.records import QueryRecord
+from simulator.plug_in_checks.attacks import CHECKS, check_attack
 
 
 class Altered(RoundAttack):

@@ -13,6 +13,7 @@ import pytest
 
 import crowdveil as cv
 from simulator.attacks.reconstruction import RoundAttack
+from simulator.results.columns_page import columns_page
 from simulator.results.record import RunRecord
 
 ROOT = Path(__file__).parents[2]
@@ -104,6 +105,10 @@ def runs(tmp_path_factory):
         saved("replayed", traffic=replayed, roads={"source": "none"}, fcd=COUNTS["fcd"], report={"vehicles": True}),
         saved("lake", roads={"source": "osm", "path": str(folder / "lake.osm")}),
     ]
+
+
+def test_page_is_that_of_the_schema():
+    assert columns_page(PAGE) == PAGE, "run python -m simulator.results.columns_page docs/columns.md"
 
 
 def test_page_has_the_files_that_runs_write(runs):

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,12 @@ def test_names_in_documentation_exist(page):
             }:
                 module = importlib.import_module(statement.module)
                 assert [alias.name for alias in statement.names if not hasattr(module, alias.name)] == []
+
+
+def test_no_class_name_is_defined_twice():
+    homes = defaultdict(list)
+    for file in sorted(file for top in ("simulator", "mechanisms", "scenarios") for file in (ROOT / top).rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(str(file.relative_to(ROOT)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

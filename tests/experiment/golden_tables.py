@@ -10,7 +10,8 @@ A record holds, for each table of the run directory, its number of rows and for 
 - numbers and coordinates of geometries: type, missing values, the sum, a sum that depends on the order
   (Σ value · (i·φ mod 1), i from 1), the sum of magnitudes, and a hash of the places that are missing or infinite;
 
-and in full the scores of each mechanism and its root mean square error in each query. Sentences are not part.
+and in full the scores of each mechanism and its root mean square error in each query, and what `run.json` says of the
+traffic at the queries (in the form of a table) and of published link volumes. Sentences are not part.
 """
 
 import hashlib
@@ -116,6 +117,17 @@ def _query_errors(estimates: pd.DataFrame) -> dict[str, list[float]]:
     return of_mechanism
 
 
+def _flow_facts(check: dict) -> dict[str, float]:
+    """Return the numbers of the comparison with published link volumes, which are not in a table."""
+    parts = [(part, values) for part, values in check.items() if isinstance(values, dict)]
+    return {
+        f"{part}.{key}": _short(value)
+        for part, values in parts
+        for key, value in values.items()
+        if part != "published" and isinstance(value, float)  # those of the published flows are rounding errors near 0
+    }
+
+
 def summary(directory: Path) -> dict:
     """Return the record of a run directory."""
     tables = {}
@@ -125,6 +137,10 @@ def summary(directory: Path) -> dict:
         tables[path.stem] = {"rows": len(table), "columns": {name: _column(table[name]) for name in kept}}
     record = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     facts = {key: record[key] for key in FACTS} | {key: record["city"][key] for key in CITY}
+    facts |= _flow_facts(record["flow_check"] or {})
+    traffic = pa.Table.from_pylist(record["traffic_at_queries"])
+    columns = {name: _column(traffic[name]) for name in traffic.column_names}
+    tables["traffic_at_queries"] = {"rows": len(traffic), "columns": columns}
     estimates = pd.read_parquet(directory / "estimates.parquet")
     return {
         "facts": facts,
@@ -184,8 +200,8 @@ def _table_changes(name: str, golden: dict, now: dict | None) -> list[str]:
 
 def differences(golden: dict, now: dict) -> list[str]:
     """Return where a run differs from its record. Tables and columns added since do not count."""
-    facts = golden["facts"]
-    changes = [f"{k}: {facts[k]}, now {now['facts'][k]}" for k in facts if not _same(facts[k], now["facts"][k])]
+    facts, current = golden["facts"], now["facts"]
+    changes = [f"{k}: {facts[k]}, now {current.get(k)}" for k in facts if not _same(facts[k], current.get(k))]
     changes += _score_changes(golden["scores"], now["scores"])
     changes += _error_changes(golden["query_errors"], now["query_errors"])
     for name, table in golden["tables"].items():
@@ -216,13 +232,13 @@ def main(chosen: list[str]) -> None:
     """Write the records of the chosen scenarios, or of all whose data are present."""
     for name in chosen or names():
         if absent := missing_data(name):
-            print(f"{name}: {absent[0]} is not present")  # noqa: T201
+            print(f"{name}: {absent[0]} is not present")
             continue
         with tempfile.TemporaryDirectory() as folder:
             record = summary(run_scenario(name, Path(folder)))
         changes = differences(read(name), record) if (GOLDEN / f"{name}.json").exists() else ["new"]
         write(name, record)
-        print(f"{name}: {'; '.join(changes) or 'as before'}", flush=True)  # noqa: T201
+        print(f"{name}: {'; '.join(changes) or 'as before'}", flush=True)
 
 
 if __name__ == "__main__":

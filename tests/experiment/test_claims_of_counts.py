@@ -14,7 +14,7 @@ from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, pair_delta
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator import run
 from simulator.aggregation.server_noise import noisy_claim
-from simulator.experiment.campaign_groups import drawn_as_counts
+from simulator.experiment.build.mechanisms import drawn_as_counts
 from simulator.reporting import build_report, print_summary
 
 TOWN = """

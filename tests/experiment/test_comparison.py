@@ -1,7 +1,6 @@
 """Comparison of two runs: differences of scores, their intervals, and runs that cannot be compared."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -96,4 +95,4 @@ def _with_estimates(result: RunResult, truth: np.ndarray, estimate: np.ndarray) 
     )
     names = estimates["campaign"].unique()
     scores = pd.DataFrame({"campaign": names, "mechanism": "sampling", "statistic": "count"})
-    return replace(result, estimates=estimates, scores=scores)
+    return result.with_tables(estimates=estimates, scores=scores)

@@ -115,7 +115,7 @@ MEASURE = """
 import json, sys
 from pathlib import Path
 from simulator import run
-from simulator.experiment.provenance import peak_memory_nbytes
+from simulator.files.available_memory import peak_memory_nbytes
 run("tiny", out=sys.argv[1] + "-first")
 before = peak_memory_nbytes()
 run(sys.argv[2], overrides=sys.argv[3:], out=sys.argv[1])

@@ -63,7 +63,7 @@ def drive_to(path, *ticks):
     """Drive the scenario's traffic step by step; return the city, and positions and speeds at each tick."""
     loaded = scenarios.load(path)
     city = build_city(loaded)
-    engine = build_engine(loaded, city, streams=Streams(loaded.seed), stopwatch=Stopwatch())
+    engine = build_engine(loaded, city, streams=Streams(loaded.seed), stopwatch=Stopwatch(), end_s=0.0)
     seen = []
     for tick in ticks:
         engine.advance_to(tick)

@@ -18,8 +18,9 @@ import pytest
 
 import scenarios
 from simulator import run
-from simulator.experiment.collect import RunData
+from simulator.api import load
 from simulator.reporting import build_report
+from simulator.results.schema import TABLES
 from simulator.results.store import DirectoryError, UnfinishedRunError, fill_directory, link_latest
 
 COLUMNS = {
@@ -93,6 +94,12 @@ def _change_table(out, name, change):
     change(pd.read_parquet(out / f"{name}.parquet")).to_parquet(out / f"{name}.parquet")
 
 
+def read_all(directory):
+    """Load a run and read its tables, each of which is read, and checked, when it is first needed."""
+    loaded = load(directory)
+    return [getattr(loaded, name) for name in TABLES]
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
@@ -128,7 +135,7 @@ def _change_table(out, name, change):
 def test_a_changed_file_of_a_run_is_named(kept, tmp_path, damage, message):
     shutil.copytree(kept[1], tmp_path / "run")
     damage(tmp_path / "run")
-    for use in (build_report, RunData.load):  # `crowdveil report`; `crowdveil figures` and `export`
+    for use in (build_report, read_all):  # `crowdveil report`; `crowdveil figures` and `export`
         with pytest.raises(UnfinishedRunError, match=message):
             use(tmp_path / "run")
 

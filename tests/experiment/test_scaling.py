@@ -9,11 +9,11 @@ from rich.console import Console
 
 import scenarios
 from simulator import run
-from simulator.experiment.scaling import Participation, of_all_vehicles, scale_to_all
-from simulator.plots.run_plots import finished_run
+from simulator.experiment.scaling import Participation, Rows, scale_to_all
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.terminal_summary import print_run
 from simulator.results.compare import compare
+from simulator.results.tables import of_all_vehicles
 from simulator.sensing.query import Occupancy
 
 
@@ -86,15 +86,16 @@ def test_intervals_cover_at_their_level_and_theory_is_the_error(participation, n
     taking = rng.binomial(n, participation)
     x = taking + rng.normal(0.0, noise, len(n))
     half = np.full(len(n), 1.959964 * noise)
-    made = scale_to_all(
-        _everybody(n),
-        Participation(participation, participation),
+    rows = Rows(
+        np.arange(1, len(n)),
+        n[1:],
         estimate=x[1:],
         std_error=half[1:] / 1.959964,
         lower=(x - half)[1:],
         upper=(x + half)[1:],
         theory=np.full(len(n) - 1, noise),
     )
+    made = scale_to_all(_everybody(n), Participation(participation, participation), rows)
     covered = np.mean((made.lower <= n[1:]) & (n[1:] <= made.upper))
     # The score interval of a binomial is within a percentage point of its level; four standard errors of the share.
     assert covered == pytest.approx(0.95, abs=0.01 + 4 * np.sqrt(0.95 * 0.05 / 40_000))
@@ -105,9 +106,8 @@ def test_intervals_cover_at_their_level_and_theory_is_the_error(participation, n
 def test_with_everybody_asked_nothing_changes():
     n = np.array([0, 4, 10])
     x = np.array([3.0, 11.5])
-    made = scale_to_all(
-        _everybody(n), Participation(), estimate=x, std_error=x / 3, lower=x - 2.5, upper=x + 3.5, theory=x / 4
-    )
+    rows = Rows(np.array([1, 2]), n[1:], x, std_error=x / 3, lower=x - 2.5, upper=x + 3.5, theory=x / 4)
+    made = scale_to_all(_everybody(n), Participation(), rows)
     np.testing.assert_allclose(made.estimate, x)
     np.testing.assert_allclose(made.std_error, x / 3)
     np.testing.assert_allclose(made.lower, x - 2.5)
@@ -143,7 +143,7 @@ def third():
 
 
 def test_terminal_and_first_screen_lead_with_all_vehicles(third):
-    finished = finished_run(third)
+    finished = third.leading
     said = " ".join(sentences(finished))
     mean = third.estimates["vehicles"].mean()
     assert f"a cell holds {mean:.3g} on average" in said
@@ -157,7 +157,7 @@ def test_terminal_and_first_screen_lead_with_all_vehicles(third):
     assert "of all vehicles, asked or not" in text
     assert f"{third.scores['scaled_rmse'].iloc[0]:.2f}" in text
     assert finished.estimates["truth"].tolist() == third.estimates["vehicles"].tolist()
-    assert finished.asked_estimates["truth"].tolist() == third.estimates["truth"].tolist()
+    assert finished.asked.estimates["truth"].tolist() == third.estimates["truth"].tolist()
 
 
 def test_runs_of_different_participation_are_compared_over_all_vehicles(third):

@@ -72,7 +72,7 @@ def test_truth_equals_the_vehicles_of_sumo_in_each_cell(folder):
     result = run(folder / "small.toml", overrides=["traffic.seed=5"])
     scenario = scenarios.load(folder / "small.toml", overrides=["traffic.seed=5"])
     city = build_city(scenario)
-    engine = build_engine(scenario, city, streams=Streams(0), stopwatch=Stopwatch())
+    engine = build_engine(scenario, city, streams=Streams(0), stopwatch=Stopwatch(), end_s=scenario.scenario.duration_s)
     seen, trips = plain_run(engine._inputs, until_s=300)
     # Flows draw their vehicles at random: those that came are stated, not the most that might have come.
     assert 0 < result.facts["vehicles"] == result.facts["traffic"]["departed"][-1] < engine.vehicles

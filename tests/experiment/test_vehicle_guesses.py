@@ -5,10 +5,11 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from simulator.experiment.guess_games import Guessed
-from simulator.experiment.vehicle_guesses import GUESS_COLUMNS, CoalitionGuesses, choose_vehicles, tabulate_guesses
-from simulator.plots.run_plots import finished_run
-from simulator.results.run import FinishedRun
+from simulator.aggregation.storage import RecordedMessages
+from simulator.games.records import QueryRecord
+from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
+from simulator.results.run import RunResult
+from simulator.results.schema import TABLES
 
 EPSILON, SAMPLING, OUTSIDE, GAP_S = 1.5, 0.4, 70, 30
 STARTS_S = {1: 300, 2: 390, 3: 480}
@@ -141,7 +142,7 @@ def test_own_attack_that_names_no_device_guesses_by_the_prior(small):
 def test_rows_are_of_one_vehicle_and_of_attacks_on_what_was_received(small):
     result, engine = small
     guesses = result.guesses
-    assert guesses.dtypes.astype(str).to_dict() == {**GUESS_COLUMNS, "time": "str"}
+    assert guesses.dtypes.astype(str).to_dict() == {column.name: column.type for column in TABLES["guesses"].columns}
     assert set(guesses["name"]) == {"first", "second", "linked", "again", "even", "spy", "spy-k-ary"}
     assert guesses["vehicle"].nunique() == 1
     # Of the vehicles asked in every query and always in one cell, which all attacks guess most often, the lowest.
@@ -229,43 +230,53 @@ def test_campaigns_attacked_together_keep_their_own_numbers():
 
 def part(devices, *, query=1, guess=0):
     """Guesses about some devices, all of which are in cell 1."""
-    n = len(devices)
-    cells = np.full(n, guess, dtype=np.int32), np.ones(n, dtype=np.int32)
-    return Guessed(*cells, 0.5, 0.5, None, np.array(devices), np.full(n, 0.5), "rush", query, 60.0 * query)
+    n, numbers = len(devices), np.array(devices)
+    sent = RecordedMessages(query, numbers, [], np.ones((0, n), dtype=bool), {}, numbers, np.ones((0, n), dtype=int))
+    truth, counts = np.ones(n, dtype=np.int32), np.zeros((1, 2), dtype=np.int64)
+    place = {"time_s": 60.0 * query, "campaign": "rush", "number_in_campaign": query}
+    record = QueryRecord(sent, truth, np.array([0, n]), counts, (n,), (n,), **place)
+    return Score(guesses=np.full(n, guess), truth=truth, query=record, probability=np.full(n, 0.5))
 
 
 def coalition(name, *parts, campaigns=("rush",)):
-    return CoalitionGuesses(name, "link_rounds", "server:1", "sampling", campaigns, parts)
+    """A coalition and its scores."""
+    return {Guesser(name, "link_rounds", "server:1", "sampling", campaigns): parts}
+
+
+def chosen(*coalitions):
+    """The vehicle that is shown of each coalition, by its name."""
+    found = choose_vehicles({guesser: parts for one in coalitions for guesser, parts in one.items()})
+    return {guesser.name: vehicle for guesser, vehicle in found.items()}
 
 
 def test_vehicle_with_most_guesses_is_chosen_whatever_they_are():
     for guess in (0, 1):
         one = coalition("one", part([7, 3, 5], guess=guess), part([5, 9, 3], query=2))
         two = coalition("two", part([9, 5]), part([5, 9], query=2, guess=guess))
-        assert choose_vehicles([one, two]) == {one: 5, two: 5}
-        assert choose_vehicles([one]) == {one: 3}  # of 3 and 5 the lower
+        assert chosen(one, two) == {"one": 5, "two": 5}
+        assert chosen(one) == {"one": 3}  # of 3 and 5 the lower
         apart = coalition("apart", part([8, 2]), part([8], query=2, guess=guess))
-        assert choose_vehicles([one, apart, two]) == {one: 5, two: 5, apart: 8}
+        assert chosen(one, apart, two) == {"one": 5, "two": 5, "apart": 8}
         elsewhere = coalition("elsewhere", part([2, 5]), campaigns=("other",))
-        assert choose_vehicles([one, elsewhere]) == {one: 3, elsewhere: 2}
-    rows = tabulate_guesses([one, coalition("none")])[["query", "time_s", "vehicle", "truth", "guess"]]
+        assert chosen(one, elsewhere) == {"one": 3, "elsewhere": 2}
+    rows = tabulate_guesses({**one, **coalition("none", part([]))})[["query", "time_s", "vehicle", "truth", "guess"]]
     assert rows.to_numpy().tolist() == [[1, 60, 3, 1, 1], [2, 120, 3, 1, 0]]
 
 
 def test_no_table_without_attacks_that_guess_cells(tmp_path):
-    assert tabulate_guesses([coalition("none")]) is None
+    assert tabulate_guesses(coalition("none", part([]))) is None
     for attacks in ([], ATTACKS[5:]):
         result = cv.run(cv.Scenario(**SMALL, attacks=attacks), out=tmp_path / "run", overwrite=True)
         assert result.guesses is None
         assert not (tmp_path / "run" / "guesses.parquet").exists()
-        assert FinishedRun(tmp_path / "run").guesses is None
-        assert finished_run(result).guesses is None
+        assert RunResult.load(tmp_path / "run").guesses is None
+        assert result.leading.guesses is None
 
 
 def test_table_is_saved_and_read(small, tmp_path):
     result, _ = small
     folder = result.save(tmp_path / "run")
-    for read in (cv.load(folder).guesses, FinishedRun(folder).guesses, finished_run(result).guesses):
+    for read in (cv.load(folder).guesses, RunResult.load(folder).guesses, result.leading.guesses):
         pd.testing.assert_frame_equal(read, result.guesses, check_exact=True)
 
 

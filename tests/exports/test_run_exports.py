@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from io import StringIO
 
 import geopandas as gpd
@@ -16,7 +15,7 @@ import shapely
 import yaml
 
 import crowdveil as cv
-from simulator.exports.geopackage import mean_estimates, write_run
+from simulator.exports.geopackage import mean_estimates, write_geopackage
 from simulator.exports.positions import kept_positions, write_trips
 from simulator.exports.simwrapper import write_folder
 from simulator.files.errors import InputError
@@ -52,7 +51,7 @@ def positions_of(result):
 
 def test_a_geopackage_has_the_estimates_of_the_run(plain, tmp_path):
     directory, result = plain
-    write_run(cv.load(directory), tmp_path / "run.gpkg", overwrite=False)
+    write_geopackage(cv.load(directory), tmp_path / "run.gpkg", overwrite=False)
     layers = gpd.list_layers(tmp_path / "run.gpkg")
     assert layers["name"].tolist() == ["cells", "estimates", "roads"]
 
@@ -100,7 +99,7 @@ def test_names_that_differ_in_case_only_and_cells_without_an_estimate_are_kept(p
     names = result.estimates["mechanism"].replace({"randomized": "Sampling"})
     estimates = result.estimates.assign(mechanism=names)
     estimates = estimates[estimates["cell"] != 1]
-    write_run(replace(result, estimates=estimates), tmp_path / "run.gpkg", overwrite=False)
+    write_geopackage(result.with_tables(estimates=estimates), tmp_path / "run.gpkg", overwrite=False)
     cells = gpd.read_file(tmp_path / "run.gpkg", layer="cells").set_index("cell")
     assert {"estimate_sampling", "estimate_Sampling_"} <= set(cells)
     assert np.isnan(cells.loc[1, "estimate_sampling"])
@@ -112,8 +111,8 @@ def test_lost_reports_and_hostile_names_are_exported(tmp_path):
     names = ["<script>alert(1)</script>", "شارع الملك", "北京市", "- a: b # c\n\"'"]
     cells = lost.cells.assign(name=(names * len(lost.cells))[: len(lost.cells)])
     record = lost.record.model_copy(update={"description": names[3], "scenario": names[0]})
-    hostile = replace(lost, cells=cells, record=record)
-    write_run(hostile, tmp_path / "run.gpkg", overwrite=False)
+    hostile = lost.with_tables(cells=cells, record=record)
+    write_geopackage(hostile, tmp_path / "run.gpkg", overwrite=False)
     assert gpd.read_file(tmp_path / "run.gpkg", layer="cells")["name"].tolist() == cells["name"].tolist()
     assert not write_folder(hostile, tmp_path, tmp_path / "simwrapper", overwrite=False)
     header = yaml.safe_load((tmp_path / "simwrapper" / "dashboard-1.yaml").read_text(encoding="utf-8"))["header"]
@@ -125,7 +124,7 @@ def test_lost_reports_and_hostile_names_are_exported(tmp_path):
 
 def test_one_cell_is_exported(tmp_path):
     one = cv.run("tiny", overrides={"cells.size_m": 10_000})
-    write_run(one, tmp_path / "run.gpkg", overwrite=False)
+    write_geopackage(one, tmp_path / "run.gpkg", overwrite=False)
     assert len(gpd.read_file(tmp_path / "run.gpkg", layer="cells")) == 1
     write_folder(one, tmp_path, tmp_path / "simwrapper", overwrite=False)
     assert len(pd.read_csv(tmp_path / "simwrapper" / "occupancy.csv")) == 1
@@ -226,17 +225,17 @@ def test_existing_files_are_replaced_only_on_request(plain, tmp_path):
     folder.mkdir()
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(InputError, match="--overwrite"):
-        write_run(result, target, overwrite=False)
+        write_geopackage(result, target, overwrite=False)
     with pytest.raises(InputError, match="--overwrite"):
         write_folder(result, directory, folder, overwrite=False)
     assert target.read_text() == "mine"
     assert [path.name for path in folder.iterdir()] == ["notes.txt"]
-    write_run(result, target, overwrite=True)
+    write_geopackage(result, target, overwrite=True)
     write_folder(result, directory, folder, overwrite=True)
     assert (folder / "notes.txt").read_text() == "mine"
     assert set(gpd.list_layers(target)["name"]) == {"cells", "estimates", "roads"}
     with pytest.raises(InputError, match=r"the name of a GeoPackage must end in \.gpkg"):
-        write_run(result, tmp_path / "run.sqlite", overwrite=False)
+        write_geopackage(result, tmp_path / "run.sqlite", overwrite=False)
 
 
 OSM = """<osm version="0.6"><node id="1" lat="60.17" lon="24.94"/><node id="2" lat="60.171" lon="24.945"/>

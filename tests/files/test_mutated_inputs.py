@@ -72,7 +72,7 @@ def checked(file: Path) -> scenarios.Scenario:
     check_demand(scenario, parts.city, streams=streams)
     if scenario.traffic.engine == "sumo":
         try:
-            sumo_insertions(scenario, sumo_inputs(scenario, streams=streams))
+            sumo_insertions(sumo_inputs(scenario, streams=streams), end_s=parts.end_s)
         except InputError as error:
             raise ScenarioError(scenario.name, [scenarios.Fault("traffic", fault) for fault in error.faults]) from error
     return scenario

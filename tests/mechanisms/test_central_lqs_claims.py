@@ -22,6 +22,7 @@ from mechanisms.privacy import (
     worst_crowd_delta,
 )
 from mechanisms.privacy.binomial import mass_above, mass_up_to
+from mechanisms.privacy.subsampling import SafeDelta
 
 EPSILONS = (0.0, 0.05, 0.3, 0.7, 1.0, 2.0)
 
@@ -259,3 +260,14 @@ def test_theorem_6_refuses_arguments_outside_its_range():
         sampled_choice_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.5, options=3)
     claim = Generalised(levels=LEVELS, k=5, sampling=1.0, epsilon=1.0).claim(crowd=None)
     assert claim.delta(3.0) == 1.0
+
+
+@pytest.mark.parametrize("options", [1, 2, 5])
+def test_choice_on_the_sample_spends_twice_its_epsilon(options):
+    """Unless there is one option only, and nothing is chosen."""
+    curve = SafeDelta(10, 0.3, 0.2, "chosen on the sample", options)
+    least = curve.spent - math.log1p(-0.3)
+    assert curve(least - 1e-6) == 1.0
+    for epsilon in (least + 1e-6, 1.0, 2.0):
+        spent = {"choice_epsilon": 0.2, "options": options}
+        assert curve(epsilon) == sampled_choice_delta(k=10, sampling=0.3, epsilon=epsilon, **spent) < 1.0

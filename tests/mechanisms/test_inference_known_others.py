@@ -1,7 +1,6 @@
 """Released differences with all others known, and what remains of a query when devices drop out."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from scipy.stats import binom, chi2, multinomial
 
 from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.dropout import dropped_others_success, released_twice_success
-from mechanisms.inference.known_others import OwnReportMasses, difference_log_ratio, own_reports_guess_success
+from mechanisms.inference.known_others import LastDevice, OwnPart, parts_of_reports
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from mechanisms.parameter import ParameterError
@@ -28,16 +27,31 @@ def check_rate(hits, theory, comparisons=20):
     assert low <= theory <= high, (float(np.mean(hits)), theory)
 
 
+def last_device(mechanism, cell, crowd, shown, *, k=None, rounds=(), read=()):
+    """The last device of cells, of which a difference is published and some reports are read."""
+    crowd = np.atleast_1d(crowd)
+    place = np.full(len(crowd), cell)
+    reports = [np.full(len(crowd), read[rounds.index(r)]) if r in rounds else None for r in (1, 2)]
+    return LastDevice(
+        None if shown is None else np.broadcast_to(shown, len(crowd)),
+        crowd - 1,
+        np.zeros_like(crowd),
+        mechanism.sampling,
+        0.0,
+        OwnPart.of_reports(mechanism, place, *reports),
+        list(parts_of_reports(mechanism, place, rounds)),
+        None if k is None else np.broadcast_to(k, len(crowd)),
+    )
+
+
 def difference_guess_success(*, crowd, sampling, k=None):
     """Success of guessing whether a device is in a cell or outside, at even odds, from the published difference."""
-    crowd = np.atleast_1d(crowd)
-    return own_reports_guess_success(
-        SamplingPrivacy(cells=1, sampling=sampling),
-        cell=np.ones_like(crowd),
-        crowd=crowd,
-        rounds=(),
-        k=None if k is None else np.full_like(crowd, k),
-    )
+    return last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, 0, k=k).success()
+
+
+def guess_in_cell(difference, *, crowd, sampling, k=None):
+    """Whether the device is guessed to be in the cell, from the published differences."""
+    return last_device(SamplingPrivacy(cells=1, sampling=sampling), 1, crowd, difference, k=k).guess()
 
 
 def merged(n, beta, k):
@@ -49,13 +63,12 @@ def merged(n, beta, k):
 
 
 @given(n=st.integers(1, 25), beta=st.floats(0.01, 0.99), k=st.none() | st.integers(1, 28))
-def test_difference_ratio_and_success_equal_enumeration(n, beta, k):
+def test_guess_and_success_from_a_difference_equal_enumeration(n, beta, k):
     present, absent = merged(n, beta, k)
     seen = np.arange(n + 1) if k is None else np.append(0, np.arange(min(k, n + 1), n + 1))
-    with np.errstate(divide="ignore"):
-        expected = np.log(present) - np.log(absent)
-    found = difference_log_ratio(seen, crowd=n, sampling=beta, k=k)
-    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    guessed = np.array([guess_in_cell(difference, crowd=n, sampling=beta, k=k)[0] for difference in seen])
+    clear = np.abs(present - absent) > 1e-8 * absent
+    assert (guessed == (present > absent))[clear].all()
     success = difference_guess_success(crowd=n, sampling=beta, k=k)
     assert success == pytest.approx(np.maximum(present, absent).sum() / 2, rel=1e-9)
     variation = released_differences_delta(crowd=n, sampling=beta, epsilon=0.0, k=k)
@@ -69,28 +82,25 @@ def test_difference_success_of_several_crowds():
     assert found[0] == pytest.approx((1 + 0.45) / 2)
     assert (np.diff(found) < 0).all()
     assert (difference_guess_success(crowd=crowds, sampling=0.45, k=10)[:2] == 0.5).all()
-    ratio = difference_log_ratio(0, crowd=np.array([10**5]), sampling=0.45, k=20)
-    # Suppressed although 45,000 are expected: the tail is geometric, 19/(10⁵ − 20)·(.55/.45).
-    assert ratio[0] == pytest.approx(math.log1p(-0.45 * (1 - 19 / 99_981 * 0.55 / 0.45)), rel=1e-3)
 
 
 def test_impossible_differences_are_uninformative():
-    assert (difference_log_ratio([-1, 9], crowd=5, sampling=0.3) == 0.0).all()
-    np.testing.assert_array_equal(difference_log_ratio([3, 4, 5], crowd=5, sampling=1.0), [0.0, -np.inf, np.inf])
+    assert not guess_in_cell(np.array([-1, 9]), crowd=np.array([5, 5]), sampling=0.3).any()
+    sure = guess_in_cell(np.array([3, 4, 5]), crowd=np.array([5, 5, 5]), sampling=1.0)
+    assert sure.tolist() == [False, False, True]
+    # Suppressed although 45,000 are expected: outside every cell, if either.
+    assert not guess_in_cell(0, crowd=np.array([10**5]), sampling=0.45, k=20).any()
 
 
-@pytest.mark.parametrize("wrong", [{"crowd": 0}, {"crowd": 1.5}, {"sampling": 0.0}, {"k": 1.5}])
-def test_invalid_difference_arguments_are_refused(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        difference_log_ratio(1, **{"crowd": 3, "sampling": 0.4, **wrong})
-
-
-def test_difference_ratio_of_several_thresholds():
+def test_thresholds_of_several_cells():
     """One threshold per cell; a threshold of 0 or less suppresses nothing."""
-    crowds, thresholds = np.array([5, 5, 9, 9]), np.array([0, 3, -2, 20])
-    found = difference_log_ratio([1, 1, 4, 4], crowd=crowds, sampling=0.3, k=thresholds)
-    for ratio, difference, crowd, k in zip(found, [1, 1, 4, 4], crowds, thresholds, strict=True):
-        assert ratio == difference_log_ratio(difference, crowd=crowd, sampling=0.3, k=k if k > 0 else None)
+    crowds, thresholds, shown = np.array([5, 5, 9, 9]), np.array([0, 3, -2, 20]), np.array([1, 1, 4, 4])
+    keys = {"sampling": 0.3, "crowd": crowds}
+    together = guess_in_cell(shown, k=thresholds, **keys), difference_guess_success(k=thresholds, **keys)
+    for row, (crowd, k) in enumerate(zip(crowds, thresholds, strict=True)):
+        given = {"crowd": crowd, "sampling": 0.3, "k": k if k > 0 else None}
+        assert guess_in_cell(shown[row], **given)[0] == together[0][row]
+        assert difference_guess_success(**given)[0] == together[1][row]
 
 
 REFRESHED = {
@@ -215,22 +225,40 @@ def test_own_reports_with_difference_equal_enumeration(mechanism, rounds, n):
             distributions.append(distribution)
         inside, outside = distributions
         expected = sum(max(inside.get(key, 0.0), outside.get(key, 0.0)) for key in inside.keys() | outside.keys()) / 2
-        least = None if k is None else np.array([k])
-        given = {"cell": np.array([cell]), "crowd": np.array([n]), "rounds": rounds}
-        found = own_reports_guess_success(mechanism, **given, k=least)
+        found = last_device(mechanism, cell, n, 0, k=k, rounds=rounds, read=(0, 0)).success()
         assert found[0] == pytest.approx(expected, abs=1e-12)
-        unpublished = own_reports_guess_success(mechanism, **given, published=False)
+        unpublished = last_device(mechanism, cell, n, None, rounds=rounds, read=(0, 0)).success()
         assert 0.5 <= unpublished[0] <= found[0] + 1e-12
-        # The guess by the likelihood ratio attains it.
+        # The guess attains it.
         hits = 0.0
-        for (read, shown), mass in inside.items():
-            first, second = (np.array([read[rounds.index(r)]]) if r in rounds else None for r in (1, 2))
-            seen = np.array([-1 if shown == "suppressed" else shown])
-            ratio = difference_log_ratio(seen, crowd=n, sampling=beta, k=k)
-            own = OwnReportMasses.of(mechanism, np.array([cell]), first, second).log_ratio(ratio, sampling=beta)
-            other = outside.get((read, shown), 0.0)
-            with np.errstate(divide="ignore"):
-                assert own[0] == pytest.approx(np.log(mass) - np.log(other), abs=1e-6)
-            hits += mass if own[0] > 0 else other
-        hits += sum(mass for key, mass in outside.items() if key not in inside)
+        for read, shown in inside.keys() | outside.keys():
+            seen = -1 if shown == "suppressed" else shown
+            guessed = last_device(mechanism, cell, n, seen, k=k, rounds=rounds, read=read).guess()[0]
+            hits += (inside if guessed else outside).get((read, shown), 0.0)
         assert hits / 2 == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", [None, (0.2, 0.6, 0.2)])
+@pytest.mark.parametrize(("inside", "outside"), [(0, 0), (1, 0), (0, 2), (2, 3)])
+@pytest.mark.parametrize(("p", "q"), [(0.7, 0.2), (1.0, 0.0), (0.5, 0.1)])
+def test_guess_and_success_from_a_sum_of_bits_equal_enumeration(p, q, inside, outside, noise):
+    others = np.convolve(binom.pmf(np.arange(inside + 1), inside, p), binom.pmf(np.arange(outside + 1), outside, q))
+    others = others if noise is None else np.convolve(others, noise)
+    first = 0 if noise is None else -1
+    laws = [(1 - yes) * np.append(others, 0.0) + yes * np.append(0.0, others) for yes in (p, q)]
+    expected = np.maximum(*laws).sum() / 2
+
+    def last(value, bit):
+        own = OwnPart.of_bits(p, q, None if bit is None else np.array([bit]), 1)
+        possible = [own] if bit is None else [OwnPart.of_bits(p, q, np.array([one]), 1) for one in (0, 1)]
+        crowds = np.array([inside]), np.array([outside])
+        return LastDevice(np.array([value]), *crowds, p, q, own, possible, noise=noise)
+
+    values = range(first, first + len(laws[0]))
+    hits = sum(laws[0 if last(value, None).guess()[0] else 1][value - first] for value in values)
+    assert hits / 2 == pytest.approx(expected, abs=1e-12)
+    assert last(first, None).success()[0] == pytest.approx(expected, abs=1e-12)
+    # Given the device's own bit the sum reveals no more.
+    assert last(first, 1).success()[0] == pytest.approx((1 + p - q) / 2, abs=1e-12)
+    likely = first + int(others.argmax())
+    assert [bool(last(likely + bit, bit).guess()[0]) for bit in (0, 1)] == [False, True]

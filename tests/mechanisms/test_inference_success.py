@@ -23,7 +23,6 @@ from mechanism_statistics import FAMILY, z_bound
 from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
 from mechanisms.inference.likelihood import guess_cells, report_law
-from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import (
     AnonymizedDeniable,
     BinarySamplingPrivacy,
@@ -270,25 +269,19 @@ def test_success_of_certain_and_uninformative_reports():
             assert guess_success(mechanism, None, known) == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("rounds", [(1,), (2,), (1, 2)])
 @pytest.mark.parametrize("name", ["sampling", "sampling, unequal blanks", "refresh, unequal blanks"])
-def test_success_of_guessing_sampled_devices(name, rounds):
+def test_success_of_guessing_sampled_devices(name):
     mechanism, rng = SMALL[name], np.random.default_rng(12)
     prior = uneven_prior(4)
     truth = rng.choice(4, size=50_000, p=prior).astype(np.int32)
     coins = mechanism.toss(mechanism.enrol(len(truth), rng=rng), rng=rng)
-    reports = [mechanism.answer(r, truth, coins) for r in rounds]
-    right = (sampled_posterior(mechanism, reports, prior, rounds) > 0.5) == (coins.drawn < 0)
+    right = (sampled_posterior(mechanism, mechanism.answer(1, truth, coins)) > 0.5) == (coins.drawn < 0)
     low, high = clopper_pearson(int(right.sum()), len(truth), alpha=FAMILY / 18)
-    assert low < sampled_guess_success(mechanism, rounds, prior) < high
+    assert low < sampled_guess_success(mechanism) < high
 
 
 def test_unsupported_success_queries_are_refused():
     prior = uneven_prior(4)
-    with pytest.raises(NoLikelihoodError, match="OptimisedUnary"):
-        sampled_posterior(OptimisedUnary(cells=3, epsilon=1.0), [np.zeros(1, dtype=np.int32)], prior)
-    with pytest.raises(NoLikelihoodError, match="NoPrivacy"):
-        sampled_guess_success(NoPrivacy(cells=3), None, prior)
     with pytest.raises(ParameterError, match="queries"):
         guess_success(NoPrivacy(cells=3), None, prior, 0)
     for wrong in (prior[:3], prior * 2, np.array([0.5, 0.5, 0.5, -0.5]), np.full(4, np.nan)):

@@ -8,13 +8,16 @@ from typing import ClassVar
 import numpy as np
 import shapely
 
-from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.frequency_oracle import FrequencyOracle
-from mechanisms.parameter import check_true_counts
-from simulator.aggregation.combining import normal_estimate
-from simulator.attacks.observation import link_rounds_of
-from simulator.attacks.reconstruction import Guesses
-from simulator.traffic.engine import State, VehicleStates
+from crowdveil import (
+    CategoricalReports,
+    FrequencyOracle,
+    Guesses,
+    State,
+    VehicleStates,
+    check_true_counts,
+    link_rounds_of,
+    normal_estimate,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -169,7 +169,7 @@ def test_nothing_is_left_if_a_figure_fails(directory, tmp_path, monkeypatch):
 def test_letters_of_no_installed_font_are_a_note_and_stay_text_in_svg(directory, tmp_path, monkeypatch):
     monkeypatch.setattr(run_plots.RunPlots, "maps", [])
     data = cv.load(directory)
-    data = type(data)(**{**vars(data), "record": data.record.model_copy(update={"called": ("𓀀", "𓀀𓀁")})})
+    data = data.with_tables(record=data.record.model_copy(update={"called": ("𓀀", "𓀀𓀁")}))
     _, notes = write_figures(data, tmp_path / "out", width_in=3.5, formats=["svg"], overwrite=False)
     assert notes == ["no installed font has every letter of the labels, and PDF and PNG show boxes for them"]
     assert "𓀀𓀁" in (tmp_path / "out" / "traffic.svg").read_text(encoding="utf-8")

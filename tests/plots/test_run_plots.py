@@ -3,7 +3,6 @@
 import math
 import subprocess
 import sys
-from dataclasses import replace
 
 import geopandas as gpd
 import matplotlib as mpl
@@ -14,17 +13,16 @@ import shapely
 from scipy import stats
 
 import crowdveil as cv
+from simulator.charts.matplotlib import marker
+from simulator.charts.styles import numbered_style
 from simulator.files.errors import InputError
 from simulator.plots import NothingToDrawError, RunPlots
-from simulator.plots.looks import marked
-from simulator.reporting.figures import measured, numbered_style, style
+from simulator.reporting.run_charts import measured, style
 from simulator.roads.projection import crs_about
 
 mpl.use("Agg")
 plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_hex  # noqa: E402  after the backend
-
-from simulator.plots.run_plots import finished_run  # noqa: E402
 
 PLOTS = ("map", "errors", "growth", "privacy", "attacks", "traffic")
 
@@ -117,12 +115,12 @@ def test_a_map_of_places_without_coordinates_has_no_scale_bar(tiny, monkeypatch)
 
 def test_a_run_that_kept_no_roads_has_a_map_of_cells_only(tiny):
     assert len(tiny.plot.map().collections) == 2
-    assert len(RunPlots(replace(tiny, roads=None)).map().collections) == 1
+    assert len(RunPlots(tiny.with_tables(roads=None)).map().collections) == 1
 
 
 def test_errors_are_those_of_the_scores_beside_theory(attacked):
     ax = attacked.plot.errors()
-    run = finished_run(attacked)
+    run = attacked.leading
     shown = lines_of(ax, "")
     assert [line.get_xdata()[0] for line in shown] == pytest.approx(attacked.scores["rmse"].tolist())
     assert [to_hex(line.get_color()) for line in shown] == [
@@ -148,7 +146,7 @@ def test_intervals_of_errors_are_t_intervals_over_the_queries(tiny):
 
 def test_growth_shows_the_reports_curves_and_points(tiny):
     ax = tiny.plot.growth()
-    run = finished_run(tiny)
+    run = tiny.leading
     for name in ("sampling", "randomized"):
         look, scaling = style(run, name), run.mechanisms[name].scaling
         own = [line for line in ax.lines if to_hex(line.get_color()) == look.colour.lower()]
@@ -162,7 +160,7 @@ def test_growth_shows_the_reports_curves_and_points(tiny):
 
 def test_privacy_marks_zero_finite_and_infinite(attacked):
     ax = attacked.plot.privacy()
-    run = finished_run(attacked)
+    run = attacked.leading
     ticks = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     at = {}
     colours = {style(run, name).colour.lower(): name for name in run.mechanisms}
@@ -185,7 +183,7 @@ def test_unknown_claims_stand_apart_and_hide_no_known_one(tiny):
     claims = tiny.claims.copy()
     unknown = (claims["mechanism"] == "randomized") & (claims["view"] == "report_round_1")
     claims.loc[unknown, ["kind", "epsilon"]] = ["unknown", np.nan]
-    ax = RunPlots(replace(tiny, claims=claims)).privacy()
+    ax = RunPlots(tiny.with_tables(claims=claims)).privacy()
     ticks = dict(zip([t.get_text() for t in ax.get_xticklabels()], ax.get_xticks(), strict=True))
     assert ticks["unknown"] > ticks["∞"]
     assert ticks["unknown"] in {line.get_xdata()[0] for line in lines_of(ax, "")}
@@ -246,7 +244,7 @@ def test_every_report_lost_is_drawn():
     lost = cv.run("tiny", overrides={"channel.loss": 1})
     for name in ("map", "errors", "privacy", "traffic"):
         getattr(lost.plot, name)().figure.canvas.draw()
-    nothing = replace(lost, estimates=lost.estimates.assign(estimate=np.nan))
+    nothing = lost.with_tables(estimates=lost.estimates.assign(estimate=np.nan))
     ax = RunPlots(nothing).map(roads=False)
     assert all(collection.get_array() is None for collection in ax.collections)  # outlines alone
 
@@ -268,7 +266,7 @@ def test_many_cells_become_a_picture_inside_the_figure(tmp_path):
 
 
 def test_mechanisms_after_the_seventh_have_open_symbols():
-    looks = [marked(numbered_style(place)) for place in range(14)]
+    looks = [marker(numbered_style(place)) for place in range(14)]
     faces = [look["markerfacecolor"] for look in looks]
     assert faces[:7] == [look["color"] for look in looks[:7]]
     assert faces[7:] == ["white"] * 7

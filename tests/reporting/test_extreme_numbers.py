@@ -20,7 +20,7 @@ from simulator.plots.run_plots import RunPlots
 from simulator.reporting import PageError, build_report, print_summary, write_report
 from simulator.reporting.map_section import query_numbers
 from simulator.results.formatting import chance, claimed, duration, number, parameter, percent, size, whole
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 EXTREMES = (5e-324, 1e-300, 1e300, -1e300, 1.7e308, math.inf, -math.inf, math.nan)
 COUNTED = {"query", "cell", "round", "queries", "crowd", "k", "colluding", "servers"}
@@ -65,7 +65,7 @@ def test_a_number_beyond_all_whole_ones_is_kept_on_the_map(tmp_path):
     directory = SyntheticRun(columns=2, rows=1, queries=1, mechanisms=("exact",)).write(tmp_path / "run")
     estimates = pd.read_parquet(directory / "estimates.parquet")
     estimates.assign(estimate=[1e300, 3.0]).to_parquet(directory / "estimates.parquet")
-    (campaign,) = query_numbers(FinishedRun(directory))
+    (campaign,) = query_numbers(RunResult.load(directory))
     assert campaign["mechanisms"]["exact"]["estimate"] == [[1e300, 3.0]]
 
 
@@ -92,8 +92,8 @@ def test_many_queries_with_a_large_budget_are_reported(tmp_path):
 
 
 def test_a_run_whose_page_fails_is_saved(tmp_path, tiny_run):
-    def fail(directory):
-        assert (directory / "run.json").is_file(), "the run is complete before anything is rendered"
+    def fail(saved):
+        assert (saved.directory / "run.json").is_file(), "the run is complete before anything is rendered"
         raise PageError("no page")
 
     with pytest.raises(PageError, match="no page"):

@@ -12,7 +12,7 @@ from synthetic_run import SyntheticRun
 import crowdveil as cv
 from simulator.reporting.findings_section import first_screen, sentences
 from simulator.reporting.report import build_report
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 PRIOR = 0.1
 
@@ -43,7 +43,7 @@ def finished(tmp_path, attacks=(), **options):
     directory = SyntheticRun(**options).write(tmp_path / "run")
     if attacks:
         pd.DataFrame(attacks).to_parquet(directory / "attacks.parquet")
-    return FinishedRun(directory)
+    return RunResult.load(directory)
 
 
 def test_the_verdict_is_by_the_size_of_the_coalition(tmp_path):
@@ -80,7 +80,7 @@ def test_a_release_is_found_by_every_name_of_its_campaign(tmp_path):
     campaigns = [{**asked, "name": name, "release": release} for name in names]
     mechanisms = [{"name": "exact", "kind": "no_privacy"}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    rows = first_screen(FinishedRun(tmp_path / "run"))["rows"]
+    rows = first_screen(RunResult.load(tmp_path / "run"))["rows"]
     assert [row.campaign for row in rows] == list(names)
     assert [row.reveals for row in rows] == [
         ["from what is published over 2 queries: ε = 4 (exact)", "from what is published in one query: ε = 2 (exact)"]
@@ -93,7 +93,7 @@ def test_a_row_states_the_claims_of_its_own_campaign(tmp_path):
     campaigns = [asked, *({**asked, "name": name, **budget} for name, budget in budgets.items())]
     mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    reveals = {row.campaign: row.reveals for row in first_screen(FinishedRun(tmp_path / "run"))["rows"]}
+    reveals = {row.campaign: row.reveals for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
     assert reveals["occupancy"] == [
         "over 2 queries: its answers: ε = 2 (exact)",
         "in one query: its answer: ε = 1 (exact)",
@@ -142,7 +142,7 @@ def test_many_mechanisms_are_summed_up(tmp_path):
     tables = [{"name": kind, "kind": kind, "epsilon": 2.0} for kind in kinds]
     result = cv.run("tiny", overrides={"mechanisms": [cv.scenarios.load("tiny").tables()["mechanisms"][0], *tables]})
     result.save(tmp_path / "run")
-    run = FinishedRun(tmp_path / "run")
+    run = RunResult.load(tmp_path / "run")
     (errors,) = [text for text in sentences(run) if text.startswith("The error in a cell")]
     least = run.scores.sort_values("rmse").iloc[0]
     assert f"{least['rmse']:.2f} vehicles (root mean square) with" in errors
@@ -180,7 +180,7 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     campaigns = [{**asked, "name": name, "aggregation": kind} for name, kind in kinds.items()]
     mechanisms = [cv.scenarios.load("tiny").tables()["mechanisms"][0]]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    run = FinishedRun(tmp_path / "run")
+    run = RunResult.load(tmp_path / "run")
     said = sentences(run)[-1]
     assert "a server that receives your two answers (campaign alone), two servers that link your two answers " in said
     assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn your" in said
@@ -192,7 +192,7 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     assert reveals["mixed"].startswith("in one query: shuffled answers: ")
     alone = {"campaigns": campaigns[2:3], "mechanisms": mechanisms}
     cv.run("tiny", overrides=alone).save(tmp_path / "alone")
-    run = FinishedRun(tmp_path / "alone")
+    run = RunResult.load(tmp_path / "alone")
     assert "both servers that combine their shares learn your exact cell" in sentences(run)[-1]
     assert "All 2 servers" not in build_report(run.directory)
     assert "A server that receives only your second answer (none in this run)" in build_report(run.directory)
@@ -207,7 +207,7 @@ def test_labels_that_begin_alike_are_not_mixed(tmp_path):
     for mechanism in record["mechanisms"]:
         mechanism["kind"] = kinds.get(mechanism["name"], mechanism["kind"])
     (directory / "run.json").write_text(json.dumps(record), encoding="utf-8")
-    screen = first_screen(FinishedRun(directory))
+    screen = first_screen(RunResult.load(directory))
     assert {row.label for row in screen["rows"]} == {"Anonymized Local Privacy"}
     assert len(screen["rows"]) == 8
 
@@ -224,6 +224,6 @@ def test_a_budget_stands_beside_as_many_queries_without_one(tmp_path):
     campaigns = [{**asked, "name": "fresh"}, {**asked, "name": "even", "budget": {"kind": "uniform", "window": 2}}]
     mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    reveals = {row.campaign: row.reveals for row in first_screen(FinishedRun(tmp_path / "run"))["rows"]}
+    reveals = {row.campaign: row.reveals for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
     assert "over 2 queries: its answers: ε = 2 (exact)" in reveals["fresh"]
     assert "over 2 queries: its answers: ε = 1 (exact)" in reveals["even"]

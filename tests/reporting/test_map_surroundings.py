@@ -12,7 +12,7 @@ import shapely
 import crowdveil as cv
 from simulator.reporting import report
 from simulator.reporting.map_section import city_outlines
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 SCRIPT = "<script>document.title='stolen'</script>"
 NAMES = ("ميدان التحرير", "天安门", SCRIPT)
@@ -25,7 +25,7 @@ CELLS = gpd.GeoDataFrame(
 
 def around(*rows):
     kinds, names, shapes = zip(*rows, strict=True)
-    return pd.DataFrame({"kind": kinds, "name": names, "geometry": shapely.to_wkb(np.array(shapes, dtype=object))})
+    return pd.DataFrame({"kind": kinds, "name": names, "geometry": np.array(shapes, dtype=object)})
 
 
 def drawn(path):
@@ -123,7 +123,7 @@ def test_a_run_keeps_its_surroundings(lakeside):
     assert around["name"].tolist()[1:] == list(NAMES)
     loaded = cv.load(lakeside)
     assert loaded.surroundings.geometry.geom_equals(around.geometry).all()
-    run = FinishedRun(lakeside)
+    run = RunResult.load(lakeside)
     assert run.surroundings["name"].tolist()[1:] == list(NAMES)
 
 
@@ -140,7 +140,7 @@ def test_names_of_any_script_are_right_and_safe_in_the_report(lakeside, browse):
 def test_districts_are_drawn_whole_with_their_names():
     named = CELLS.assign(name=["Altstadt", "Hafen", "West"])
     road = pd.DataFrame({"speed_mps": [10.0], "lanes": [1]})
-    road["geometry"] = shapely.to_wkb([shapely.LineString([(0.001, 0.001), (0.029, 0.002)])])
+    road["geometry"] = [shapely.LineString([(0.001, 0.001), (0.029, 0.002)])]
     whole = city_outlines(named, road, districts=True)
     assert sorted(text for _, _, text in whole["labels"]) == ["Altstadt", "Hafen", "West"]
     assert [shape.area for path in whole["paths"] for shape in drawn(path)] == pytest.approx([333.3**2] * 3, rel=0.01)

@@ -12,7 +12,7 @@ from playwright.sync_api import sync_playwright
 
 from simulator.api import load, run
 from simulator.reporting.map_section import city_outlines
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 from simulator.traffic import motion
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -80,7 +80,7 @@ def driven(tmp_path_factory):
 @pytest.mark.parametrize("name", ["lossy", "helsinki-osm", "parked-cars"])
 def test_vehicles_are_drawn_where_the_engine_has_them(driven, opened, name):
     directory = driven(name)
-    page, run_ = opened(directory), FinishedRun(directory)
+    page, run_ = opened(directory), RunResult.load(directory)
     written = pd.read_parquet(directory / "fcd.parquet")
     moments = [time for time in written["time_s"].unique() if (written["time_s"] == time).sum() > 50]
     for time_s in np.array(moments)[[1, len(moments) // 2, -2]]:
@@ -173,7 +173,7 @@ def test_the_guess_of_a_coalition_stands_beside_the_true_place(opened, tmp_path)
     right = one["guess"] == one["truth"]
     assert (f"guesses it in cell {one['guess']} " in status) != right
     shape = page.locator("#stage path.guess").get_attribute("d")
-    drawn = city_outlines(result.cells, FinishedRun(tmp_path / "run").roads)["paths"]
+    drawn = city_outlines(result.cells, RunResult.load(tmp_path / "run").roads)["paths"]
     assert shape == drawn[result.cells["cell"].tolist().index(one["guess"])]
     ring = page.locator("#stage circle.chosen")
     x, y = page.evaluate(

@@ -21,7 +21,7 @@ from simulator.api import load, run
 from simulator.reporting import report
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.map_section import city_outlines
-from simulator.results.run import FinishedRun
+from simulator.results.run import RunResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -107,7 +107,7 @@ def test_the_finding_is_on_the_first_screen_and_as_the_scenario_states_it(report
     directory = reports(name)
     comment = re.search(r"# Finding \(seed 1\): (.*?)\n(?!#)", (FOLDER / f"{name}.toml").read_text(), re.DOTALL)[1]
     stated = " ".join(re.sub(r"(?m)^# ?", "", comment).split())
-    assert sentences(FinishedRun(directory))[0] == stated
+    assert sentences(RunResult.load(directory))[0] == stated
     page = open_page(directory / "report.html")
     first = page.locator("#finding p").first
     assert " ".join(first.inner_text().split()) == stated
@@ -204,7 +204,7 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
     page = open_page(reports("collusion") / "report.html", scheme="dark")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").evaluate_all("nodes => nodes.map(n => n.id)") == ["values-box"]
-    assert page.locator("[data-figure]:empty").count() == 0
+    assert page.locator("[data-chart]:empty").count() == 0
     page.emulate_media(media="print")
     for name in ("nav", "#controls", ".tools", ".columns", "#values-box"):
         assert page.locator(name).filter(visible=True).count() == 0, name
@@ -230,7 +230,7 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")
-    figure = page.locator("figure", has=page.locator('[data-figure="series-0"]'))
+    figure = page.locator("figure", has=page.locator('[data-chart="series-0"]'))
     files = {}
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:
@@ -246,6 +246,24 @@ def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     run_ = load(directory)
     own = run_.estimates[run_.estimates["mechanism"] == next(iter(run_.record.mechanisms)).name].sort_values("query")
     assert written == pytest.approx(own["estimate"].tolist(), abs=0.002)
+
+
+def test_charts_state_the_values_pointed_at_and_share_a_scale_on_request(reports, open_page):
+    page = open_page(reports("tiny") / "report.html")
+    own = load(reports("tiny")).estimates.query("mechanism == 'sampling'")
+    chart = page.locator('[data-chart="occupancy-0"]')
+    chart.evaluate('node => node.scrollIntoView({block: "center", behavior: "instant"})')
+    point = chart.locator("g path[transform]").first.bounding_box()
+    page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
+    name, across, up = page.locator(".hover:not([hidden]):not(#hover)").inner_text().split("\n")
+    assert name == "one cell, one query"
+    assert int(across.removeprefix("vehicles in the cell: ")) in set(own["truth"])
+    shown = float(up.removeprefix("estimate \u2212 truth: ").replace("\u2212", "-"))
+    assert (own["estimate"] - own["truth"] - shown).abs().min() < 0.005
+    baseline = page.locator('[data-chart="occupancy-2"] svg')
+    together = baseline.text_content()
+    page.locator("[data-same=occupancy]").uncheck()
+    assert baseline.text_content() != together
 
 
 def test_large_data_are_packed_and_read_again(reports, open_page, tmp_path, monkeypatch):

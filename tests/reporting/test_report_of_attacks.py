@@ -92,7 +92,7 @@ def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def figures(source: str, start: str) -> list[dict[str, Any]]:
-    every: Any = embedded(source)["figures"]
+    every: Any = embedded(source)["charts"]
     return [figure for name, figure in every.items() if name.startswith(start)]
 
 
@@ -123,11 +123,11 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
     source = build_report(attacked)
     (drawn,) = figures(source, "attack-gain")
     own = [row for row in FOUND if row["attack"] == "shares" and row["mechanism"] == "sampling"]
-    points, theory = drawn["data"][1], drawn["data"][0]
+    theory, points = drawn["series"][:2]
     assert points["y"] == pytest.approx([row["gain"] for row in own])
-    assert points["error_y"]["array"] == pytest.approx([0.03] * 3)
-    assert points["error_y"]["arrayminus"] == pytest.approx([0.02] * 3)
-    assert theory["mode"] == "lines"
+    assert points["high"] == pytest.approx([row["gain"] + 0.03 for row in own])
+    assert points["low"] == pytest.approx([row["gain"] - 0.02 for row in own])
+    assert theory["mark"] == "line"
     assert theory["y"] == pytest.approx([row["theory"] - PRIOR for row in own])
     assert theory["x"] == points["x"]
     assert [round(at) for at in points["x"]] == [1, 2, 3]
@@ -141,11 +141,11 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
 def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -> None:
     source = build_report(attacked)
     (success,) = figures(source, "attack-queries")
-    assert success["data"][1]["x"] == [1.0, 2.0, 4.0]
-    assert success["data"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
-    assert success["data"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
+    assert success["series"][1]["x"] == [1.0, 2.0, 4.0]
+    assert success["series"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
+    assert success["series"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
     (poisoned,) = figures(source, "attack-poisoned")
-    honest, crafted = (trace["y"] for trace in poisoned["data"] if trace["mode"] == "markers")
+    honest, crafted = (series["y"] for series in poisoned["series"] if series["mark"] == "points")
     assert honest == pytest.approx([22.0, 220.0])
     assert crafted == pytest.approx([22e3, 220e3])
 
@@ -153,12 +153,12 @@ def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -
 def test_loss_is_drawn_paired_and_unpaired(attacked: Path, tmp_path: Path) -> None:
     source = build_report(attacked)
     (drawn,) = figures(source, "loss")
-    assert {trace["name"]: trace["y"][-1] for trace in drawn["data"][:3]} == {
+    assert {series["name"]: series["y"][-1] for series in drawn["series"][:3]} == {
         "each round as received": pytest.approx(500.0), "only devices received in every round": 6.5,
         "nothing lost": 6.0,
     }  # fmt: skip
     rmse = pd.read_parquet(attacked / "scores.parquet").set_index("mechanism")["rmse"]
-    assert drawn["data"][3]["y"] == pytest.approx([rmse["sampling"]])
+    assert drawn["series"][3]["y"] == pytest.approx([rmse["sampling"]])
     assert (
         "grows from 5.00 to 500 vehicles from 10,000 to 100,000,000 devices asked; paired it stays at 6.50"
         in Page(source).text
@@ -238,13 +238,13 @@ def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callabl
     dom = browse(write_report(attacked))
     assert 'data-report="ready"' in dom
     for name in ("attack-gain-0", "attack-queries-0", "attack-poisoned-0", "loss-0"):
-        place = dom.index(f'data-figure="{name}"')
+        place = dom.index(f'data-chart="{name}"')
         assert 'class="chart"' in dom[place : place + 3000], name
 
 
 def test_figures_have_labels_and_headers_have_a_scope(attacked: Path) -> None:
     page = Page(build_report(attacked))
-    drawn = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    drawn = [attributes for _, attributes in page.tags if "data-chart" in attributes]
     assert all(attributes["aria-label"] for attributes in drawn)
     assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
 

@@ -108,5 +108,5 @@ def test_a_single_cell_is_drawn_over_time_in_its_unit(tmp_path):
     (tmp_path / "one.toml").write_text(MIXED.replace("size_m = 500", "size_m = 2000"), encoding="utf-8")
     result = run_scenario(tmp_path / "one.toml")
     page = build_report(result.save(tmp_path / "run"))
-    assert '"text":"m/s"' in page.replace(" ", "")
+    assert '"y":{"title":"m/s"' in page.replace(" ", "")
     assert page.count("truth, estimate and 95 % interval by query") == 3

@@ -81,7 +81,7 @@ def words(html):
 
 def figure_of(page):
     (embedded,) = re.findall(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)
-    return json.loads(embedded)["figures"]["traffic"]
+    return json.loads(embedded)["charts"]["traffic-0"]
 
 
 def test_one_engine_has_a_plot_and_a_row(report_of):
@@ -90,15 +90,15 @@ def test_one_engine_has_a_plot_and_a_row(report_of):
     assert "of 990 vehicles, at the end 200 were on the road, 0 were waiting to enter and 790 had arrived" in text
     assert "100 s after their departure on average" in text
     assert "beside" not in text
-    assert [trace["name"] for trace in figure_of(page)["data"]] == ["on the road"]
-    assert figure_of(page)["data"][0]["y"] == [50, 100, 150, 200]
-    assert figure_of(page)["data"][0]["x"] == pytest.approx([100 / 60, 200 / 60, 5.0, 400 / 60])
+    assert [series["name"] for series in figure_of(page)["series"]] == ["on the road"]
+    assert figure_of(page)["series"][0]["y"] == [50, 100, 150, 200]
+    assert figure_of(page)["series"][0]["x"] == pytest.approx([100 / 60, 200 / 60, 5.0, 400 / 60])
 
 
 def test_two_engines_are_compared_with_their_differences(report_of):
     page = report_of({**SUMO, "beside": [FLEET]})
     text = words(section(page))
-    names = [trace["name"] for trace in figure_of(page)["data"]]
+    names = [series["name"] for series in figure_of(page)["series"]]
     assert names == ["SUMO, on the road", "SUMO, waiting to enter", "fleet engine, on the road"]
     # Areas under straight lines from 0: half of the last value times 400 s, divided by vehicles departed.
     spent, beside = 600 / 2 * 400 / 1000, 200 / 2 * 400 / 990
@@ -148,7 +148,7 @@ def test_recording_is_described_without_driving(report_of):
     assert "a gap" in text
     assert "arrived" not in text
     assert "waiting" not in text
-    assert figure_of(page)["data"][0]["y"] == [8, 15, 22, 30]
+    assert figure_of(page)["series"][0]["y"] == [8, 15, 22, 30]
 
 
 def test_constant_presence_needs_no_plot(report_of):
@@ -178,6 +178,6 @@ def test_browser_draws_the_traffic_section_of_a_run(tmp_path, browse):
     page = write_report(directory)
     assert 'href="#traffic"' in page.read_text(encoding="utf-8")
     dom = browse(page)
-    canvas = re.search(r'<div[^>]*data-figure="traffic".*?</figure>', dom, re.DOTALL)
+    canvas = re.search(r'<div[^>]*data-chart="traffic-0".*?</figure>', dom, re.DOTALL)
     assert canvas is not None
     assert "minutes from the start" in canvas.group()

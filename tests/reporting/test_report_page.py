@@ -177,7 +177,7 @@ def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
     dom = browse(write_report(highway))
     assert 'data-report="ready"' in dom
     assert "The watched cell" in dom
-    assert 'data-figure="series-1"' in dom
+    assert 'data-chart="series-1"' in dom
     assert 'data-panel="truth"' not in dom
 
 
@@ -220,7 +220,7 @@ def test_cells_without_polygons_are_shown_as_a_table(tmp_path: Path, browse: Bro
 def test_a_report_is_accessible(small: Path) -> None:
     page = Page(build_report(small))
     assert ("html", {"lang": "en"}) in page.tags
-    figures = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    figures = [attributes for _, attributes in page.tags if "data-chart" in attributes]
     assert figures
     assert all(attributes["aria-label"] for attributes in figures)
     heads = [attributes for tag, attributes in page.tags if tag == "th"]

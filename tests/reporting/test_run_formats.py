@@ -10,7 +10,7 @@ import pytest
 
 from simulator import run
 from simulator.cli import main
-from simulator.reporting import FinishedRun
+from simulator.reporting import RunResult
 from simulator.results.record import RUN_FORMAT
 
 OLD = Path(__file__).parent / "run_of_version_0_1_0"
@@ -46,13 +46,11 @@ def test_a_run_of_version_0_1_0_is_reported(old, report):
 
 def test_run_of_version_0_1_0_has_all_current_columns(old, tmp_path):
     run("tiny", out=tmp_path / "now")
-    now, then = FinishedRun(tmp_path / "now"), FinishedRun(old)
-    for name in ("estimates", "rounds", "scores", "claims", "attacks", "cells"):
-        columns = set(getattr(now, name).columns)
-        # Version 0.1.0 counted only the vehicles asked.
-        of_all = {column for column in columns if column == "vehicles" or column.startswith("scaled_")}
-        of_all |= columns & {"participation", "assumed_participation"}
-        assert columns - of_all == set(getattr(then, name).columns)
+    now, then = RunResult.load(tmp_path / "now"), RunResult.load(old)
+    for name in ("estimates", "rounds", "servers", "scores", "claims", "attacks", "cells"):
+        assert set(getattr(now, name).columns) == set(getattr(then, name).columns)
+    # Version 0.1.0 counted only the vehicles asked.
+    assert then.estimates["vehicles"].isna().all()
     assert not then.partial
     assert set(then.scores["statistic"]) == {"count"}
     assert now.record.format == RUN_FORMAT

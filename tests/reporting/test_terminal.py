@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from synthetic_run import SyntheticRun
 
-from simulator.experiment.run import Progress as Listener
+from simulator.experiment.run import ProgressReceiver as Listener
 from simulator.experiment.run import Silent
 from simulator.reporting import Progress, UnfinishedRunError, print_summary, write_report
 from simulator.results.formatting import number

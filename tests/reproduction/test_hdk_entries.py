@@ -38,13 +38,13 @@ def test_entry(entry):
     assert {row.key for row in done.rows if row.agrees is False} == WRONG.get(entry.name, set())
     assert any(row.agrees for row in done.rows)
     assert all(row.agrees is None or type(row.agrees) is bool for row in done.rows)
-    assert done.drawings
-    for drawing in done.drawings:
-        for curve in drawing.curves:
-            assert len(curve.x) == len(curve.y) > 0
-            ends = [*curve.y, *(curve.low or []), *(curve.high or [])]
+    assert done.charts
+    for chart in done.charts:
+        for series in chart.series:
+            assert len(series.x) == len(series.y) > 0
+            ends = [*series.y, *(series.low or []), *(series.high or [])]
             assert all(end is None or math.isfinite(end) for end in ends)
-            if drawing.log_y:
+            if chart.y.log:
                 assert all(end is None or end > 0 for end in ends)
     json.dumps(entry.to_dict(done), allow_nan=False)
 

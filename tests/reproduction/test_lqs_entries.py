@@ -27,10 +27,10 @@ def test_entries_without_simulation_do_not_depend_on_the_seed(name):
     done = BY_NAME[name].reproduce(seed=1)
     assert {row.key for row in done.rows if row.agrees is False} == UNTRUE.get(name, set())
     assert all(row.note for row in done.rows if row.agrees is not True)
-    assert done.drawings
-    for drawing in done.drawings:
-        for curve in drawing.curves:
-            assert len(curve.x) == len(curve.y) > 1
+    assert done.charts
+    for chart in done.charts:
+        for series in chart.series:
+            assert len(series.x) == len(series.y) > 1
     assert done == BY_NAME[name].reproduce(seed=2)
     assert BY_NAME[name].to_dict(done)["rows"]
 

@@ -92,7 +92,7 @@ def test_a_function_fills_the_declared_texts():
     done = results.done
     assert done.rows == [Row("it", 3, 2.5, False, "it differs"), Row("shared", None, 1, None, "no value")]
     assert type(done.rows[0].computed) is float
-    assert (done.drawings[0].title, done.drawings[0].log_x, done.drawings[0].log_y) == ("it", True, False)
+    assert (done.charts[0].title, done.charts[0].x.log, done.charts[0].y.log) == ("it", True, False)
     assert done.findings == ["0.2"]
 
 

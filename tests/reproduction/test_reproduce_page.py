@@ -13,8 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from reproduce_browser import open_page
 
-from simulator.reproduction.page import build_page, plot, write_page
-from simulator.reproduction.published_results import Curve, Drawing, Entry, Reproduction, Row
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.styles import PUBLISHED
+from simulator.reproduction.page import build_page, styled, write_page
+from simulator.reproduction.published_results import Entry, Reproduction, Row
 
 HOSTILE = '<script>document.title="stolen"</script><img src=x onerror="document.title=1">'
 
@@ -26,13 +28,12 @@ def done(title="A figure", note="to every digit"):
             Row("second", 0.5, 0.25, False, "half of it"),
             Row("third", None, math.inf, None, "nothing is printed"),
         ],
-        drawings=[
-            Drawing(title, "group", "count", [Curve("as printed", ["a", "b"], [1, 2], "points", published=True),
-                                              Curve("ours", ["a", "b"], [1, 3], "bars")]),
-            Drawing("Growth", "devices", "error", [Curve("as printed", [1, 10, 100], [1, 2, 3], published=True),
-                                                   Curve("ours", [1, 10, 100], [1, 3, None], low=[0.5, 2, 2],
-                                                         high=[2, 4, 4])],
-                    log_x=True, log_y=True),
+        charts=[
+            Chart([Series("as printed", ["a", "b"], [1, 2], "points", style=PUBLISHED),
+                   Series("ours", ["a", "b"], [1, 3], "bars")], Axis("group"), Axis("count"), title, "About it."),
+            Chart([Series("as printed", [1, 10, 100], [1, 2, 3], style=PUBLISHED),
+                   Series("ours", [1, 10, 100], [1, 3, None], low=[0.5, 2, 2], high=[2, 4, 4])],
+                  Axis("devices", log=True), Axis("error", log=True), "Growth", "About growth."),
         ],
         findings=["What was found is here."],
     )  # fmt: skip
@@ -102,28 +103,34 @@ def test_page_uses_no_network_and_is_accessible():
     page = Words(source)
     assert "default-src 'none'" in source
     assert not [tag for tag, attributes in page.tags if attributes.get("src") or tag == "link"]
-    figures = [attributes for _, attributes in page.tags if "data-figure" in attributes]
+    figures = [attributes for _, attributes in page.tags if "data-chart" in attributes]
     assert len(figures) == 2
     assert all(attributes["aria-label"] for attributes in figures)
     assert all(attributes.get("scope") for tag, attributes in page.tags if tag == "th")
 
 
 def test_published_curves_are_hollow_and_computed_ones_filled():
-    bars, lines = (plot(drawing) for drawing in done().drawings)
-    published, ours = bars["data"]
-    assert published["marker"]["symbol"].endswith("-open")
-    assert "published" in published["name"]
-    assert ours["type"] == "bar"
-    assert published["offsetgroup"] == ours["offsetgroup"], "printed points stand on the bars they belong to"
-    assert bars["layout"]["xaxis"]["type"] == "category"
-    printed, band, line = lines["data"]
-    assert printed["line"]["dash"] == "dash"
-    assert line["y"] == [1, 3, None]
-    assert band["y"] == [2, 4, 4, 2, 2, 0.5]
-    assert lines["layout"]["xaxis"]["type"] == lines["layout"]["yaxis"]["type"] == "log"
-    assert {"1", "2", "5", "10", "100"} <= set(lines["layout"]["xaxis"]["ticktext"])
-    ticks = dict(zip(lines["layout"]["yaxis"]["ticktext"], lines["layout"]["yaxis"]["tickvals"], strict=True))
-    assert ticks["1.5"] == 1.5  # the values span less than a decade: 0.5 to 4
+    bars, lines = (styled(chart) for chart in done().charts)
+    published, ours = bars.series
+    assert published.style.hollow
+    assert "published" in published.name
+    assert (ours.mark, ours.style.hollow) == ("bars", False)
+    assert published.x == ours.x == (0, 1), "printed points stand on the bars they belong to"
+    assert (bars.x.ticks, bars.x.names) == ({0: "a", 1: "b"}, True)
+    printed, band, line = lines.series
+    assert (printed.mark, printed.style.dash, printed.style.hollow) == ("linked", "dash", True)
+    assert line.y == (1, 3, None)
+    assert (band.mark, band.low, band.high) == ("band", (0.5, 2, 2), (2, 4, 4))
+    assert lines.x.log
+    assert lines.y.log
+
+
+def test_a_logarithmic_axis_over_few_decades_has_ticks_between_the_powers_of_ten(tmp_path):
+    dom, _ = open_page(write_page([(entry(), done())], tmp_path / "page.html", seed=1), tmp_path / "profile")
+    growth = dom[dom.index('data-chart="sp-one-1"') :]
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", growth[: growth.index("</svg>")])
+    assert {"1", "2", "5", "10", "100"} <= set(texts)
+    assert "1.5" in texts  # the values of y span less than a decade: 0.5 to 4
 
 
 def test_entry_text_is_escaped(tmp_path):
@@ -156,5 +163,14 @@ def test_page_is_reproducible_and_written_atomically(tmp_path):
 def test_figures_hold_finite_numbers_only():
     source = build_page([(entry(), done())], seed=1)
     found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', source, re.DOTALL)
-    figures = json.loads(found[1])["figures"]
-    assert list(figures) == ["sp-one-1", "sp-one-2"]
+    figures = json.loads(found[1])["charts"]
+    assert list(figures) == ["sp-one-0", "sp-one-1"]
+
+
+def test_bars_over_numbers_are_drawn(tmp_path):
+    bars = Series("P[j]", [1.0, 2.0, 3.0], [0.2, 0.5, 0.3], "bars")
+    result = Reproduction(rows=[Row("one", 1, 1, True)], charts=[Chart([bars], Axis("j"), Axis("P"), "Bars", "Bars.")])
+    path = write_page([(entry(), result)], tmp_path / "page.html", seed=1)
+    dom, console_lines = open_page(path, tmp_path / "profile")
+    assert console_lines == []
+    assert len(re.findall(r'<rect[^>]*fill="#0072B2"', dom)) == 3 + 1  # and the legend's

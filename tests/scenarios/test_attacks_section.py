@@ -154,4 +154,5 @@ def test_faults_elsewhere_do_not_hide_faults_of_the_section(load, valid_text):
 def test_the_schema_lists_every_kind():
     schema = scenarios.schema()
     assert "attacks" in schema["properties"]
-    assert {"RoundOne", "LinkRounds", "Shares", "KnownOthers", "Poisoning", "DropOut"} <= schema["$defs"].keys()
+    names = ("RoundOne", "LinkRounds", "Shares", "KnownOthers", "Poisoning", "DropOut")
+    assert {f"{name}Section" for name in names} <= schema["$defs"].keys()

@@ -62,9 +62,9 @@ print(*(name for name in {HEAVY!r} if name in sys.modules))
 def test_only_models_of_the_kinds_in_use_are_built():
     code = """
 import scenarios
-from scenarios.mechanisms import LocalHashing, SamplingPrivacy
+from scenarios.mechanisms import LocalHashingSection, SamplingPrivacySection
 scenarios.load("tiny")
-print(SamplingPrivacy.__pydantic_complete__, LocalHashing.__pydantic_complete__)
+print(SamplingPrivacySection.__pydantic_complete__, LocalHashingSection.__pydantic_complete__)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

@@ -198,6 +198,6 @@ def test_the_schema_names_every_section():
     assert set(schema["required"]) == {"scenario", "roads", "cells", "traffic", "campaigns", "mechanisms"}
     assert schema["additionalProperties"] is False
     assert "from" in schema["$defs"]["Columns"]["required"]
-    assert "default" not in schema["$defs"]["Campaign"]["properties"]["deadline_s"]
+    assert "default" not in schema["$defs"]["CampaignSection"]["properties"]["deadline_s"]
     described = schema["$defs"]["DrivenTraffic"]["properties"]
     assert all("description" in field for field in described.values())

@@ -9,7 +9,7 @@ import simpy
 
 from mechanisms.local import AnonymizedDeniable, NoPrivacy, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.plain_servers import Trusted
-from simulator.sensing.campaign import Campaign, SensingContext
+from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.stopwatch import Stopwatch
@@ -27,7 +27,19 @@ def cells_of(places):
     return (places.link + 1).astype(np.int32)
 
 
-def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outside=0, parked=False, churn=0.0, seed=1):
+def ask(
+    engine_type,
+    *,
+    mechanisms=None,
+    schedule,
+    until,
+    takes_part=None,
+    outside=0,
+    parked=False,
+    churn=0.0,
+    seed=1,
+    more=(),
+):
     """Vehicles leave at 0, 10, 20 … 90 and drive three links of 10 ticks each."""
     roads = chain({"length_m": 100.0}, {"length_m": 100.0}, {"length_m": 100.0})
     trips = [(10 * i, [0, 1, 2, 3]) for i in range(10)]
@@ -40,7 +52,6 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
     context = SensingContext(
         engine=engine,
         clock=Clock(1.0),
-        cells_of=cells_of,
         population=QueriedPopulation(
             np.ones(10, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
@@ -52,13 +63,9 @@ def ask(engine_type, *, mechanisms=None, schedule, until, takes_part=None, outsi
         stopwatch=Stopwatch(),
         closed=closed.append,
     )
-    Campaign(
-        "c",
-        context,
-        schedule=schedule,
-        mechanisms=mechanisms or EVERYONE,
-        deployment=Trusted(),
-    ).start(env)
+    campaign = Campaign("c", schedule, cells_of, mechanisms or EVERYONE, Trusted())
+    for one in (campaign, *more):
+        env.process(CampaignProcess(one, context).run(env))
     env.run(until=until)
     return closed
 
@@ -168,3 +175,16 @@ def test_departed_devices_answer_only_round_one():
     assert 400 < sampling.rounds[1].answered < 600
     assert sampling.rounds[1].asked == 1003
     assert closed[0].truth.tolist() == [1000, 0, 1, 2]
+
+
+@both
+def test_campaigns_about_other_cells_are_answered_side_by_side(engine):
+    def one_cell(places):
+        return np.ones(len(places), dtype=np.int32)
+
+    schedule = Schedule(25, 0, 1, 10, 5)
+    whole = Campaign("whole", schedule, one_cell, {"baseline": NoPrivacy(cells=1)}, Trusted())
+    by_link, of_all = ask(engine, schedule=schedule, until=100, more=[whole])
+    assert (by_link.campaign, by_link.truth.tolist()) == ("c", [0, 0, 1, 2])
+    assert (of_all.campaign, of_all.truth.tolist()) == ("whole", [0, 3])
+    assert of_all.answers[0].estimate.count.tolist() == [3]

@@ -6,11 +6,11 @@ from scipy import stats
 
 from simulator.sensing.channel import (
     Channel,
-    ConstantLatency,
+    ConstantDelay,
     DeliveryStatus,
-    ExponentialLatency,
-    LognormalLatency,
-    Outage,
+    Downtime,
+    ExponentialDelay,
+    LognormalDelay,
     Transmission,
 )
 
@@ -21,17 +21,17 @@ SHARES = (("server:1",), ("server:2",))
 
 CHANNELS = [
     Channel(),
-    Channel(ConstantLatency(2.0)),
-    Channel(ConstantLatency(40.0)),
-    Channel(ExponentialLatency(12.0), loss_one=0.1, loss_two=0.3),
-    Channel(LognormalLatency(20.0, 0.8), loss_one=0.5),
+    Channel(ConstantDelay(2.0)),
+    Channel(ConstantDelay(40.0)),
+    Channel(ExponentialDelay(12.0), loss_one=0.1, loss_two=0.3),
+    Channel(LognormalDelay(20.0, 0.8), loss_one=0.5),
     Channel(loss_one=1.0, loss_two=0.0),
-    Channel(ExponentialLatency(12.0), loss_one=0.2, loss_two=0.2, burst_s=45.0),
-    Channel(ExponentialLatency(12.0), outages=(Outage("server:2", 105.0, 112.0), Outage("server:1", 110.0, 140.0))),
-    Channel(LognormalLatency(20.0, 0.8), loss_one=0.1, outages=(Outage("server:1", 0.0, 110.0),)),
-    Channel(ConstantLatency(2.0), outages=(Outage("server:1", 102.0, 103.0),)),
-    Channel(ConstantLatency(2.0), outages=(Outage("server:1", 101.0, 102.0),)),
-    Channel(ConstantLatency(2.0), outages=(Outage("mixer", 0.0, 1000.0),)),
+    Channel(ExponentialDelay(12.0), loss_one=0.2, loss_two=0.2, burst_s=45.0),
+    Channel(ExponentialDelay(12.0), outages=(Downtime("server:2", 105.0, 112.0), Downtime("server:1", 110.0, 140.0))),
+    Channel(LognormalDelay(20.0, 0.8), loss_one=0.1, outages=(Downtime("server:1", 0.0, 110.0),)),
+    Channel(ConstantDelay(2.0), outages=(Downtime("server:1", 102.0, 103.0),)),
+    Channel(ConstantDelay(2.0), outages=(Downtime("server:1", 101.0, 102.0),)),
+    Channel(ConstantDelay(2.0), outages=(Downtime("mixer", 0.0, 1000.0),)),
 ]
 
 
@@ -85,7 +85,7 @@ def test_shares_are_delivered_as_separate_messages(channel):
 @pytest.mark.parametrize("route", [CHAIN, SHARES])
 def test_message_that_arrives_at_the_deadline_is_in_time(route):
     for latency, fate in ((30.0, DeliveryStatus.COUNTED), (np.nextafter(30.0, 31.0), DeliveryStatus.LATE)):
-        for channel in (Channel(ConstantLatency(latency)), Channel(ConstantLatency(latency), loss_one=0.5)):
+        for channel in (Channel(ConstantDelay(latency)), Channel(ConstantDelay(latency), loss_one=0.5)):
             sending = send(1, route=route)
             found = channel.deliver(1_000, sending, rng=np.random.default_rng(2))
             arrived = np.isfinite(found.arrived_s["server:1"]) & (found.fate != DeliveryStatus.LOST)
@@ -144,8 +144,8 @@ def test_links_that_are_never_or_always_up_stay_so(loss):
 @pytest.mark.parametrize(
     ("latency", "distribution"),
     [
-        (ExponentialLatency(12.0), stats.expon(scale=12.0)),
-        (LognormalLatency(20.0, 0.8), stats.lognorm(0.8, scale=20.0)),
+        (ExponentialDelay(12.0), stats.expon(scale=12.0)),
+        (LognormalDelay(20.0, 0.8), stats.lognorm(0.8, scale=20.0)),
     ],
     ids=["exponential", "lognormal"],
 )

@@ -16,7 +16,7 @@ from mechanisms.local import (
 from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.threshold_shared import ThresholdShared
-from simulator.sensing.channel import Channel, LognormalLatency, Outage
+from simulator.sensing.channel import Channel, Downtime, LognormalDelay
 from simulator.sensing.messages import Behaviour, Device, MessageSurvey, Party
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
@@ -36,8 +36,12 @@ CHANNELS = {
     "lossy": LOSSY,
     "bursty": BURSTY,
     "outages": Channel(
-        LognormalLatency(8.0, 1.0),
-        outages=(Outage("server:1", 104.0, 109.0), Outage("mixer", 112.0, 115.0), Outage("server:2", 130.0, 133.0)),
+        LognormalDelay(8.0, 1.0),
+        outages=(
+            Downtime("server:1", 104.0, 109.0),
+            Downtime("mixer", 112.0, 115.0),
+            Downtime("server:2", 130.0, 133.0),
+        ),
     ),
 }
 DEPLOYMENTS = {

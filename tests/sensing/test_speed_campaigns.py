@@ -18,7 +18,7 @@ from simulator.aggregation.plain_servers import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.reporting import print_summary, write_report
 from simulator.roads import build_grid
-from simulator.sensing.campaign import Campaign, SensingContext
+from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel, Transmission
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
 from simulator.sensing.speed_survey import SpeedQuestion, _widened, survey_speeds
@@ -55,7 +55,6 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
     context = SensingContext(
         engine=engine,
         clock=Clock(1.0),
-        cells_of=lambda places: (places.link + 1).astype(np.int32),
         population=QueriedPopulation(
             np.ones(3, dtype=bool) if takes_part is None else np.array(takes_part),
             outside=outside,
@@ -67,14 +66,15 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
         stopwatch=Stopwatch(),
         closed=closed.append,
     )
-    Campaign(
+    campaign = Campaign(
         "speeds",
-        context,
-        schedule=Schedule(start_s, 0.0, 1, gap_s, 1.0),
-        mechanisms=mechanisms,
-        deployment=Trusted(),
+        Schedule(start_s, 0.0, 1, gap_s, 1.0),
+        lambda places: (places.link + 1).astype(np.int32),
+        mechanisms,
+        Trusted(),
         speeds=asked,
-    ).start(env)
+    )
+    env.process(CampaignProcess(campaign, context).run(env))
     env.run(until=200)
     (query,) = closed
     (answer,) = query.answers

@@ -19,7 +19,7 @@ from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.threshold_shared import ThresholdShared
-from simulator.sensing.channel import Channel, ExponentialLatency, Outage
+from simulator.sensing.channel import Channel, Downtime, ExponentialDelay
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.survey import Draws, Survey
@@ -33,16 +33,16 @@ MECHANISMS = [
     SamplingPrivacy(cells=CELLS, sampling=0.45),
     BinarySamplingPrivacy(cells=CELLS, sampling=0.3),
 ]
-LOSSY = Channel(ExponentialLatency(10.0), loss_one=0.15, loss_two=0.3)
+LOSSY = Channel(ExponentialDelay(10.0), loss_one=0.15, loss_two=0.3)
 
 
 BURSTY = Channel(
-    ExponentialLatency(10.0),
+    ExponentialDelay(10.0),
     loss_one=0.2,
     loss_two=0.2,
     burst_s=40.0,
     duplicates=0.1,
-    outages=(Outage("server:1", 105.0, 108.0),),
+    outages=(Downtime("server:1", 105.0, 108.0),),
 )
 TRUSTED, PAIRED, SHARED = Trusted(), Trusted(paired=True), SecretShared(servers=2, paired=True, exact_words=0)
 THRESHOLD = ThresholdShared(servers=3, threshold=2, paired=True, exact_words=0)

@@ -12,9 +12,9 @@ import crowdveil as cv
 from mechanisms.planning import Target, plan
 from simulator.files.errors import InputError
 from simulator.results.formatting import related
+from simulator.results.tables import relative_errors
 from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation
 from simulator.studies.evaluation_tables import Goal, interval, sentences
-from simulator.studies.point import relative_errors
 from simulator.studies.workers import processes
 
 needs_data = pytest.mark.skipif("CROWDVEIL_DATA" not in os.environ, reason="needs the folder of data sets")

@@ -14,7 +14,7 @@ from simulator.results.formatting import number
 from simulator.studies.report import _finding, build_report, factor_titles, tables_of, write_report
 from simulator.studies.study import Study
 from simulator.studies.summary import front, leaks_table, means
-from simulator.studies.tables import TITLES, view_table, write_tables
+from simulator.studies.tables import view_table, write_tables
 
 T95 = {2: 12.706204736, 3: 4.302652730}
 """0.975 quantile of Student's t with one degree of freedom less than the key, from printed tables."""
@@ -61,8 +61,8 @@ class Text(HTMLParser):
         return " ".join(" ".join(self.parts).split())
 
 
-def figures(html):
-    return json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])["figures"]
+def charts(html):
+    return json.loads(re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1])["charts"]
 
 
 @pytest.fixture
@@ -96,46 +96,49 @@ def test_numbers_of_the_report(two_factors):
     assert "4 settings 2 replicates 8 points finished 0 failed 0 not run" in re.sub(
         r"(settings?|replicates?|points finished|failed|not run) ([\d,]+)", r"\2 \1", text
     )
-    drawn = figures(html)
-    curves = [f for f in drawn.values() if f["data"][0].get("error_y")]
-    assert curves
-    of_sampling = drawn["curve-0"]["data"][0]
+    drawn = charts(html)
+    of_sampling = drawn["curve-0"]["series"][0]
     assert (of_sampling["x"], of_sampling["y"]) == ([0.1, 0.45], [9.5, 3.5])
-    assert of_sampling["error_y"]["array"] == pytest.approx([T95[2] * 0.5] * 2)
-    heat = drawn["heat-0"]["data"][0]
-    assert (heat["x"], heat["y"], heat["z"]) == (["0.1", "0.45"], ["0", "10,000"], [[9.5, 3.5], [10.5, 4.5]])
+    assert of_sampling["low"] == pytest.approx([y - T95[2] * 0.5 for y in (9.5, 3.5)])
+    assert of_sampling["high"] == pytest.approx([y + T95[2] * 0.5 for y in (9.5, 3.5)])
+    heat = drawn["heat-0"]
+    assert (heat["x"]["ticks"], heat["y"]["ticks"]) == ([[0, "0.1"], [1, "0.45"]], [[0, "0"], [1, "10,000"]])
+    (cells,) = heat["series"]
+    placed = dict(zip(zip(cells["x"], cells["y"], strict=True), cells["values"], strict=True))
+    assert placed == {(0, 0): 9.5, (1, 0): 3.5, (0, 1): 10.5, (1, 1): 4.5}
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "labels"),
+    ("values", "log", "labels"),
     [
-        ([0.1, 0.2, 0.45], None, None),
-        ([1, 10, 1000], "log", None),
-        ([0, 1000, 100_000], None, ["0", "1,000", "100,000"]),
-        (["peak", "all <day>"], None, ["peak", "all &lt;day&gt;"]),
-        ([True, False], None, ["True", "False"]),
+        ([0.1, 0.2, 0.45], False, None),
+        ([1, 10, 1000], True, None),
+        ([0, 1000, 100_000], False, ["0", "1,000", "100,000"]),
+        (["peak", "all <day>"], False, ["peak", "all <day>"]),
+        ([True, False], False, ["True", "False"]),
     ],
 )
-def test_axis_of_a_factor(values, kind, labels):
+def test_axis_of_a_factor(values, log, labels):
     html = build_report(study([(1, (value,), {"m": float(i)}) for i, value in enumerate(values, 1)], (OUTSIDE,)))
-    figure = figures(html)["curve-0"]
-    layout = figure["layout"]["xaxis"]
-    assert (layout.get("type"), layout.get("ticktext")) == (kind, labels)
+    chart = charts(html)["curve-0"]
+    axis = chart["x"]
+    assert axis.get("log", False) == log
+    assert axis.get("ticks") == (None if labels is None else [list(tick) for tick in enumerate(labels)])
     places = values if labels is None else list(range(len(values)))
-    assert figure["data"][0]["x"] == places
-    assert figure["data"][0]["y"] == [float(i) for i in range(1, len(values) + 1)]
+    assert chart["series"][0]["x"] == places
+    assert chart["series"][0]["y"] == [float(i) for i in range(1, len(values) + 1)]
 
 
 def test_settings_drawn_at_random_are_points_without_lines():
     rng = np.random.default_rng(1)
     rows = [(1, (float(rng.random()), float(rng.random())), {"m": float(rng.random())}) for _ in range(30)]
     html = build_report(study(rows, (SAMPLING, OUTSIDE)))
-    drawn = figures(html)
+    drawn = charts(html)
     assert not any(name.startswith("heat") for name in drawn)
-    traces = [figure["data"] for figure in drawn.values() if figure["layout"]["yaxis"]["title"]["text"][:4] == "RMSE"]
-    assert [len(each) for each in traces] == [1, 1]
-    assert [each[0]["mode"] for each in traces] == ["markers", "markers"]
-    assert [len(each[0]["x"]) for each in traces] == [30, 30]
+    series = [chart["series"] for chart in drawn.values() if chart["y"]["title"][:4] == "RMSE"]
+    assert [len(each) for each in series] == [1, 1]
+    assert [each[0]["mark"] for each in series] == ["points", "points"]
+    assert [len(each[0]["x"]) for each in series] == [30, 30]
 
 
 def test_differences_are_paired_by_replicate():
@@ -152,7 +155,9 @@ def test_one_replicate_has_no_interval():
     assert "Each setting was run once, so there are no intervals." in text
     assert "m has the smallest error, 2.00 vehicles (RMSE), at sampling = 0.2" in text
     assert "4.00 ±" not in text
-    assert all("error_y" not in trace for figure in figures(html).values() for trace in figure["data"])
+    for chart in charts(html).values():
+        for series in chart["series"]:
+            assert series["low"] == series["high"] == [None] * len(series["y"])
 
 
 def test_names_of_users_are_escaped():
@@ -163,10 +168,7 @@ def test_names_of_users_are_escaped():
     data = re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1]
     assert bad not in html
     assert "<script" not in data
-    for figure in figures(html).values():
-        assert all("<script" not in str(trace.get("name")) for trace in figure["data"])
-        assert "<script" not in json.dumps(figure["layout"])
-        assert all("<script" not in json.dumps(trace.get("text", "")) for trace in figure["data"])
+    assert "innerHTML" not in html  # the script shows names as text
 
 
 def test_empty_one_point_and_all_failed():
@@ -201,7 +203,7 @@ def test_campaigns_of_speeds_are_in_metres_a_second():
     made.scores["kendall_tau"] = np.nan
     html = build_report(made)
     assert "m has the smallest error, 2.50 ± 6.35 m/s (RMSE)" in str(Text(html))
-    assert figures(html)["curve-0"]["layout"]["yaxis"]["title"]["text"] == "RMSE, m/s"
+    assert charts(html)["curve-0"]["y"]["title"] == "RMSE, m/s"
     assert "Kendall’s τ against" not in html
 
 
@@ -234,19 +236,16 @@ def test_front_of_error_and_leak_with_infinite_epsilon():
     assert np.isinf(leaks.loc["a", "epsilon"]).all()
     assert leaks.loc["a", "delta"].tolist() == [0.1, 0.2]
     assert (leaks["at_epsilon"] == 1.0).all()
-    drawn = figures(build_report(made))
-    by_name = {trace["name"]: trace for trace in drawn["front-0"]["data"]}
+    drawn = charts(build_report(made))
+    fronts = drawn["front-0"]["series"]
     # Errors of a are 2.5 and 3.5 at ε = ∞: the first is on the front, and both points of b, with less ε and more error.
-    assert dict(zip(by_name["a"]["y"], by_name["a"]["marker"]["symbol"], strict=True)) == {
-        2.5: "circle", 3.5: "circle-open",
-    }  # fmt: skip
-    assert by_name["b"]["marker"]["symbol"] == ["diamond", "diamond"]
-    assert "ε = ∞" in by_name["a"]["text"][0]
-    axis = drawn["front-0"]["layout"]["xaxis"]
-    assert axis["ticktext"][-1] == "∞"
-    assert by_name["a"]["x"] == [axis["tickvals"][-1]] * 2
-    deltas = {trace["name"]: trace["x"] for trace in drawn["front-1"]["data"]}
-    assert sorted(deltas["a"]) == [0.1, 0.2]
+    shown = {(each["name"], each["style"]["hollow"]): each["y"] for each in fronts if each["mark"] == "points"}
+    assert shown == {("a", True): [3.5], ("a", False): [2.5], ("b", False): [5, 5]}
+    (edge, text) = drawn["front-0"]["x"]["ticks"][-1]
+    assert text == "∞"
+    assert [each["x"] for each in fronts if each["name"] == "a"] == [[edge]] * 2
+    deltas = [x for each in drawn["front-1"]["series"] if each["name"] == "a" for x in each["x"]]
+    assert sorted(deltas) == [0.1, 0.2]
 
 
 def test_leaks_of_unknown_claims_are_null_and_without_delta_zero_the_least_is_taken():
@@ -284,7 +283,7 @@ def test_attacks_are_drawn_against_what_was_varied():
     made = study(rows, (SAMPLING,), attacks=attacks)
     assert tables_of(made)["attacks"]["success"].tolist() == pytest.approx([0.115, 0.415])
     html = build_report(made)
-    drawn = [f["data"][0]["y"] for f in figures(html).values() if "Success" in f["layout"]["yaxis"]["title"]["text"]]
+    drawn = [chart["series"][0]["y"] for chart in charts(html).values() if "Success" in chart["y"]["title"]]
     assert drawn == [pytest.approx([0.115, 0.415])]
     assert "link, campaign c" in str(Text(html))
 
@@ -316,7 +315,7 @@ def test_any_table_is_shown_with_its_formats():
         view_table("t", "Caption", pd.DataFrame({"v": range(3000)})).caption
         == "Caption (the first 1,000 of 3,000 rows)"
     )
-    assert [head for head, _ in view.heads] == ["data", "RMSE", "share", "runs", "ok"]
+    assert [head for head, _ in view.heads] == ["Data set", "RMSE", "share", "Runs", "ok"]
     plain = [re.sub("<.*?>", "", cell) for cell in view.rows[0]]
     assert plain == ["x", "2.00 ± 0.25", "50 %", "1,000", "yes"]  # as people say it
 
@@ -367,7 +366,7 @@ def test_the_finding_compares_only_at_stated_privacy_and_names_only_values_that_
 
 def test_tables_of_pages_have_titles_words_and_say_what_they_leave_out():
     table = pd.DataFrame({"beats_zero": [True, False], "hot_cells_recall": [0.5, 1.0]})
-    view = view_table("t", "A table", table, titles=TITLES)
+    view = view_table("t", "A table", table)
     assert [head for head, _ in view.heads] == ["Better than 0 everywhere", "Busiest cells found"]
     assert [row[0] for row in view.rows] == ["yes", "no"]
     assert view.left_out == ""

@@ -9,7 +9,7 @@ import pytest
 from simulator.roads.readers.tntp import read_tntp
 from simulator.roads.readers.tntp_files import read_flows
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
-from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.trip_table import TripZones
 from simulator.traffic.demand.trip_table_readers import read_trip_table
 
 CITIES = {
@@ -25,7 +25,7 @@ def read(city):
         pytest.skip(f"set CROWDVEIL_DATA to a folder with tntp/{city}/{city}_flow.tntp to read it")
     roads, _ = read_tntp(network=folder / f"{city}_net.tntp", nodes=folder / nodes, length_m=length_m, time_s=time_s)
     table = read_trip_table(folder / f"{city}_trips.tntp", columns={})
-    zones = Zones.named_by(table.places, roads)
+    zones = TripZones.named_by(table.places, roads)
     node = zones.nodes[zones.find(table.places)]
     pairs = OdPairs.summed(node[table.origin], node[table.destination], table.trips)
     assert pairs.total == pytest.approx(trips, abs=0.01)

@@ -8,7 +8,7 @@ from scipy import optimize
 from zoned_roads import random_roads, ring, roads_of
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand.trip_table import Zones
+from simulator.traffic.demand.trip_table import TripZones
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
 
@@ -92,7 +92,7 @@ def test_zone_times_are_means_over_connected_node_pairs():
     roads = random_roads(3, nodes=12, degree=2)
     for node, data in roads.graph.nodes(data=True):
         data["zone"] = int(node) % 4
-    zones = Zones.of_zones(roads)
+    zones = TripZones.of_zones(roads)
     paths = ShortestPaths(roads.links, through=roads.through)
     chosen = np.array([3, 0, 1], dtype=np.int32)
     found = zones.mean_times(chosen, paths)

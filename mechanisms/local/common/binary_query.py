@@ -39,7 +39,6 @@ class BinaryQueryCoins:
     yes: NDArray[np.uint8]
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.yes)
 
 

@@ -405,7 +405,6 @@ class ThreeAnswerMechanism(BinaryQueryMechanism):
     yes_share: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the parameters and fill in the default."""
         check_choice("estimator", self.estimator, get_args(EstimatorChoice))
         super().__post_init__()
         object.__setattr__(self, "yes_share", check_share(self.yes_share, self.cells))

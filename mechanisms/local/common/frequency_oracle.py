@@ -39,7 +39,6 @@ class PureProtocol(BaseMechanism):
     cells: int
 
     def __post_init__(self) -> None:
-        """Check the number of cells."""
         check_integer("cells", self.cells, at_least=1)
 
     @property
@@ -120,7 +119,6 @@ class BudgetedProtocol(PureProtocol):
     epsilon: float
 
     def __post_init__(self) -> None:
-        """Check the parameters."""
         super().__post_init__()
         check_budget("epsilon", self.epsilon)
 

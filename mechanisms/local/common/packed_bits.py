@@ -42,7 +42,6 @@ class PackedReports:
         return self.bits.nbytes
 
     def __len__(self) -> int:
-        """Return the number of devices."""
         return len(self.bits)
 
     def __getitem__(self, index: Any) -> Self:
@@ -98,7 +97,6 @@ class BitReports(PackedReports):
         return np.unpackbits(little.view(np.uint8), axis=1, count=self.cells, bitorder="little")
 
     def __repr__(self) -> str:
-        """Return the numbers of devices and cells."""
         return f"<BitReports of {len(self)} devices about {self.cells} cells>"
 
     def count_yes(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -231,7 +229,6 @@ class AnswerReports(PackedReports):
         return int(self.bits.shape[1]) + 1
 
     def __repr__(self) -> str:
-        """Return the numbers of devices and cells."""
         return f"<AnswerReports of {len(self)} devices about {self.cells} cells, {self.outputs} outputs>"
 
     def one_hot(self) -> NDArray[np.int64]:

@@ -1,23 +1,106 @@
-"""Builds the users' own attacks of a scenario."""
+"""Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
 
-from scenarios import Scenario
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mechanisms.local import LocalMechanism
+from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import OwnAttack
+from simulator.aggregation.deployment import Deployment
+from simulator.aggregation.transcript import MIXER
 from simulator.attacks.own import CheckedAttack
-from simulator.experiment.build.constructors import build_own_kind, faults_of_files
+from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files
+from simulator.games.games import Attack
+from simulator.games.guesses import CellGame
+from simulator.games.world import Game, Member
 
 
-def build_attacks(scenario: Scenario) -> dict[str, CheckedAttack]:
-    """Build every attack of the user's own, by name; their classes have been verified.
+def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
+    """Build every attack of a scenario; the users' own classes have been verified.
 
     Raises
     ------
     ScenarioError
-        If a class refuses its parameters.
+        If a user's own class refuses its parameters.
     """
-    built = {}
+    built = []
     for section in scenario.attacks:
         if isinstance(section, OwnAttack):
             with faults_of_files(scenario, f"attacks.{section.name}"):
                 made = build_own_kind("attack", section.kind, section.model_extra or {})
-            built[section.name] = CheckedAttack(made)
-    return built
+            built.append(build_attack(section, [CellGame(CheckedAttack(made))]))
+        else:
+            built.append(build_attack(section, games_of(section)))
+    return tuple(built)
+
+
+def games_of(section: Any) -> list[Game]:
+    """Return the games of a built-in attack: one, or one for each number of queries that it asks for."""
+    build = constructor_of("attack", section.kind)
+    keys = accepted(build, vars(section))
+    asked = keys.pop("asked", None)
+    return [build(**keys)] if asked is None else [build(asked=times, **keys) for times in asked]
+
+
+def build_attack(section: Any, games: Sequence[Game]) -> Attack:
+    """Return an attack from its section and its games."""
+    return Attack(
+        name=section.name,
+        kind=section.kind,
+        games=games,
+        members=tuple(_member(section, given) for given in section.coalition),
+        campaigns=section.campaigns,
+        mechanisms=section.mechanisms,
+        targets=section.targets,
+        even=section.prior == "uniform",
+        growing=section.growing,
+        # A user's own attack does not span campaigns, whatever its parameters are called.
+        together=not isinstance(section, OwnAttack) and getattr(section, "together", False),
+    )
+
+
+def _member(section: Any, given: Any) -> Member:
+    """Return a member of a coalition, with the queries during which it is one."""
+    first = max(getattr(one, "from_query", None) or 1 for one in (section, given))
+    last = min(getattr(one, "to_query", None) or math.inf for one in (section, given))
+    return Member(getattr(given, "party", given), first, last)
+
+
+def most_corrupted(attacks: Sequence[Attack]) -> int:
+    """Return the largest number of vehicles that a coalition corrupts."""
+    return max((sum(member.vehicles for member in attack.members) for attack in attacks), default=0)
+
+
+def check_attacks(
+    scenario: Scenario,
+    attacks: Sequence[Attack],
+    deployments: Mapping[str, Deployment],
+    mechanisms: Mapping[str, LocalMechanism],
+) -> None:
+    """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
+
+    This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
+
+    Raises
+    ------
+    ScenarioError
+        If there is such a coalition; the message lists the parties that exist.
+    """
+    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == "count"]
+    faults = []
+    for attack in attacks:
+        members = [member.party for member in attack.members]
+        needed = {party for party in members if party == MIXER or party.startswith("server:")}
+        parties = [
+            set(deployments[campaign].parties(mechanisms[name]))
+            for campaign in attack.campaigns or counting
+            for name in attack.mechanisms or mechanisms
+        ]
+        existing = set[str]().union(*parties)
+        fits = any(needed <= one for one in ([existing] if attack.together else parties))
+        if existing and not fits:
+            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", words, members))
+    if faults:
+        raise ScenarioError(scenario.name, faults)

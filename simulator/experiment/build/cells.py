@@ -5,9 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyproj
-import shapely
 
 import scenarios
 from scenarios.cells import (
@@ -15,7 +13,7 @@ from scenarios.cells import (
     HexagonCells,
     Levels,
     LocationCells,
-    OwnCells,
+    OwnCellsSection,
     PlaceColumns,
     RoadCells,
     SquareCells,
@@ -169,8 +167,7 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
         raise InputError(['kind = "roads" needs roads: [roads] source = "none"'])
     edges = [(start, end, data) for start, end, data in roads.graph.edges(data=True)]
     edges.sort(key=lambda edge: edge[2]["link"])
-    geometries = _geometries(roads, edges)
-    links = roads.links
+    geometries, links = roads.shapes.lines(), roads.links
     road = np.arange(len(links), dtype=np.int64)
     if section.per == "road":
         road = pairs_of(links.from_node, links.to_node, geometries)
@@ -194,16 +191,6 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
         geometries, cell_of_links=cell_of_links, names=names, crs=roads.crs, within_m=section.within_m
     )
     return segments, notes
-
-
-def _geometries(roads: RoadNetwork, edges: list[Any]) -> npt.NDArray[np.object_]:
-    """Return one line for each link: its own geometry, or a straight line."""
-    straight: npt.NDArray[np.object_] = np.asarray(
-        shapely.linestrings(np.stack([roads.shapes.start_xy, roads.shapes.end_xy], axis=1)), dtype=object
-    )
-    lines = np.empty(len(edges), dtype=object)
-    lines[:] = [data.get("geometry") or line for (_, _, data), line in zip(edges, straight, strict=True)]
-    return lines
 
 
 def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
@@ -248,13 +235,13 @@ def build_cells(section: Levels, ground: Ground) -> Divided:
         If the cells cannot be laid over the city.
     """
     build: Callable[..., Divided] = (
-        own_cells if isinstance(section, OwnCells) else constructor_of("cells", section.kind)
+        own_cells if isinstance(section, OwnCellsSection) else constructor_of("cells", section.kind)
     )
     cells, notes = build(section, ground)
     return (Coarsened(cells, section.level) if section.level else cells), notes
 
 
-def own_cells(section: OwnCells, ground: Ground) -> Divided:
+def own_cells(section: OwnCellsSection, ground: Ground) -> Divided:
     """Build the cells of a user's class or object.
 
     Raises

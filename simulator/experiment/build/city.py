@@ -10,7 +10,7 @@ from scenarios.roads import (
     GeoPackageRoads,
     GeoParquetRoads,
     GmnsRoads,
-    Grid,
+    GridSection,
     NoRoads,
     OsmRoads,
     RoadSection,
@@ -181,7 +181,7 @@ def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's func
     return None, []
 
 
-def grid_roads(section: Grid) -> Built:
+def grid_roads(section: GridSection) -> Built:
     """Generate a rectangular city."""
     spacing_x_m, spacing_y_m = section.spacings_m
     anchor = (section.anchor.lon, section.anchor.lat)

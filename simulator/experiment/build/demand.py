@@ -32,7 +32,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.demand.synthetic import Demand, Departures, Interval, draw_trips, read_profile, within_run
 from simulator.traffic.demand.trip_sampling import SamplingOptions, draw_table_trips
-from simulator.traffic.demand.trip_table import TripTable, Zones
+from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
@@ -231,7 +231,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
 def _pairs(trips: str, traffic: DrivenTraffic, roads: RoadNetwork) -> tuple[OdPairs, float]:
     """Return the trips of the file between nodes, and the number of further trips that have no path."""
     table = _trip_table(scenarios.locate(trips), traffic)
-    zones = Zones.named_by(table.places, roads)
+    zones = TripZones.named_by(table.places, roads)
     if not zones.of_one_node:
         raise InputError([f"{table.file}: roads.flows needs zones of one node each"])
     number = zones.find(table.places)

@@ -1,11 +1,11 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, cast
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.cells import PlaceTable
-from scenarios.recorded_traffic import MATCH_M, NOISE_M, TraceTraffic
+from scenarios.recorded_traffic import MATCH_M, NOISE_M
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
 from scenarios.units import in_seconds
@@ -38,13 +38,11 @@ if TYPE_CHECKING:
     from simulator.traffic.static.rows import FileFormat
     from simulator.traffic.trace import Recording
 
-Simulated = TypeVar("Simulated", Fleet, Agents)
 
-
-def build_fleet(
-    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool = False, **_: object
+def build_simulated(
+    scenario: Any, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool, **_: object
 ) -> Engine:
-    """Build the engine that moves all vehicles in arrays, with trips and routes, and compile it.
+    """Build an engine that simulates vehicles, in arrays or as one process each, with its trips and routes.
 
     Raises
     ------
@@ -53,23 +51,7 @@ def build_fleet(
     InputError
         If the file of trips cannot be used.
     """
-    fleet = _simulated(Fleet, scenario, city.roads, streams=streams, stopwatch=stopwatch, motion=motion)
-    with stopwatch.phase("compile"):
-        fleet.compile()
-    return fleet
-
-
-def build_agents(
-    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, motion: bool = False, **_: object
-) -> Engine:
-    """Build the engine that runs one process a vehicle; errors as for `build_fleet`."""
-    return _simulated(Agents, scenario, city.roads, streams=streams, stopwatch=stopwatch, motion=motion)
-
-
-def _simulated(
-    class_: type[Simulated], scenario: Any, roads: RoadNetwork, *, streams: Streams, stopwatch: Stopwatch, motion: bool
-) -> Simulated:
-    """Return an engine that simulates vehicles, with its trips and routes."""
+    roads = city.roads
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
 
     def plan() -> tuple[Demand, Routes]:
@@ -97,8 +79,8 @@ def _simulated(
             rng=streams.of("routing"),
             stopwatch=stopwatch,
         )
-    record_entries = logged_every(routes) if motion else 0
-    return class_(
+    class_: type[Agents | Fleet] = Agents if section.engine == "agents" else Fleet
+    engine = class_(
         links,
         physics,
         trips,
@@ -106,8 +88,12 @@ def _simulated(
         clock=clock,
         reactive=reactive,
         notes=planned.notes,
-        record_entries=record_entries,
+        record_entries=logged_every(routes) if motion else 0,
     )
+    if isinstance(engine, Fleet):
+        with stopwatch.phase("compile"):
+            engine.compile()
+    return engine
 
 
 def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: Trips) -> Routes:
@@ -136,7 +122,7 @@ def build_engine(
     *,
     streams: Streams,
     stopwatch: Stopwatch,
-    end_s: float | None = None,
+    end_s: float,
     motion: bool = False,
 ) -> Engine:
     """Build the traffic engine.
@@ -233,17 +219,14 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     ScenarioError
         If a campaign asks for speeds, which data owners do not have.
     """
-    from simulator.traffic.static.owners import Owners, Static  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.static.owners import Static  # noqa: PLC0415 - for this engine only
 
-    owners = city.ground.recorded
-    if not isinstance(owners, Owners):
-        raise TypeError(f"a city of static traffic holds owners, got {owners!r}")
     words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
     speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
     faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return Static(owners, clock=Clock(scenario.traffic.step_s))
+    return Static(cast("Owners", city.ground.recorded), clock=Clock(scenario.traffic.step_s))
 
 
 def _zone_of_times(scenario: Scenario) -> str | None:
@@ -285,13 +268,11 @@ def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording"
 
 def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
     """Build the engine that replays the city's recording."""
-    from simulator.traffic.trace import Recording, Replay  # noqa: PLC0415 - for this engine only
+    from simulator.traffic.trace import Replay  # noqa: PLC0415 - for this engine only
 
-    recording, section = city.ground.recorded, scenario.traffic
-    if not (isinstance(recording, Recording) and isinstance(section, TraceTraffic)):
-        raise TypeError(f"engine trace needs a city with a Recording, received {recording!r}")
+    section: Any = scenario.traffic
     return Replay(
-        recording,
+        cast("Recording", city.ground.recorded),
         roads=city.ground.roads,
         clock=Clock(section.step_s),
         duration_s=scenario.scenario.duration_s,

@@ -1,8 +1,6 @@
 """Builds the mechanisms of a scenario, including the user's own."""
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,13 +16,17 @@ from mechanisms.local import (
     uniform_budget,
 )
 from mechanisms.local.budget_schedules import Division
+from mechanisms.privacy import PrivacyClaim, View
 from scenarios import Fault, Scenario, ScenarioError
+from scenarios.campaigns import Budget
 from scenarios.field_types import number
-from scenarios.mechanisms import PlugIn as PlugInSection
+from scenarios.mechanisms import PlugInSection
 from scenarios.section import NamedByKind
 from simulator.arrays import FloatArray, IntArray, Mask
 from simulator.experiment.build.constructors import REQUIRED, build_own_kind, constructor_of
 from simulator.files.errors import InputError
+from simulator.sensing.campaign import WindowBudget
+from simulator.sensing.query import keeps_randomness
 
 BATCH = 1 << 16
 
@@ -103,73 +105,70 @@ def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism
     return built
 
 
-@dataclass(frozen=True, eq=False)
-class BudgetedCampaign:
-    """The mechanisms of a campaign with a budget.
+def build_budget(
+    scenario: Scenario, campaign: str, section: Budget, cells: int
+) -> tuple[dict[str, LocalMechanism], WindowBudget]:
+    """Build the mechanisms of a campaign with a budget, by the campaign's name, and the budget.
 
-    Attributes
-    ----------
+    Returns
+    -------
     mechanisms
         By name: for uniform budgets with the ε of one query, else with the ε of the whole window.
-    adaptive
-        By name: the division of the budget, if it depends on earlier estimates; empty for uniform budgets.
-    window
-        Number of consecutive queries that the budget covers.
-    words
-        By name: the schedule in words, with which the basis of claims begins.
-    """
-
-    mechanisms: Mapping[str, LocalMechanism]
-    adaptive: Mapping[str, AdaptiveBudget]
-    window: int
-    words: Mapping[str, str]
-
-
-_BUDGET_WORDS = {
-    "uniform": "Uniform budget (LBU): ε = {epsilon} for any {w} consecutive queries, ε/{w} at each. ",
-    "absorption": "Budget absorption (LBA): ε = {epsilon} for any {w} consecutive queries. ",
-    "population_absorption": (
-        "Population absorption (LPA): each device answers at most once, with ε = {epsilon}, in any {w} consecutive "
-        "queries. "
-    ),
-}
-
-
-def build_budgets(scenario: Scenario, cells: int) -> dict[str, BudgetedCampaign]:
-    """Build the mechanisms of every campaign with a budget, by the campaign's name.
+    budget
+        The budget, with its division among queries if that depends on earlier estimates.
 
     Raises
     ------
     ScenarioError
         If a part of the budget is out of a mechanism's range.
     """
-    faults, built = [], {}
-    for campaign in scenario.campaigns:
-        budget = campaign.budget
-        if budget is None:
-            continue
-        mechanisms: dict[str, LocalMechanism] = {}
-        adaptive: dict[str, AdaptiveBudget] = {}
-        for section in scenario.mechanisms:
-            make, epsilon = partial(_divided, section, cells), section.parameters["epsilon"]
-            try:
-                if budget.kind == "uniform":
-                    mechanisms[section.name] = make(uniform_budget(epsilon, budget.window))
-                else:
-                    by: Division = "budget" if budget.kind == "absorption" else "population"
-                    mechanisms[section.name] = make(epsilon)
-                    adaptive[section.name] = AdaptiveBudget(make, epsilon, budget.window, by)
-            except ParameterError as error:
-                rule = f"leaves mechanisms.{section.name} (ε = {number(epsilon)}) a part out of its range: {error}"
-                faults.append(Fault(f"campaigns.{campaign.name}.budget.window", rule, budget.window))
-        words = {
-            one.name: _BUDGET_WORDS[budget.kind].format(epsilon=number(one.parameters["epsilon"]), w=budget.window)
-            for one in scenario.mechanisms
-        }
-        built[campaign.name] = BudgetedCampaign(mechanisms, adaptive, budget.window, words)
+    faults = []
+    mechanisms: dict[str, LocalMechanism] = {}
+    adaptive: dict[str, AdaptiveBudget] = {}
+    epsilons = {mechanism.name: mechanism.parameters["epsilon"] for mechanism in scenario.mechanisms}
+    for mechanism in scenario.mechanisms:
+        name, make, epsilon = mechanism.name, partial(_divided, mechanism, cells), epsilons[mechanism.name]
+        try:
+            if section.kind == "uniform":
+                mechanisms[name] = make(uniform_budget(epsilon, section.window))
+            else:
+                by: Division = "budget" if section.kind == "absorption" else "population"
+                mechanisms[name] = make(epsilon)
+                adaptive[name] = AdaptiveBudget(make, epsilon, section.window, by)
+        except ParameterError as error:
+            rule = f"leaves mechanisms.{name} (ε = {number(epsilon)}) a part out of its range: {error}"
+            faults.append(Fault(f"campaigns.{campaign}.budget.window", rule, section.window))
     if faults:
         raise ScenarioError(scenario.name, faults)
-    return built
+    return mechanisms, WindowBudget(section.kind, section.window, epsilons, adaptive)
+
+
+class _OneQuery:
+    """A user's mechanism whose claims are known for one query only."""
+
+    def __init__(self, mechanism: LocalMechanism) -> None:
+        self._mechanism = mechanism
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mechanism, name)
+
+    def claim(self, view: View) -> PrivacyClaim:
+        """Return the mechanism's claim about one query."""
+        if view.queries == 1:
+            return self._mechanism.claim(view)
+        return PrivacyClaim.unknown("Answers are drawn as counts, with new coins in every query instead of kept ones.")
+
+
+def drawn_as_counts(mechanism: LocalMechanism) -> LocalMechanism:
+    """Return the mechanism that is asked where `sample_counts` draws the answers, with new coins in each query.
+
+    If devices would keep randomness from query to query, its own claims do not hold over several queries. Those that
+    hold are the ones of its `without_memory`; of a user's mechanism that has none they are unknown.
+    """
+    if not keeps_randomness(mechanism):
+        return mechanism
+    drawn: LocalMechanism = getattr(mechanism, "without_memory", None) or _OneQuery(mechanism)
+    return drawn
 
 
 def _divided(section: NamedByKind, cells: int, epsilon: float) -> Any:

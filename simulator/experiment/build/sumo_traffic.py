@@ -10,7 +10,6 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.build.constructors import same_keys
-from simulator.experiment.build.servers import build_schedules
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of
@@ -35,12 +34,10 @@ _NO_FILE = ("pip install", "killed by signal", "has not answered", "SUMO is clos
 """Words in a fault that no file causes."""
 _EDGE = re.compile(r"edge '([^']+)'")
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
-_MOST_GAPS = 4
-"""Greatest number of round gaps of a query: mechanisms of three rounds, some with their truth first and some last."""
 
 
 def build_sumo(
-    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float | None = None, **_: object
+    scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float, **_: object
 ) -> "Sumo":
     """Build the engine from SUMO's input files, and count their vehicles; SUMO itself starts with the run.
 
@@ -58,7 +55,7 @@ def build_sumo(
         for element in elements_of(file):
             refuse_connection(element, file)
     with stopwatch.phase("demand"):
-        insertions = sumo_insertions(scenario, inputs, end_s=end_s)
+        insertions = sumo_insertions(inputs, end_s=end_s)
     link_of = sumo_link_ids(city.roads) if isinstance(scenario.roads, SumoRoads) else {}
     frame = net_frame(scenario, inputs.net)
     return Sumo(inputs, insertions, frame, clock=clock, link_of=link_of, crs=city.ground.crs)
@@ -96,15 +93,15 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     )
 
 
-def sumo_insertions(scenario: Scenario, inputs: "SumoInputs", *, end_s: float | None = None) -> "Insertions":
+def sumo_insertions(inputs: "SumoInputs", *, end_s: float) -> "Insertions":
     """Count the vehicles in SUMO's input files.
 
     Parameters
     ----------
-    scenario, inputs
-        The scenario, and the files and options that it passes to SUMO.
+    inputs
+        The files and options that the scenario passes to SUMO.
     end_s
-        End of the run, seconds: departures up to its last step count. None: a moment after all queries.
+        End of the run, seconds: departures up to its last step count.
 
     Raises
     ------
@@ -113,8 +110,7 @@ def sumo_insertions(scenario: Scenario, inputs: "SumoInputs", *, end_s: float | 
     """
     from simulator.traffic.sumo.inputs import Insertions  # noqa: PLC0415 - for this engine only
 
-    clock = Clock(inputs.step_s)
-    last_s = closing_s(scenario) if end_s is None else last_departure_s(clock, end_s)
+    last_s = last_departure_s(Clock(inputs.step_s), end_s)
     return Insertions.read(
         [*inputs.additional, *inputs.routes],
         begin_s=inputs.begin_s,
@@ -172,12 +168,6 @@ def last_departure_s(clock: Clock, end_s: float) -> float:
     return clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
 
 
-def closing_s(scenario: Scenario) -> float:
-    """Return a moment at which the last query is certainly closed."""
-    schedules = build_schedules(scenario).values()
-    return max(scenario.scenario.duration_s, *(schedule.end_s(_MOST_GAPS + 1) for schedule in schedules))
-
-
 def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
     """Return the frame of a SUMO network's coordinates; of one without a projection, at the roads' anchor.
 
@@ -228,7 +218,7 @@ def build_beside(
         inputs = sumo_inputs(scenario, streams=streams)
         with stopwatch.phase("demand"):
             demand = read_sumo_routes(
-                sumo_insertions(scenario, inputs, end_s=end_s).files,
+                sumo_insertions(inputs, end_s=end_s).files,
                 city.roads,
                 clock=clock,
                 begin_s=inputs.begin_s,

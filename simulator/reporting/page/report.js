@@ -15,9 +15,9 @@
 
   // ---- plots -----------------------------------------------------------------------------------------------
   const drawIn = (parent) => {
-    for (const node of parent.querySelectorAll("[data-figure]:empty")) {
+    for (const node of parent.querySelectorAll("[data-chart]:empty")) {
       if (node.closest("details:not([open])")) continue; // drawn when it is opened: it has no width before
-      Charts.add(node, page.figures[node.dataset.figure], node.dataset.figure);
+      Charts.add(node, page.charts[node.dataset.chart], node.dataset.chart);
     }
   };
   drawIn(document);
@@ -32,9 +32,9 @@
   window.addEventListener("afterprint", () => opened.forEach((box) => { box.open = false; }));
   for (const box of document.querySelectorAll("[data-same]")) {
     box.addEventListener("change", () => {
-      for (const [node, { figure }] of Charts.figures) {
-        if (!figure.group || !figure.group.startsWith(box.dataset.same)) continue;
-        figure.layout.yaxis.range = box.checked ? figure.scales.same : figure.scales.own;
+      for (const [node, { chart }] of Charts.places) {
+        if (!chart.facet || !chart.facet.startsWith(box.dataset.same)) continue;
+        chart.apart = !box.checked;
         Charts.draw(node);
       }
     });

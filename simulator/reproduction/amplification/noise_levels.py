@@ -11,19 +11,20 @@ from scipy.optimize import brentq
 from mechanisms.central.laplace import LaplaceMean
 from mechanisms.central.smooth_median import SmoothMedian
 from mechanisms.privacy.subsampling import population_privacy, sample_privacy
+from simulator.charts import Series
 from simulator.reproduction.amplification.populations import DELTAS, N, histogram, seeded_beta
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.published_results import Results
 
 # ε, N and the number of repetitions are missing from the text; these values agree with its sentences.
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 3.0)
 REPETITIONS = 1000
 
 
-def _spread(epsilons: tuple[float, ...], centre: float, reach: list[float]) -> Curve:
+def _spread(epsilons: tuple[float, ...], centre: float, reach: list[float]) -> Series:
     """Return the median and the middle 95 % of private values by ε."""
     low, high = [centre - end for end in reach], [centre + end for end in reach]
     names = [f"ε = {epsilon:g}" for epsilon in epsilons]
-    return Curve("median and 95 %", names, [centre] * len(names), "points", low=low, high=high)
+    return Series("median and 95 %", names, [centre] * len(names), "points", low=low, high=high)
 
 
 def private_mean(results: Results, _seed: int) -> None:
@@ -89,7 +90,7 @@ def amplification(results: Results, _seed: int) -> None:
         sampled = [sample_privacy(epsilon=epsilon, share=share)[0] for share in shares]
         again = (population_privacy(epsilon=one, share=share)[0] for one, share in zip(sampled, shares, strict=True))
         back = max(back, *(abs(one / epsilon - 1.0) for one in again))
-        curves.append(Curve(f"ε_N = {epsilon:g}", shares, sampled))
+        curves.append(Series(f"ε_N = {epsilon:g}", shares, sampled))
     for epsilon in (0.1, 1.0):
         results.add_row("sample", sample_privacy(epsilon=epsilon, share=0.01)[0], epsilon=epsilon)
     off = max(abs(sample_privacy(epsilon=0.1, delta=1e-6, share=share)[1] * share / 1e-6 - 1.0) for share in shares)
@@ -130,7 +131,7 @@ def sampling_variance(results: Results, _seed: int) -> None:
     results.add_row("benchmark", f"{needed[3.0]:.3f} against {needed[0.1]:.3f}", needed[3.0] < needed[0.1])
     greatest = max(float(of.max()) for of in limits.values())
     results.add_row("no_gain", f"greatest r {greatest:.4f}", greatest < 1.0)
-    results.add_panel("room", [Curve(f"ε = {epsilon:g}", shares, of) for epsilon, of in limits.items()])
+    results.add_panel("room", [Series(f"ε = {epsilon:g}", shares, of) for epsilon, of in limits.items()])
 
 
 def _quick_then_slow(limits: NDArray[np.float64], shares: NDArray[np.float64]) -> bool:
@@ -173,11 +174,11 @@ def mean_ratio(results: Results, _seed: int) -> None:
     logs = [math.log(one) for one in rounding]
     drawn = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0)
     results.add_panel(
-        "rounding", [Curve("greatest ε with R ≥ 1 in plain doubles; exactly, there is none", shares, logs)]
+        "rounding", [Series("greatest ε with R ≥ 1 in plain doubles; exactly, there is none", shares, logs)]
     )
-    results.add_panel("sample", [Curve("by rounding", shares, samples)])
+    results.add_panel("sample", [Series("by rounding", shares, samples)])
     curves = [
-        Curve(f"n/N = {share:g}", drawn, [noise_shortfall(e, share) for e in drawn]) for share in (0.5, 0.1, 0.01)
+        Series(f"n/N = {share:g}", drawn, [noise_shortfall(e, share) for e in drawn]) for share in (0.5, 0.1, 0.01)
     ]
     results.add_panel("shortfall", curves)
     results.add_findings("rounding")

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from simulator.reproduction.published_results import Curve
+from simulator.charts import Series
 
 # R scrambles a seed by steps of this congruential generator: 50 steps first, then one for each word of the state.
 MULTIPLIER, WORD, SCRAMBLES, STATE_WORDS = 69069, 2**32, 50, 624
@@ -141,7 +141,7 @@ def _rescaled(first: NDArray[np.float64], second: NDArray[np.float64]) -> DrawnP
     return DrawnPopulation((values - values[0]) / (values[-1] - values[0]))
 
 
-def histogram(values: NDArray[np.float64]) -> Curve:
+def histogram(values: NDArray[np.float64]) -> Series:
     """Return the density of values as bars."""
     heights, edges = np.histogram(values, bins=60, density=True)
-    return Curve("drawn anew", (edges[:-1] + edges[1:]) / 2, heights, "bars")
+    return Series("drawn anew", (edges[:-1] + edges[1:]) / 2, heights, "bars")

@@ -17,6 +17,8 @@ from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.central.smooth_median import SmoothMedian, sampled_smooth_sensitivities
 from mechanisms.privacy.audit import clopper_pearson
 from mechanisms.privacy.subsampling import sample_privacy
+from simulator.charts import Series
+from simulator.charts.styles import PUBLISHED
 from simulator.reproduction.amplification.noise_levels import noise_shortfall, variance_limit
 from simulator.reproduction.amplification.populations import (
     DELTAS,
@@ -29,7 +31,7 @@ from simulator.reproduction.amplification.populations import (
     printed_mixture,
     seeded_lognormal,
 )
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.published_results import Results
 from simulator.streams import Streams
 
 EPSILONS = (0.1, 0.5, 1.0)
@@ -195,10 +197,10 @@ def _draw_ratios(results: Results, study: Study, printed: Mapping[tuple[float, i
     for epsilon in EPSILONS:
         quantiles = [np.quantile(study[epsilon, n].ratios, (TAIL, 0.5, 1.0 - TAIL)) for n in SIZES]
         low, middle, high = np.transpose(quantiles)
-        curves = [Curve("median and 95 % of samples", names, middle, "points", low=low, high=high)]
+        curves = [Series("median and 95 % of samples", names, middle, "points", low=low, high=high)]
         if (epsilon, SIZES[0]) in printed:
             medians = [printed[epsilon, n] for n in SIZES]
-            curves.append(Curve("published median", names, medians, "points", published=True))
+            curves.append(Series("published median", names, medians, "points", style=PUBLISHED))
         results.add_panel("ratios", curves, epsilon=epsilon)
 
 
@@ -211,7 +213,7 @@ def _draw_noise(results: Results, study: Study) -> None:
         scales += [2.0 * one.sampled / one.sample_epsilon for one in found]
         reach = [noise_reach(of) for of in scales]
         low = [-end for end in reach]
-        curve = Curve("95 % of the noise", names, [0.0] * len(names), "points", low=low, high=reach)
+        curve = Series("95 % of the noise", names, [0.0] * len(names), "points", low=low, high=reach)
         results.add_panel("noise", [curve], epsilon=epsilon)
 
 
@@ -223,7 +225,7 @@ def noise_reach(scales: NDArray[np.float64]) -> float:
 
 def _draw_errors(results: Results, errors: NDArray[np.float64], epsilons: Sequence[float]) -> None:
     """Draw ln(mean square error) against the sampling rate, with one line per ε."""
-    lines = [Curve(f"ε = {epsilon:g}", RATES, np.log(row)) for epsilon, row in zip(epsilons, errors, strict=True)]
+    lines = [Series(f"ε = {epsilon:g}", RATES, np.log(row)) for epsilon, row in zip(epsilons, errors, strict=True)]
     results.add_panel("errors", lines)
 
 
@@ -369,8 +371,8 @@ def mixture_medians(results: Results, _seed: int) -> None:
         typical = max(window(law, float(middle)) for middle in middles[middles < population.median])
         words = f"{below:.1%} in the lower part, {1 - below:.1%} in the upper, {around:.1%} within 0.03 of the true"
         results.add_row("modes", words, 0.25 < below < 0.75 and around < typical / 2.0, n=n, typical=typical)
-        true = Curve("true median", [population.median] * 2, [0.0, float(bars.max())])
-        results.add_panel("medians", [Curve("exact", middles, bars, "bars"), true], n=n)
+        true = Series("true median", [population.median] * 2, [0.0, float(bars.max())])
+        results.add_panel("medians", [Series("exact", middles, bars, "bars"), true], n=n)
 
 
 def mixture_noise(results: Results, seed: int) -> None:
@@ -435,5 +437,5 @@ def conclusions(results: Results, seed: int) -> None:
     for name, found in zip(("Lognormal(5, 0.5)", "two betas with a gap"), ends.values(), strict=True):
         every = np.stack(list(found.values()))
         low, high = every.min(axis=1), every.max(axis=1)
-        curves.append(Curve(name, names, np.median(every, axis=1), "points", low=low, high=high))
+        curves.append(Series(name, names, np.median(every, axis=1), "points", low=low, high=high))
     results.add_panel("gains", curves)

@@ -9,7 +9,9 @@ import numpy as np
 from mechanisms.privacy import pair_epsilon, resampled_privacy, strongly_safe_delta, worst_crowd_delta
 from mechanisms.privacy.binomial import mass_above, mass_at
 from mechanisms.privacy.subsampling import least_epsilon
-from simulator.reproduction.published_results import Curve, Results
+from simulator.charts import Series
+from simulator.charts.styles import PUBLISHED
+from simulator.reproduction.published_results import Results
 from simulator.results.formatting import finite
 
 
@@ -39,10 +41,10 @@ def amplification_table(results: Results, _seed: int) -> None:
     results.add_row("attained", exact, abs(exact - bound) < 1e-12, bound=bound)
     rates = [0.001 * 10 ** (step / 20) for step in range(61)]
     curves = [
-        Curve(f"unsampled ε = {epsilon:g}", rates, [amplified(epsilon, min(rate, 1.0))[0] for rate in rates])
+        Series(f"unsampled ε = {epsilon:g}", rates, [amplified(epsilon, min(rate, 1.0))[0] for rate in rates])
         for epsilon in (0.5, 1.0, math.log(11))
     ]
-    table = Curve("Table 1", betas, [float(text) for text in printed["epsilon_1"]], "points", published=True)
+    table = Series("Table 1", betas, [float(text) for text in printed["epsilon_1"]], "points", style=PUBLISHED)
     results.add_panel("amplified", [*curves, table])
     results.add_findings("tight", "misprint")
 
@@ -72,9 +74,9 @@ def suppression_table(results: Results, _seed: int) -> None:
     for beta, line, worst in zip(TABLE_BETAS, lines, least, strict=True):
         shown = [float(text) for text in results.printed[f"{beta:g}"]]
         curves += [
-            Curve(f"β = {beta:g}, Table 2", TABLE_EPSILONS, shown, "points", published=True),
-            Curve(f"β = {beta:g}, theorem 5", TABLE_EPSILONS, line),
-            Curve(f"β = {beta:g}, exact worst crowd", TABLE_EPSILONS, worst),
+            Series(f"β = {beta:g}, Table 2", TABLE_EPSILONS, shown, "points", style=PUBLISHED),
+            Series(f"β = {beta:g}, theorem 5", TABLE_EPSILONS, line),
+            Series(f"β = {beta:g}, exact worst crowd", TABLE_EPSILONS, worst),
         ]
     results.add_panel("delta", curves)
     results.add_findings("digits", "bound", low=min(shares), high=max(shares))
@@ -116,13 +118,13 @@ def binomial_tail(results: Results, _seed: int) -> None:
     gamma, n, j = tail_rate(0.2, 0.75), 100, np.arange(56)
     masses = mass_at(j, n, 0.2)
     bell = [
-        Curve("P[j], up to γn", j, np.where(j <= gamma * n, masses, 0), "bars"),
-        Curve("P[j], beyond γn: a bad output", j, np.where(j > gamma * n, masses, 0), "bars"),
+        Series("P[j], up to γn", j, np.where(j <= gamma * n, masses, 0), "bars"),
+        Series("P[j], beyond γn: a bad output", j, np.where(j > gamma * n, masses, 0), "bars"),
     ]
     results.add_panel("bell", bell, n=n, end=gamma * n)
     crowds = np.arange(math.ceil(k / tail_rate(beta, epsilon) - 1), 6 * k + 40)
     tail = mass_above(np.floor(tail_rate(beta, epsilon) * crowds), crowds, beta)
-    results.add_panel("tail", [Curve("from the first n on", crowds, tail, "points")], k=k, beta=beta, epsilon=epsilon)
+    results.add_panel("tail", [Series("from the first n on", crowds, tail, "points")], k=k, beta=beta, epsilon=epsilon)
 
 
 KS = (5, 10, 20, 30, 50)
@@ -134,13 +136,13 @@ def epsilons(beta: float, last: float = 2.5, count: int = 46) -> list[float]:
     return [float(e) for e in np.linspace(least_epsilon(beta) + 1e-9, last, count)]
 
 
-def inverse_curve(name: str, k: int, beta: float) -> Curve:
+def inverse_curve(name: str, k: int, beta: float) -> Series:
     """Return the curve of 1/δ against ε."""
     x = epsilons(beta)
-    return Curve(name, x, [1.0 / strongly_safe_delta(k=k, sampling=beta, epsilon=e) for e in x])
+    return Series(name, x, [1.0 / strongly_safe_delta(k=k, sampling=beta, epsilon=e) for e in x])
 
 
-def _add_correlation(results: Results, curves: list[Curve]) -> None:
+def _add_correlation(results: Results, curves: list[Series]) -> None:
     """Add the row that checks whether δ never increases with ε along any curve of 1/δ."""
     values = [[value for value in curve.y if value is not None] for curve in curves]
     down = all(a <= b * (1 + 1e-9) for line in values for a, b in itertools.pairwise(line))
@@ -240,8 +242,8 @@ def least_levels(results: Results, _seed: int) -> None:
         needed = math.ceil(math.log(TARGET) / math.log(beta) - 1e-12)
         results.add_row("finite", first, beta=beta, needed=needed, start=start)
     exact = [search_epsilon(worst_crowd_delta, k, 0.2, 0.0) for k in ks]
-    curves = [Curve(f"β = {beta:g}", ks, finite(lines[beta])) for beta in BETAS]
-    results.add_panel("least", [*curves, Curve("β = 0.2, exact worst crowd", ks, finite(exact))])
+    curves = [Series(f"β = {beta:g}", ks, finite(lines[beta])) for beta in BETAS]
+    results.add_panel("least", [*curves, Series("β = 0.2, exact worst crowd", ks, finite(exact))])
 
 
 def search_epsilon(delta: Callable[..., float], k: int, beta: float, start: float) -> float:

@@ -16,8 +16,9 @@ from mechanisms.privacy import released_differences_delta, safe_delta, sampled_c
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
+from simulator.charts import Series
 from simulator.reproduction.monte_carlo import ALPHA, Rate, allowed_success
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.published_results import Results
 
 BETA = 0.2
 RECODING_K = 20
@@ -38,9 +39,9 @@ def recoding(results: Results, seed: int) -> None:
     releases = [SampleThenSuppress(k=int(each), sampling=BETA) for each in k]
     exact = [release.claim(crowd=None).delta(1.0) for release in releases]
     curves = [
-        Curve("clustering and local recoding", k, [BETA] * len(k)),
-        Curve("fixed cells, theorem 5", k, [release.theorem_5().delta(1.0) for release in releases]),
-        Curve("fixed cells, exact worst crowd", k, exact),
+        Series("clustering and local recoding", k, [BETA] * len(k)),
+        Series("fixed cells, theorem 5", k, [release.theorem_5().delta(1.0) for release in releases]),
+        Series("fixed cells, exact worst crowd", k, exact),
     ]
     results.add_panel("delta", curves)
     results.add_findings("extreme", delta=exact[RECODING_K - 2])
@@ -253,9 +254,9 @@ def chosen_map(results: Results, seed: int) -> None:
             line.append(max(value, 1e-300))
     _measure(results, seed)
     curves = [
-        Curve("theorem 6", choices, bound),
-        Curve("exact, chosen from all devices", choices, whole),
-        Curve("exact, chosen from the sample", choices, sampled),
+        Series("theorem 6", choices, bound),
+        Series("exact, chosen from all devices", choices, whole),
+        Series("exact, chosen from the sample", choices, sampled),
     ]
     results.add_panel("delta", curves, epsilon=REST + least_epsilon(BETA))
     rest = worst_crowd_delta(k=K, sampling=BETA, epsilon=REST + least_epsilon(BETA))

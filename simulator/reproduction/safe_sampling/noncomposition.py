@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from mechanisms.privacy import resampled_privacy
 from mechanisms.privacy.binomial import mass_at, window
+from simulator.charts import Series
 from simulator.reproduction.monte_carlo import Rate, allowed_success
-from simulator.reproduction.published_results import Curve, Results
+from simulator.reproduction.published_results import Results
 
 BETA, TRIALS = 0.5, 20_000
 
@@ -153,7 +154,7 @@ def bands(results: Results, seed: int) -> None:
     agrees = both.agrees_with(theory) and both.exceeds(allowed)
     values = {"noisy": noisy, "total": BANDED_EPSILON + noisy, "delta": delta, "allowed": allowed}
     results.add_row("band_both", both.share, agrees, rate=both, theory=theory, **values)
-    results.add_panel("band_delta", [Curve("exact", sizes, deltas)])
+    results.add_panel("band_delta", [Series("exact", sizes, deltas)])
 
 
 def worst_databases(epsilon: float) -> tuple[list[int], list[float]]:

@@ -12,7 +12,7 @@ from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand, Departures, draw_departures
-from simulator.traffic.demand.trip_table import SHOWN, TripTable, Zones, capped
+from simulator.traffic.demand.trip_table import SHOWN, TripTable, TripZones, capped
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.trips import Trips, too_many
 
@@ -155,9 +155,9 @@ def draw_table_trips(
 
 def _placed(
     table: TripTable, network: RoadNetwork, paths: ShortestPaths, taking: SamplingOptions, notes: list[str]
-) -> tuple[TripTable, Zones, Int32Array, Int32Array]:
+) -> tuple[TripTable, TripZones, Int32Array, Int32Array]:
     """Return the entries that can be driven, the zones, and the zone of each entry's origin and destination."""
-    zones = Zones.named_by(table.places, network)
+    zones = TripZones.named_by(table.places, network)
     number = zones.find(table.places)
     origin, destination = number[table.origin], number[table.destination]
     known = (origin >= 0) & (destination >= 0)
@@ -189,7 +189,7 @@ def _placed(
     return table.kept(joined), zones, origin[joined], destination[joined]
 
 
-def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zones: Zones) -> list[str]:
+def _unknown(table: TripTable, origin: Int32Array, destination: Int32Array, zones: TripZones) -> list[str]:
     """List each place that does not exist, and where it occurs first."""
     ends = pd.DataFrame(
         {
@@ -260,7 +260,7 @@ def _whole(table: TripTable, trips: FloatArray, taking: SamplingOptions, *, rng:
 
 
 def _nodes(
-    zones: Zones, origin: Int32Array, destination: Int32Array, paths: ShortestPaths, *, rng: np.random.Generator
+    zones: TripZones, origin: Int32Array, destination: Int32Array, paths: ShortestPaths, *, rng: np.random.Generator
 ) -> tuple[Int32Array, Int32Array]:
     """Draw a pair of nodes for each vehicle, evenly from the pairs that a path joins."""
     from_node, to_node = (zones.draw_nodes(zone, rng=rng) for zone in (origin, destination))

@@ -110,7 +110,7 @@ def capped(faults: Sequence[str], *, total: int | None = None) -> list[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Zones:
+class TripZones:
     """Origins and destinations of trips, each consisting of one or more nodes.
 
     Attributes
@@ -134,7 +134,7 @@ class Zones:
     borrowed: tuple[str, ...] = ()
 
     @classmethod
-    def of_zones(cls, network: RoadNetwork) -> "Zones":
+    def of_zones(cls, network: RoadNetwork) -> "TripZones":
         """Return the zones of a network: nodes with the same attribute ``zone`` form one zone; there may be none."""
         carried = node_ids([data.get("zone") for _, data in network.graph.nodes(data=True)])
         zone, names = pd.factorize(pd.Series(carried, dtype="object"))
@@ -143,7 +143,7 @@ class Zones:
         return cls(names.tolist(), np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), nodes, "zone")
 
     @classmethod
-    def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "Zones":
+    def named_by(cls, names: Sequence[str], network: RoadNetwork) -> "TripZones":
         """Return what the names refer to: zones, if at least one name is a zone, else nodes.
 
         If names refer to zones, the name of a node that is not a zone stands for that node: some files use node numbers

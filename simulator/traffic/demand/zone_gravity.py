@@ -14,7 +14,7 @@ from simulator.files.messages import counted
 from simulator.files.tables import RECOGNIZED, Table, TextFormat, column_names, find_columns
 from simulator.roads.network import RoadNetwork
 from simulator.roads.schema import node_ids
-from simulator.traffic.demand.trip_table import TripTable, Zones, capped
+from simulator.traffic.demand.trip_table import TripTable, TripZones, capped
 from simulator.traffic.paths import ShortestPaths
 
 _PAIR_NBYTES = 64.0
@@ -122,7 +122,7 @@ def gravity_table(
     A. G. Wilson, A statistical theory of spatial distribution models, Transportation Research 1 (1967) 253-269;
     K. P. Furness, Time function iteration, Traffic Engineering and Control 7 (1965) 458-460.
     """
-    zones = Zones.named_by(masses.names, network)
+    zones = TripZones.named_by(masses.names, network)
     number = zones.find(masses.names)
     if lost := [name for name, place in zip(masses.names, number.tolist(), strict=True) if place < 0]:
         words = f"is no {zones.kind} of the roads, which have {len(zones.names):,}"

@@ -1,0 +1,281 @@
+"""Plays attacks on the records of campaigns, by every coalition and in every world, and collects their findings."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mechanisms.inference.report_law import NoLikelihoodError
+from mechanisms.local import NotEstimableError
+from mechanisms.parameter import ParameterError
+from simulator.arrays import IntArray
+from simulator.attacks.own import WrongGuessesError
+from simulator.files.errors import InputError
+from simulator.files.messages import Note, warning
+from simulator.games.records import CampaignRecord, NotPlayableError, StoredTranscripts
+from simulator.games.scores import Finding, Guesser, Score, pool_scores, tabulate_guesses
+from simulator.games.world import Game, Member, Observer, Truth
+from simulator.streams import Streams
+
+NO_MEMBER = "none"
+ONE_VEHICLE = "one_vehicle"
+MOST_CHOICES = 200
+"""Greatest number of choices of corrupted vehicles that are tried."""
+MANY_TARGETS = 100
+"""Least number of targets for which their own share in each cell is the prior, if there is a single choice."""
+Records = Mapping[tuple[str, str], CampaignRecord]
+World = tuple[Observer, Truth]
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attack:
+    """An attack of a scenario: its games, the coalition that plays them, and what they are played on.
+
+    Parameters
+    ----------
+    name, kind
+        Its name in the scenario, and its kind.
+    games
+        Its games; all draw from the same generator, one after the other.
+    members
+        Members of the coalition.
+    campaigns, mechanisms
+        Their names; None: all on which the attack is possible.
+    targets
+        Greatest number of targets in a query.
+    even
+        Whether the prior is uniform.
+    growing
+        Whether the first members alone attack too.
+    together
+        Whether the campaigns are attacked together.
+    """
+
+    name: str
+    kind: str
+    games: Sequence[Game]
+    members: tuple[Member, ...]
+    campaigns: Sequence[str] | None = None
+    mechanisms: Sequence[str] | None = None
+    targets: int
+    even: bool = False
+    growing: bool = False
+    together: bool = False
+
+    def tried_on(self, records: Records) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield the campaigns and mechanisms that the attack names, or all: each campaign alone, or all together."""
+        named = [
+            (campaign, name)
+            for campaign, name in records
+            if campaign in (self.campaigns or (campaign,)) and name in (self.mechanisms or (name,))
+        ]
+        if self.together:
+            for name in dict.fromkeys(name for _, name in named):
+                yield tuple(campaign for campaign, of in named if of == name), name
+        else:
+            yield from (((campaign,), name) for campaign, name in named)
+
+    def covers(self, record: CampaignRecord) -> bool:
+        """Return whether the attack is possible; on a mechanism that it does not name, whether it is meant for it."""
+        named, absent = self.mechanisms is not None, self._absent(record)
+        if any(game.unsuited(record, named=named) for game in self.games):
+            return False
+        # A coalition that spans campaigns needs at least one of its parties in each campaign.
+        return len(absent) < len(self.members) if self.together else not absent
+
+    def missing(self, record: CampaignRecord) -> Iterator[str]:
+        """Yield what is missing in a campaign that the attack names."""
+        yield from dict.fromkeys(reason for game in self.games if (reason := game.unsuited(record, named=True)))
+        if absent := self._absent(record):
+            yield f"there is no {', '.join(absent)}"
+
+    def _absent(self, record: CampaignRecord) -> list[str]:
+        """Return the parties of the coalition that a campaign does not have."""
+        return [member.party for member in self.members if not (member.vehicles or member.party in record.parties)]
+
+
+@dataclass(frozen=True, eq=False)
+class AttackResults:
+    """Results of all attacks.
+
+    Attributes
+    ----------
+    findings
+        Rows of `attacks.parquet`.
+    notes
+        Warnings of expected rows that are missing, and why.
+    guesses
+        Table of `guesses.parquet`; None if no attack guessed the cells of vehicles.
+    """
+
+    findings: tuple[Finding, ...]
+    notes: tuple[Note, ...]
+    guesses: pd.DataFrame | None
+
+
+def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Streams) -> AttackResults:
+    """Play every attack on every campaign and mechanism that it applies to.
+
+    Parameters
+    ----------
+    attacks
+        The attacks.
+    records
+        By campaign and mechanism, for campaigns that count devices.
+    streams
+        The run's generators; attacks have their own, so no attack changes an estimate or another attack's guesses.
+
+    Raises
+    ------
+    InputError
+        If an attacked cell does not exist, there are fewer vehicles than are to be corrupted, or a user's own attack
+        raises an error or returns what is no answer. Its key is that of the attack.
+    """
+    findings: list[Finding] = []
+    notes: list[Note] = []
+    guesses: dict[Guesser, list[Score]] = {}
+    stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
+    for attack in attacks:
+        key = f"attacks.{attack.name}"
+        for campaigns, name in attack.tried_on(records):
+            on = f"{key}: {' and '.join(campaigns)}, {name}"
+            tried = {campaign: records[campaign, name] for campaign in campaigns}
+            covered = {campaign: record for campaign, record in tried.items() if attack.covers(record)}
+            if not covered:
+                missing = [] if attack.campaigns is None else attack.missing(tried[campaigns[0]])
+                notes += [warning("not_attacked", f"{on}: {reason}", key) for reason in missing]
+                continue
+            place = (tuple(covered), name)
+            if place not in stored:
+                stored[place] = StoredTranscripts(covered, name=name, streams=streams)
+            try:
+                rows, scores, lacking = _play(attack, stored[place])
+            except (NotPlayableError, NoLikelihoodError, NotEstimableError) as reason:
+                untried = "not tried: " if isinstance(reason, NoLikelihoodError) else ""
+                notes.append(warning("not_tried", f"{on}: {untried}{reason}", key))
+                continue
+            except InputError as error:
+                raise InputError(error.faults, f"{key}.{error.key}") from error
+            except (ParameterError, WrongGuessesError) as error:
+                raise InputError([str(error)], key) from error
+            findings += rows
+            guesses |= scores
+            notes += [warning("partly_tried", f"{on}: {reason}", key) for reason in lacking]
+    return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
+
+
+def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dict[Guesser, list[Score]], Sequence[str]]:
+    """Return the findings of an attack, its scores, and the reasons of missing rows.
+
+    The attack is by the whole coalition and, if it is `growing`, by its first members too. All coalitions face the same
+    targets and counterfactual worlds, so that they can be compared.
+    """
+    findings: list[Finding] = []
+    guesses: dict[Guesser, list[Score]] = {}
+    answered: set[int] = set()
+    for size in range(1 if attack.growing else len(attack.members), len(attack.members) + 1):
+        members = attack.members[:size]
+        worlds = worlds_of(attack, stored, members)
+        if not any(truth.queries for _, truth in worlds):
+            return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
+        words = ", ".join(map(str, members)) or NO_MEMBER
+        guesser = Guesser(attack.name, attack.kind, words, stored.name, tuple(stored.campaigns))
+        rows, guesses[guesser] = [], []
+        for place, (scores, columns) in enumerate(_rounds(attack, stored, worlds)):
+            rows += columns
+            guesses[guesser] += scores
+            if columns:
+                answered.add(place)
+        rows += _of_one_vehicle(attack, stored, worlds)
+        findings += [
+            Finding(
+                name=attack.name,
+                attack=attack.kind,
+                coalition=words,
+                colluding=sum(member.vehicles or 1 for member in members),
+                servers=max(record.servers for record in stored.campaigns.values()),
+                mechanism=stored.name,
+                campaign=", ".join(stored.campaigns),
+                **columns,
+            )
+            for columns in rows
+        ]
+    queries = len(worlds[0][1].record.queries)
+    return (
+        findings,
+        guesses,
+        [game.lacking(queries) for place, game in enumerate(attack.games) if place not in answered],
+    )
+
+
+def _rounds(
+    attack: Attack, stored: StoredTranscripts, worlds: Sequence[World]
+) -> Iterator[tuple[list[Score], list[Columns]]]:
+    """Yield the scores of each game of an attack in some worlds, and the columns of its findings."""
+    rng = stored.streams.of("attack", attack.name, *stored.campaigns, stored.name)
+    for game in attack.games:
+        scores = [score for observer, truth in worlds for score in game.play(observer, truth, rng=rng)]
+        yield scores, list(pool_scores(scores, rng=rng))
+
+
+def _of_one_vehicle(attack: Attack, stored: StoredTranscripts, worlds: Sequence[World]) -> Iterator[Columns]:
+    """Yield a row on one vehicle where all others are corrupted; the other rows are over several choices of it.
+
+    It is the honest vehicle of the first choice that has targets.
+    """
+    observer, truth = own = next(world for world in worlds if world[1].queries)
+    if observer.corrupted is None or not observer.last_vehicle:
+        return
+    number = float(truth.queries[0].recorded.devices[0])
+    for _, rows in _rounds(attack, stored, [own]):
+        for columns in rows:
+            if columns["metric"] is None:
+                yield {**columns, "metric": ONE_VEHICLE, "value": number, "unit": "number of the vehicle"}
+
+
+def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, ...]) -> list[World]:
+    """Return the worlds of an attack: one, or one for each choice of the vehicles that are not corrupted.
+
+    If there are fewer honest vehicles than targets requested, several choices are tried; each vehicle is honest in at
+    most one of them.
+    """
+    record = stored.record
+    if members:
+        present = (query for query in record.queries if any(one.at(query.number_in_campaign) for one in members))
+        record = replace(record, queries=tuple(present))
+    forging = any(game.forges for game in attack.games)
+    corrupted_vehicles = 0 if forging else sum(member.vehicles for member in members)
+    fleet = stored.record.devices if stored.record.fleet is None else stored.record.fleet
+    honest = len(fleet) - corrupted_vehicles
+
+    def with_corrupted(corrupted: IntArray | None) -> World:
+        rng = stored.streams.of("attack targets", *stored.campaigns)
+        targets = record.with_targets(attack.targets if honest > 0 else 0, corrupted=corrupted, rng=rng)
+        return Observer(stored, members, corrupted, last_vehicle=honest == 1), Truth(targets, attack.even)
+
+    if not corrupted_vehicles:
+        return [with_corrupted(None)]
+    batch = record.mechanism.batch
+    if any(query.occupancy.sum() > batch for query in record.queries):
+        raise NotPlayableError(
+            f"reports of corrupted vehicles are kept only where at most {batch:,} vehicles are asked"
+        )
+    several = 0 < honest <= attack.targets
+    choices = min(max(1, min(attack.targets, len(fleet)) // honest), MOST_CHOICES) if several else 1
+    worlds = [with_corrupted(np.sort(np.roll(fleet, -choice * honest)[honest:])) for choice in range(choices)]
+    if choices == 1 and honest >= MANY_TARGETS:
+        return worlds
+    if choices == 1:  # with so few targets, their own shares would already reveal their cells
+        shares = {query.number: query.occupancy for query in record.queries}
+    else:
+        shares = {
+            query.number: np.bincount(
+                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]),
+                minlength=len(query.occupancy),
+            )
+            for row, query in enumerate(record.queries)
+        }
+    return [(observer, replace(truth, shares=shares)) for observer, truth in worlds]

@@ -1,0 +1,220 @@
+"""Charts of studies: scores over what was varied, maps over two factors, errors against leaks, attacks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from simulator.charts import Axis, Chart, Series
+from simulator.charts.page import Drawn, Page
+from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
+from simulator.charts.styles import PLAIN, styles_of
+from simulator.results.formatting import claimed, parameter, real
+from simulator.results.names import statistic_of
+from simulator.studies.summary import HALF, SCORES, ScoreColumn, front, is_numeric, leaks_of
+
+MOST_PANELS = 12
+"""Largest number of small multiples of one score; of more combinations as many are drawn, evenly spread."""
+_LOG_SPAN = 100.0
+"""Ratio of the largest and the smallest value of a factor from which on an axis is logarithmic."""
+_LOG_ERRORS = 20.0
+"""The same for errors."""
+
+
+def value_text(value: object) -> str:
+    """Return a value of a factor as text: numbers as parameters are written."""
+    known = real(value)
+    return str(value) if known is None or isinstance(value, bool | np.bool_) else parameter(known)
+
+
+def ordered_values(values: pd.Series) -> list[Any]:
+    """Return the distinct values: numbers in ascending order, others in that of the design."""
+    found = values.dropna().unique().tolist()
+    return sorted(found) if is_numeric(values) else list(dict.fromkeys(map(str, found)))
+
+
+def setting_words(row: pd.Series, factors: Sequence[str], titles: Mapping[str, str]) -> str:
+    """Return the values of the factors of a row in words; empty where nothing was varied."""
+    return ", ".join(f"{titles[name]} = {value_text(row[name])}" for name in factors)
+
+
+def _panels(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each combination of factors, with its values in words; all rows without factors."""
+    if not factors:
+        yield "", own
+        return
+    groups = list(own.groupby(list(factors), sort=True, dropna=False, observed=True))
+    chosen = np.unique(np.linspace(0, len(groups) - 1, min(len(groups), MOST_PANELS)).round().astype(int))
+    for index in chosen:
+        yield setting_words(groups[index][1].iloc[0], factors, titles), groups[index][1]
+
+
+def score_charts(
+    page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[tuple[str, list[Drawn]]]:
+    """Draw each score against each factor, one panel per combination of the other factors."""
+    unit = statistic_of(str(own["statistic"].iloc[0])).unit
+    drawn = []
+    for score in SCORES:
+        if score.column not in own or not own[score.column].notna().any():
+            continue
+        made = _curves(
+            page, own, score._replace(unit=unit if score.unit is None else score.unit), "mechanism", factors, titles
+        )
+        if made:
+            drawn.append((score.title, made))
+    return drawn
+
+
+def _curves(
+    page: Page, own: pd.DataFrame, score: ScoreColumn, line: str, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[Drawn]:
+    """Draw a column against each factor that varies, a line per value of the column `line`."""
+    styles = styles_of(map(str, own[line]))
+    mean, reach = own[score.column], own[f"{score.column}{HALF}"]
+    own = own.assign(mean=mean, low=mean - reach, high=mean + reach)
+    share = score.format == "percent"
+    y = Axis(
+        f"{score.title}, {score.unit}" if score.unit else score.title, log=not share and _is_wide(mean), share=share
+    )
+    charts = []
+    for factor in factors:
+        if own[factor].nunique() < 2:
+            continue
+        x, places = _factor_axis(own[factor], titles[factor])
+        placed = own.assign(place=places).sort_values("place", kind="stable")
+        others = [name for name in factors if name != factor and own[name].nunique() > 1]
+        # Settings drawn at random have no two in common but for one factor: points without lines, in one panel.
+        crossed = not others or own.groupby(others, dropna=False, observed=True)[factor].nunique().max() > 1
+        mark: Mark = "linked" if crossed else "points"
+        for label, rows in _panels(placed, others, titles) if crossed else [("all settings", placed)]:
+            series = [
+                Series(str(name), mine["place"], mine["mean"], mark, styles[str(name)], mine["low"], mine["high"])
+                for name, mine in rows.groupby(line, sort=False, observed=True)
+            ]
+            caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
+            about = f"{caption}; mean over replicates with 95 % intervals."
+            charts.append(Chart(series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
+    return [page.add("curve", chart) for chart in with_shared_ends(charts)]
+
+
+def _is_wide(errors: pd.Series) -> bool:
+    """Whether errors are of different orders of magnitude, which a logarithmic axis shows."""
+    positive = errors[errors > 0]
+    return bool(errors.min() >= 0 and positive.max() > _LOG_ERRORS * positive.min())
+
+
+def _factor_axis(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
+    """Return the axis of a factor, and the place of each value on it.
+
+    Numbers that span more than two decades have a logarithmic axis, or where it cannot show them, equal distances, as
+    values that are no numbers have.
+    """
+    ordered = ordered_values(values)
+    wide = is_numeric(values) and max(map(abs, ordered)) >= _LOG_SPAN * min(abs(one) for one in ordered if one)
+    if is_numeric(values) and (not wide or ordered[0] > 0):
+        return Axis(title, log=wide), values.astype(float)
+    return _evenly(values, title)
+
+
+def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
+    """Return an axis on which distinct values have equal distances, and the place of each value on it."""
+    ordered = ordered_values(values)
+    places = (values if is_numeric(values) else values.map(str)).map(ordered.index)
+    return names_axis(title, [value_text(value) for value in ordered]), places
+
+
+def heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Drawn]:
+    """Draw RMSE over the first two numeric factors, one map per mechanism and combination of the other factors."""
+    numeric = [name for name in factors if is_numeric(own[name]) and own[name].nunique() > 1]
+    if len(numeric) < 2:
+        return []
+    across, up = numeric[:2]
+    others = [name for name in factors if name not in {across, up} and own[name].nunique() > 1]
+    unit = statistic_of(str(own["statistic"].iloc[0])).unit
+    drawn = []
+    for mechanism, mine in own.groupby("mechanism", sort=False):
+        if not mine["rmse"].max() > 0:
+            continue
+        for label, rows in _panels(mine, others, titles):
+            errors = rows.groupby([up, across], observed=True)["rmse"].mean().dropna().reset_index()
+            (x, x_places), (y, y_places) = (_evenly(errors[name], titles[name]) for name in (across, up))
+            if errors[across].nunique() * errors[up].nunique() > 2 * len(errors):
+                continue  # settings drawn at random
+            caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
+            cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
+            drawn.append(page.add("heat", Chart([cells], x, y, caption, f"{caption}, as in the table of settings.")))
+    return drawn
+
+
+def fronts(
+    page: Page, own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[Drawn]:
+    """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
+    if leaks is None:
+        return []
+    mine = leaks_of(leaks, str(own["campaign"].iloc[0]))
+    both = (
+        own[own["rmse"].notna()]
+        .drop(columns="campaign")
+        .merge(mine.drop(columns="campaign"), on=[*factors, "mechanism"])
+    )
+    unit, names = statistic_of(str(own["statistic"].iloc[0])).unit, list(dict.fromkeys(map(str, own["mechanism"])))
+    drawn = []
+    for (view, colluding, servers), rows in both.groupby(["view", "colluding", "servers"], sort=False, dropna=False):
+        words = f"{view}".replace("_", " ")
+        words += f", {colluding} of {servers} servers" if rows["colluding"].notna().all() else ""
+        at_delta, at_epsilon = (claimed(float(rows[name].iloc[0])) for name in ("at_delta", "at_epsilon"))
+        for column, title in (("epsilon", f"ε at δ = {at_delta}"), ("delta", f"δ at ε = {at_epsilon}")):
+            known = rows[rows[column].notna()]
+            # δ is of interest only where some settings have no finite ε.
+            if known[column].nunique() < 2 or (column == "delta" and np.isfinite(rows["epsilon"]).all()):
+                continue
+            series, x = _front(known, column, title, names, factors, titles)
+            caption = f"{words}: error against {title}"
+            about = f"{caption}; filled points are beaten by no other in both."
+            y = Axis(f"RMSE, {unit}", log=_is_wide(known["rmse"]))
+            drawn.append(page.add("front", Chart(series, x, y, caption, about, height=360)))
+    return drawn
+
+
+def _front(
+    rows: pd.DataFrame,
+    column: str,
+    title: str,
+    names: Sequence[str],
+    factors: Sequence[str],
+    titles: Mapping[str, str],
+) -> tuple[list[Series], Axis]:
+    """Return the points of each mechanism, hollow where another point beats them, with the line through the others."""
+    x, places = open_axis(title, rows[column].tolist())
+    best = front(rows[column].tolist(), rows["rmse"].tolist())
+    rows = rows.assign(place=places, best=best).sort_values(["place", "rmse"], kind="stable")
+    unbeaten = rows[rows["best"]]
+    corners = np.repeat(unbeaten["place"], 2)[1:], np.repeat(unbeaten["rmse"], 2)[:-1]
+    series = [Series("front", *corners, "line", PLAIN._replace(dash="dot"), thin=True, legend="")]
+    for name, style in styles_of(names).items():
+        # The legend shows a filled symbol, where a mechanism has any.
+        for beaten in (True, False):
+            own = rows[(rows["mechanism"].astype(str) == name) & (rows["best"] != beaten)]
+            settings = [setting_words(row, factors, titles) for _, row in own.iterrows()]
+            look = style._replace(hollow=beaten)
+            series += [Series(name, own["place"], own["rmse"], "points", look, texts=settings)] if len(own) else []
+    return series, x
+
+
+def attack_charts(
+    page: Page, attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[tuple[str, list[Drawn]]]:
+    """Draw the success of each attack against each factor, a line per mechanism and coalition."""
+    drawn = []
+    score = ScoreColumn("success", "Success", "share of targets", "percent")
+    groups = () if attacks is None else attacks.groupby(["name", "campaign", "metric"], sort=False, dropna=False)
+    for (name, campaign, metric), rows in groups:
+        several = rows["coalition"].nunique() > 1
+        line = rows["mechanism"] + (", " + rows["coalition"] if several else "")
+        charts = _curves(page, rows.assign(line=line), score, "line", factors, titles)
+        if charts:
+            drawn.append((f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else ""), charts))
+    return drawn

@@ -1,0 +1,75 @@
+"""One class is a run: in memory or in its directory, it gives the same pages, tables and summary."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import crowdveil as cv
+from simulator.reporting import build_report
+from simulator.results.schema import TABLES
+
+OLD = Path(__file__).parents[1] / "reporting" / "run_of_version_0_1_0"
+PARTIAL = {"population.participation": 0.6, "traffic.vehicles": 60}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return cv.run("tiny", overrides=PARTIAL)
+
+
+def test_the_report_of_a_run_in_memory_reads_none_of_its_tables_back(result, tmp_path):
+    pages = []
+
+    def render(saved):
+        pages.append(build_report(saved.directory))
+        for file in saved.directory.glob("*.parquet"):
+            file.unlink()
+        pages.append(build_report(saved))
+
+    result.save(tmp_path / "run", render=render)
+    from_files, from_memory = pages
+    assert from_memory == from_files
+
+
+def test_a_loaded_run_is_the_run_that_was_saved(result, tmp_path):
+    loaded = cv.load(result.save(tmp_path / "run"))
+    for name in TABLES:
+        one, other = getattr(result, name), getattr(loaded, name)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            pd.testing.assert_frame_equal(pd.DataFrame(one), pd.DataFrame(other), check_dtype=False)
+    assert loaded.scenario == result.scenario
+    assert loaded.leading.estimates.equals(result.leading.estimates)
+    assert loaded.leading.asked.scores.equals(result.scores)
+    assert loaded.leading.leading.scores.equals(loaded.leading.scores), "already of all vehicles"
+
+
+def test_a_table_is_read_when_it_is_first_needed(result, tmp_path):
+    folder = result.save(tmp_path / "run")
+    (folder / "claims.parquet").write_bytes(b"PAR1 damaged PAR1")
+    loaded = cv.load(folder)
+    assert loaded.scores.equals(result.scores)
+    with pytest.raises(cv.UnfinishedRunError, match=r"claims\.parquet: cannot be read"):
+        _ = loaded.claims
+    (folder / "claims.parquet").unlink()
+    with pytest.raises(cv.UnfinishedRunError, match=r"claims\.parquet is not in it"):
+        cv.load(folder)
+
+
+def test_a_run_of_version_0_1_0_has_every_table_and_a_summary(tmp_path):
+    old = cv.load(shutil.copytree(OLD, tmp_path / "old"))
+    for name, table in TABLES.items():
+        frame = getattr(old, name)
+        assert frame is None or [*frame.columns] != [], name
+        if frame is not None:
+            assert {column.name for column in table.columns} <= {*frame.columns}, name
+    assert old.leading is old
+    assert f"seed {old.record.seed}" in old.summary()
+    assert "Who can learn what" in build_report(old)
+
+
+def test_a_run_has_no_other_attributes(result):
+    with pytest.raises(AttributeError, match="no attribute 'estimate'"):
+        _ = result.estimate
