@@ -205,8 +205,8 @@ def _group_rows(
                 if source is None:
                     yield from _rows(name, view.name, seen, claiming.claim(view), section.epsilons)
                     continue
-                place = {**seen, "reason": source.reason(view)}
-                yield from _rows(name, view.name, place, source.claim(claiming, view), section.epsilons)
+                explained = {**seen, "reason": source.reason(view)}
+                yield from _rows(name, view.name, explained, source.claim(claiming, view), section.epsilons)
         for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
                 for noisy_view, claim in _with_noise(name, campaign, queries, repeats):

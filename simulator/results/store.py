@@ -278,7 +278,7 @@ def _claims(claims: pd.DataFrame) -> pd.DataFrame:
     """
     if "reason" not in claims:
         differ = claims["basis"].fillna("").str.startswith(say(Reason.ROUNDS_DIFFER))
-        claims = claims.assign(reason=np.where(differ, Reason.ROUNDS_DIFFER.value, None))
+        claims = claims.assign(reason=differ.map({True: Reason.ROUNDS_DIFFER.value, False: None}))
     if "campaign" not in claims:
         claims = claims.assign(campaign=None)
     if "release" not in claims:

@@ -39,8 +39,8 @@ WIDEST_CITY_KM = 200.0
 _CROSSING_NBYTES = 7_000.0
 """Memory of a grid's crossing and its four links, bytes, measured on a grid of 160,000 crossings."""
 
-Built = tuple[RoadNetwork | None, list[str]]
-"""The roads, or None, and notes on what was left out or filled in, one sentence each."""
+Built = tuple[RoadNetwork | None, list[Note]]
+"""The roads, or None, and notes on what was left out or filled in."""
 
 
 def build_roads(section: RoadSection) -> Built:
