@@ -171,6 +171,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
         answering = {name: counted for name, counted in every.items() if counted is not None}
         if not answering:
             continue
+        statements: dict[str, int] = {}
         described.append(
             DeploymentRecord(
                 campaign=campaign.name,
@@ -180,7 +181,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
                 paired=deployment.paired,
                 robust=deployment.robust,
                 handles=deployment.handles,
-                mechanisms=[_describe(name, campaign, counted) for name, counted in answering.items()],
+                mechanisms=[_describe(name, campaign, counted, statements) for name, counted in answering.items()],
             )
         )
     return described
@@ -247,26 +248,34 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     return [*found, (NETWORK,)] if NETWORK in parties else found
 
 
-def _describe(name: str, campaign: Campaign, counted: CountedReports) -> MechanismDeployment:
+def _describe(
+    name: str, campaign: Campaign, counted: CountedReports, statements: dict[str, int]
+) -> MechanismDeployment:
+    """Return the record of a mechanism's deployment; `statements` numbers the sentences of the deployment so far."""
     mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     return MechanismDeployment(
         mechanism=name,
         parties=list(deployment.parties(mechanism)),
         cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=[_view(coalition, campaign, name, counted) for coalition in coalitions(deployment, mechanism)],
+        learns=[
+            _view(coalition, campaign, name, counted, statements) for coalition in coalitions(deployment, mechanism)
+        ],
     )
 
 
-def _view(coalition: Coalition, campaign: Campaign, name: str, counted: CountedReports) -> ViewRecord:
+def _view(
+    coalition: Coalition, campaign: Campaign, name: str, counted: CountedReports, statements: dict[str, int]
+) -> ViewRecord:
     """Return the record of a coalition's view; without a view, of the claim that nothing is revealed."""
     mechanism, deployment = campaign.mechanisms[name], campaign.deployment
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(campaign.asked[name], view)
-    delta = claim.delta(EPSILON)
+    delta, words = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
     return ViewRecord(
         coalition=list(coalition),
-        words=deployment.learns(coalition, mechanism),
+        statement=statements.setdefault(words, len(statements)),
+        words=words,
         view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,

@@ -125,12 +125,13 @@ def deployments_section(run: RunResult, _page: Page) -> dict[str, object] | None
 
 def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[ViewRecord | None]]]:
     """Return coalitions against mechanisms, with one row for each statement about a coalition."""
-    rows: dict[tuple[tuple[str, ...], str], dict[str, ViewRecord]] = {}
+    rows: dict[tuple[tuple[str, ...], int | str], dict[str, ViewRecord]] = {}
     for one in record.mechanisms:
         for view in one.learns:
-            rows.setdefault((tuple(view.coalition), view.words), {})[one.mechanism] = view
+            same = view.words if view.statement is None else view.statement
+            rows.setdefault((tuple(view.coalition), same), {})[one.mechanism] = view
     order = list(dict.fromkeys(coalition for coalition, _ in rows))
     return [
-        (coalition_words(coalition, record), words, [by_mechanism.get(name) for name in names])
-        for (coalition, words), by_mechanism in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
+        (coalition_words(coalition, record), next(iter(views.values())).words, [views.get(name) for name in names])
+        for (coalition, _), views in sorted(rows.items(), key=lambda row: order.index(row[0][0]))
     ]

@@ -203,6 +203,8 @@ class ViewRecord(Record):
     ----------
     coalition
         Its parties.
+    statement
+        Number of `words` in the deployment: equal where the same is said of several mechanisms; None in earlier runs.
     words
         What it can compute.
     view
@@ -216,6 +218,7 @@ class ViewRecord(Record):
     """
 
     coalition: list[str]
+    statement: int | None = None
     words: str
     view: str | None
     kind: str

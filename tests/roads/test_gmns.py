@@ -218,16 +218,16 @@ def test_planar_coordinates_have_the_unit_of_lengths(unit_m, tmp_path):
     np.testing.assert_allclose(roads.to_wgs84(roads.node_xy).mean(axis=0), 0.0, atol=0.01)
     assert any(
         "node.csv: the coordinates are not degrees and no crs is given, so the map is placed at" in warning
-        for warning in report.warnings
+        for warning in texts_of(report.warnings)
     )
 
 
 def test_unstated_units_are_noted(tmp_path):
     folder = write_gmns_text(tmp_path / "g", PLANAR_NODES, PLANAR_LINKS)
-    notes = "\n".join(read_gmns(folder)[1].notes())
+    notes = "\n".join(texts_of(read_gmns(folder)[1].notes()))
     assert "states the unit of length: taken as metres" in notes
     assert "states the unit of free_speed: taken as km/h" in notes
-    assert "states the unit" not in "\n".join(read_gmns(folder, length_m=1.0, speed_mps=0.3)[1].notes())
+    assert "states the unit" not in "\n".join(texts_of(read_gmns(folder, length_m=1.0, speed_mps=0.3)[1].notes()))
 
 
 def test_stated_crs_is_used(tmp_path):
@@ -235,7 +235,7 @@ def test_stated_crs_is_used(tmp_path):
         write_gmns_text(tmp_path / "g", PLANAR_NODES, PLANAR_LINKS), crs="EPSG:3735", length_m=0.3048
     )
     assert roads.to_wgs84(roads.node_xy)[:, 1].min() > 40
-    assert not any("not degrees" in note for note in report.notes())
+    assert not any("not degrees" in note for note in texts_of(report.notes()))
 
 
 def test_planar_position_among_degrees_is_refused(tmp_path):
@@ -257,5 +257,5 @@ ALL_BLANK = ONE_BLANK.replace(",1,400,", ",,400,").replace("3,1,1,0,", "3,1,,0,"
 )
 def test_missing_direction_and_missing_crs_are_noted(links, message, tmp_path):
     _, report = read_gmns(write_gmns_text(tmp_path / "g", PLANAR_NODES, links))
-    assert any(note.endswith(message) for note in report.notes())
-    assert 'set roads.crs, for example crs = "EPSG:32618"' in report.warnings[0]
+    assert any(note.endswith(message) for note in texts_of(report.notes()))
+    assert 'set roads.crs, for example crs = "EPSG:32618"' in report.warnings[0].text
