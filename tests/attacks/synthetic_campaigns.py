@@ -10,6 +10,7 @@ from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.experiment.build.attacks import build_attack, games_of
+from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
@@ -139,6 +140,6 @@ def run_attacks(sections, records, *, streams):
 
 
 def evaluate_attacks(record, *attacks, seed=3):
-    """Rows and notes of attacks on one campaign."""
+    """Rows, and texts of the notes, of attacks on one campaign."""
     found = run_attacks(attacks, {("rush", "sampling"): record}, streams=Streams(seed))
-    return list(found.findings), list(found.notes)
+    return list(found.findings), texts_of(found.notes)

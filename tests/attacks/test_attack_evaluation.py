@@ -131,7 +131,7 @@ def test_attack_runs_on_campaigns_that_have_its_parties():
     assert where(attack("shares", ["server:1"])) == [("three", "a")]
 
     def noted(*attacks):
-        return [note.partition(": ")[2] for note in run_attacks(attacks, records, streams=Streams(1)).notes]
+        return [note.text.partition(": ")[2] for note in run_attacks(attacks, records, streams=Streams(1)).notes]
 
     assert noted(attack("link_rounds", both), attack("shares", ["server:1"])) == []
     assert noted(attack("link_rounds", both, campaigns=("two",))) == ["two, b: there is no server:2"]

@@ -81,8 +81,8 @@ def test_option_yes_skips_the_memory_check(available):
 
 def test_many_steps_give_a_note():
     scenario = scenarios.load("tiny", overrides=["traffic.step_s=0.0001"])
-    (note,) = [note for note in RunComponents.build(scenario).notes if "steps" in note]
-    assert "3,000,000 steps" in note
+    (note,) = [note for note in RunComponents.build(scenario).notes if note.code == "many_steps"]
+    assert "3,000,000 steps" in note.text
 
 
 def test_large_parquet_is_refused_from_its_metadata(available, tmp_path):

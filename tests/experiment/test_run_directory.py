@@ -28,7 +28,9 @@ COLUMNS = {
     "scaled_estimate scaled_std_error scaled_lower scaled_upper",
     "rounds": "campaign query mechanism round asked answered counted late lost rejected unpaired duplicates bytes_up",
     "servers": "campaign query mechanism round server sent arrived late lost used",
-    "claims": "campaign mechanism view release adjacency queries crowd k colluding servers epsilon delta kind basis",
+    "claims": (
+        "campaign mechanism view release adjacency queries crowd k colluding servers epsilon delta kind basis reason"
+    ),
     "attacks": "name attack coalition colluding servers mechanism campaign trials prior success gain gain_low "
     "gain_high theory epsilon_lower metric value unit",
 }
