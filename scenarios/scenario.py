@@ -382,8 +382,8 @@ def _located(at: tuple[str | int, ...], rule: str, value: Any, raw: Any) -> Rule
 
     The rule may have received that value as a number of another type.
     """
-    here, listed = raw, rule.startswith(("must be a list", "must have at least")) and at in {(name,) for name in _LISTS}
-    if listed:
+    here = raw
+    if at in {(name,) for name in _LISTS} and at[0] in raw and not (isinstance(value, list) and value):
         rule += f", of tables written [[{at[0]}]]"
     for depth, step in enumerate(at):
         inside = here if isinstance(here, dict) else dict(enumerate(here)) if isinstance(here, list) else None

@@ -42,6 +42,14 @@ class InputError(ValueError):
         return "\n".join(self.faults)
 
 
+class ProgramError(InputError):
+    """Another program cannot be used, for a reason that lies in no file: it is missing, closed, killed or too slow."""
+
+
+class RejectionError(InputError):
+    """Another program rejects its input, or a part of it; the faults quote what it rejects."""
+
+
 def both(first: Callable[[], _First], second: Callable[[], _Second]) -> tuple[_First, _Second]:
     """Call two functions, and return their results.
 

@@ -61,16 +61,22 @@ def faults_of(graph: object) -> list[str]:
     list of str
         One sentence per fault, naming node or edge, attribute, rule and value; empty for a valid road graph.
     """
+    return [fault for _, fault in located_faults(graph)]
+
+
+def located_faults(graph: object) -> Iterator[tuple[object, str]]:
+    """Yield each fault of `faults_of` with its place: ``("node", node)``, ``("edge", (start, end, key))`` or None."""
     if not isinstance(graph, nx.MultiDiGraph):
-        return [f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"]
-    faults = crs_faults(graph.graph.get("crs"))
+        yield None, f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"
+        return
+    yield from ((None, fault) for fault in crs_faults(graph.graph.get("crs")))
     if graph.number_of_edges() == 0:
-        faults.append("the road graph is empty: it has no edge")
+        yield None, "the road graph is empty: it has no edge"
     for node, data in graph.nodes(data=True):
-        faults.extend(_node_faults(node, data))
+        yield from ((("node", node), fault) for fault in _node_faults(node, data))
     for start, end, key, data in graph.edges(keys=True, data=True):
-        faults.extend(_edge_faults((start, end, key), data))
-    return faults
+        edge = (start, end, key)
+        yield from ((("edge", edge), fault) for fault in _edge_faults(edge, data))
 
 
 def crs_faults(crs: object) -> list[str]:

@@ -178,7 +178,7 @@ def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     if (
         isinstance(scenario.traffic, SumoTraffic) and not error.key
     ):  # its faults may lie in the files of its configuration
-        return sumo_faults(scenario, error.faults)
+        return sumo_faults(scenario, error)
     return [Fault(error.key or "traffic", fault) for fault in error.faults]
 
 

@@ -1,7 +1,7 @@
 """Builds the engine `sumo`, and the engine that drives the same vehicles afterwards for comparison."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,13 +11,13 @@ from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import SumoTraffic
 from simulator.experiment.build.constructors import same_keys
 from simulator.experiment.study_area import City
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import Note, notes_of
 from simulator.files.xml_elements import elements_of
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
-from simulator.traffic.demand.sumo_routes import read_sumo_routes, sumo_link_ids
+from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_routes, sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
@@ -30,10 +30,8 @@ if TYPE_CHECKING:
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
 """Half of SUMO's unit of time: a vehicle that departs exactly at the end counts, one a millisecond later does not."""
-_NO_FILE = ("pip install", "killed by signal", "has not answered", "SUMO is closed")
-"""Words in a fault that no file causes."""
-_EDGE = re.compile(r"edge '([^']+)'")
 _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
+"""How SUMO quotes the elements that it rejects."""
 
 
 def build_sumo(
@@ -120,18 +118,18 @@ def sumo_insertions(inputs: "SumoInputs", *, end_s: float) -> "Insertions":
     )
 
 
-def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "traffic") -> list[Fault]:
-    """Assign each fault to the scenario's key of the file that causes it.
+def sumo_faults(scenario: Scenario, error: InputError, *, otherwise: str = "traffic") -> list[Fault]:
+    """Assign each fault of an error to the scenario's key of the file that causes it.
 
     This is the file that the fault names; or, as SUMO rarely names files, the one that defines a vehicle, type or other
-    element that the fault names; or else the configuration, which names the files.
+    element that SUMO's message quotes; or else the configuration, which names the files.
 
     Parameters
     ----------
     scenario
         A scenario with engine ``sumo``.
-    faults
-        Sentences of a `InputError`.
+    error
+        The error.
     otherwise
         The key used if no file is known to be the cause.
     """
@@ -142,19 +140,16 @@ def sumo_faults(scenario: Scenario, faults: Iterable[str], *, otherwise: str = "
     if isinstance(scenario.roads, SumoRoads):
         named["roads.path"] = scenario.roads.path
     files = {key: scenarios.locate(file) for key, file in named.items() if file is not None}
-    fallback = otherwise if section.config is None else "traffic.config"
-    return [Fault(_key(fault, files) or (otherwise if _fileless(fault) else fallback), fault) for fault in faults]
+    unnamed = otherwise if section.config is None or isinstance(error, ProgramError) else "traffic.config"
+    rejected = isinstance(error, RejectionError)
+    return [Fault(_key(fault, files, rejected=rejected) or unnamed, fault) for fault in error.faults]
 
 
-def _fileless(fault: str) -> bool:
-    return any(words in fault for words in _NO_FILE)
-
-
-def _key(fault: str, files: Mapping[str, Path]) -> str | None:
+def _key(fault: str, files: Mapping[str, Path], *, rejected: bool) -> str | None:
     for key, file in files.items():
         if str(file) in fault or str(file.resolve()) in fault:
             return key
-    quoted = set(_QUOTED.findall(fault)) if "SUMO" in fault and not _fileless(fault) else set()
+    quoted = set(_QUOTED.findall(fault)) if rejected else set()
     for key, file in files.items():
         if quoted and key.endswith("]"):
             elements = elements_of(file)
@@ -237,9 +232,10 @@ def build_beside(
 
 def _faults(scenario: Scenario, error: InputError, *, streams: Streams) -> list[Fault]:
     """Return faults of this engine for vehicles that only SUMO can drive, and of SUMO's files for all other causes."""
-    if any("can be driven on these roads" in fault for fault in error.faults):
-        named = {edge for fault in error.faults for edge in _EDGE.findall(fault)}
+    if isinstance(error, NotDrivableError):
         elements = elements_of(sumo_inputs(scenario, streams=streams).net)
-        if named <= {element.attributes["id"] for element in elements if element.name == "edge" and element.attributes}:
+        if error.edges <= {
+            element.attributes["id"] for element in elements if element.name == "edge" and element.attributes
+        }:
             return [Fault("traffic.beside", fault) for fault in error.faults]
-    return sumo_faults(scenario, error.faults, otherwise="traffic.beside")
+    return sumo_faults(scenario, error, otherwise="traffic.beside")

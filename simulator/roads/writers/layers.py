@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import geopandas as gpd
@@ -14,7 +15,7 @@ import shapely
 from simulator.files.errors import InputError
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import known_crs
-from simulator.roads.schema import EDGE_NUMBERS, tupled
+from simulator.roads.schema import EDGE_NUMBERS, located_faults, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -262,14 +263,14 @@ def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: objec
             raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(names)}" for name in absent])
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs or common)
     faults: list[str] = []
-    places: dict[str, str] = {}
+    places: dict[object, str] = {}
     for number, data in enumerate(from_rows(nodes.rows, file=files[0]), start=1):
         node = data.pop("node", None)
         if node is None or not _is_key(node) or node in graph:
             faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
         else:
             graph.add_node(node, **data)
-            places[f"node {node!r}"] = f"{files[0]}: row {number}"
+            places["node", node] = f"{files[0]}: row {number}"
     link_data = from_rows(links.rows, file=files[1])
     for number, (data, line) in enumerate(zip(link_data, links.shapes, strict=True), start=1):
         start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
@@ -286,15 +287,14 @@ def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: objec
         if line is not None and not straight:
             data["geometry"] = line
         edge = (start, end, graph.add_edge(start, end, key, **data))
-        places[f"edge {edge!r}"] = f"{files[1]}: row {number}"
+        places["edge", edge] = f"{files[1]}: row {number}"
     if faults:
         raise InputError(faults[:20])
     try:
         return RoadNetwork.from_graph(graph)
-    except InputError as error:
-        # A fault against the schema begins with its node or edge.
-        rows = [places.get(fault.partition(": ")[0], files[1]) for fault in error.faults[:20]]
-        raise InputError(f"{row}: {fault}" for row, fault in zip(rows, error.faults, strict=False)) from None
+    except InputError:
+        rows = (f"{places.get(place, files[1])}: {fault}" for place, fault in located_faults(graph))
+        raise InputError(islice(rows, 20)) from None
 
 
 def _common_crs(nodes: object, links: object, *, files: tuple[str, str]) -> object:

@@ -25,6 +25,20 @@ _NOT_CONSECUTIVE = "its edges are not consecutive"
 _NO_PATH = "no path leads along its edges"
 
 
+class NotDrivableError(InputError):
+    """None of SUMO's vehicles can be driven on the roads.
+
+    Attributes
+    ----------
+    edges : set of str
+        The edges of the routes that cannot be driven.
+    """
+
+    def __init__(self, faults: Iterable[str], edges: set[str]) -> None:
+        super().__init__(faults)
+        self.edges = edges
+
+
 @dataclass(frozen=True, eq=False)
 class CourseLinks:
     """Links of every course.
@@ -208,7 +222,8 @@ def read_sumo_routes(
     named = ", ".join(str(file) for file in listed)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
-        raise InputError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes])
+        edges = {edge for number in links_of.faults for edge in courses[number].edges}
+        raise NotDrivableError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes], edges)
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng

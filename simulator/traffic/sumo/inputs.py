@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import record_extra
 from simulator.files.xml_elements import Element, elements_of
 from simulator.roads.readers.tntp_files import finite_number
@@ -33,7 +33,7 @@ def sumo_command() -> list[str]:
         If the package libsumo is not installed.
     """
     if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
-        raise InputError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
+        raise ProgramError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
 
@@ -220,7 +220,7 @@ def _options_of(config: Path) -> tuple[dict[str, str], tuple[str, ...]]:
         except subprocess.TimeoutExpired:
             raise InputError([f"{config}: SUMO has not read it after {_PATIENCE_S:g} s"]) from None
         if done.returncode != 0 or not written.is_file():
-            raise InputError([f"{config}: SUMO rejects it: {error_text(done.stderr)}"])
+            raise RejectionError([f"{config}: SUMO rejects it: {error_text(done.stderr)}"])
         found, outputs, section = {}, [], ""
         for e in elements_of(written):
             if e.attributes is None:

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple, Self
 
 import pandas as pd
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import import_extra
 from simulator.traffic.sumo.inputs import NEEDED, SumoInputs, error_text, sumo_command, sumo_environment
 
@@ -277,7 +277,7 @@ class SumoServer:
             self._wait(_DYING_S)
             if self._late:
                 raise InputError([f"SUMO has not read its files after {_LOADING_S:g} s"]) from None
-            raise InputError([f"SUMO does not start: {error_text(self._log.read())}"]) from None
+            raise RejectionError([f"SUMO does not start: {error_text(self._log.read())}"]) from None
 
     @property
     def is_open(self) -> bool:
@@ -299,15 +299,15 @@ class SumoServer:
             If SUMO rejects a request, or has ended, with its own message.
         """
         if self._closed:
-            raise InputError([f"{what}: SUMO is closed"])
+            raise ProgramError([f"{what}: SUMO is closed"])
         try:
             with self._within(_ANSWER_S):
                 yield self._ask
         except SumoError as error:
             self._answered = True
-            raise InputError([f"{what}: SUMO reports: {error}"]) from None
+            raise RejectionError([f"{what}: SUMO reports: {error}"]) from None
         except ConnectionError:
-            raise InputError([f"{what}: {self._exit_message()}"]) from None
+            raise self._ended(what) from None
 
     def _ask(self, name: str, *arguments: object) -> Any:
         if self._process.stdin is None:
@@ -337,15 +337,16 @@ class SumoServer:
         """Return SUMO's warnings so far."""
         return self._log.warned()
 
-    def _exit_message(self) -> str:
+    def _ended(self, what: str) -> InputError:
         self._wait(_DYING_S)
         if self._late:
-            return f"SUMO has not answered for {_ANSWER_S:g} s"
+            return ProgramError([f"{what}: SUMO has not answered for {_ANSWER_S:g} s"])
         # Warnings are left out: the last one is not the reason why a SUMO process was killed.
         errors = "\n".join(line for line in self._log.read().splitlines() if not line.startswith("Warning:"))
         code = self._process.returncode
         how = "" if code is None else f", killed by signal {-code}" if code < 0 else f", with exit code {code}"
-        return f"SUMO ended the connection{how}: {error_text(errors)}"
+        text = f"{what}: SUMO ended the connection{how}: {error_text(errors)}"
+        return RejectionError([text]) if code is None or code >= 0 else ProgramError([text])
 
     def _wait(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulator.arrays import FloatArray, Int32Array
-from simulator.files.errors import InputError
+from simulator.files.errors import RejectionError
 from simulator.files.messages import counted
 from simulator.traffic.engine import State
 
@@ -108,7 +108,7 @@ class VehicleRegistry:
         row = self.departed
         if row == self._most:
             rule = f"its files were taken to hold at most {counted(self._most, 'vehicle')} until the end of the run"
-            raise InputError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
+            raise RejectionError([f"SUMO drives more vehicles than expected: {rule}; it inserted {vehicle!r} beyond"])
         if row == len(self._rows):
             more = min(self._most, max(1024, 2 * row)) - row
             self._rows = np.concatenate([self._rows, np.zeros(more, dtype=_ROW)])
