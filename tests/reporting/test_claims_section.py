@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from synthetic_run import claim
 
-from simulator.results.claims import Claim, by_crowd, claims_in, worth_reading
-from simulator.results.statements import one_line, sentence
+from simulator.files.messages import warning
+from simulator.results.claims import Claim, Reason, by_crowd, claims_in, worth_reading
+from simulator.results.statements import one_line, say, sentence
 
 UNKNOWN = {"mechanism": "m", "view": "released_counts", "queries": 1, "crowd": 10, "k": None, "colluding": None,
            "servers": None, "epsilon": math.nan, "delta": math.nan, "kind": "unknown", "basis": ""}  # fmt: skip
@@ -175,3 +176,34 @@ def test_claims_about_different_releases_are_rows_of_their_own() -> None:
         )
     )
     assert [[one.crowd for one in alike] for alike in by_crowd(worth_reading(crowds))] == [[10, 100]] * 2
+
+
+def test_claims_notes_and_reasons_are_said_in_words() -> None:
+    assert say(only("report_round_1", 0.0, "exact", [0.0] * 4)).startswith("A server that receives only your first")
+    assert say(warning("gridlock", "roads are full", "traffic")) == "roads are full"
+    assert [say(reason) for reason in Reason] == [
+        "Rounds counted different devices",
+        "Servers are combined other than by addition",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "kind", "deltas", "code"),
+    [
+        (1.0, "exact", [0.1], "always"),
+        (math.inf, "infinite", [0.45] * 4, "constant"),
+        (math.inf, "infinite", [1.0] * 4, "everything"),
+        (math.inf, "infinite", [0.3, 0.2, 0.1, 0.0], "except"),
+        (math.inf, "infinite", [], "never"),
+    ],
+)
+def test_limit_of_a_claim_has_a_code(epsilon: float, kind: str, deltas: list[float], code: str) -> None:
+    assert only("linked_reports", epsilon, kind, deltas).limit.code == code
+
+
+def test_basis_decides_nothing() -> None:
+    """Two bases of one claim are one claim, and equal words of two campaigns are two."""
+    rows = claim("m", "released_counts", 1.0, "exact", [0.1] * 4, basis="first")
+    other = [{**row, "basis": "x"} for row in rows[1:]]
+    assert len(gathered(rows[:1], other)) == 1
+    assert len(gathered(*([{**row, "campaign": name} for row in rows] for name in ("a", "b")))) == 2
