@@ -89,7 +89,7 @@ class RunComponents:
         refinements = plan_refinements(scenario, mechanisms)
         campaigns = build_campaigns(scenario, mechanisms, city)
         attacks = build_attacks(scenario)
-        check_attacks(scenario, attacks, {one.name: one.deployment for one in campaigns}, mechanisms)
+        check_attacks(scenario, attacks, campaigns)
         flow_check, notes = build_flow_check(scenario, city.roads if city.has_roads else None)
         notes = [*notes, *unchecked_counts(scenario, campaigns)]
         steps = scenario.scenario.duration_s / scenario.traffic.step_s

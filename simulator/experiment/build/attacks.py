@@ -1,19 +1,18 @@
 """Builds the attacks of a scenario, the users' own too, and checks that their coalitions exist."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from mechanisms.local import LocalMechanism
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import OwnAttack
-from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER
 from simulator.attacks.own import CheckedAttack
 from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files
 from simulator.games.games import Attack
 from simulator.games.guesses import CellGame
 from simulator.games.world import Game, Member
+from simulator.sensing.campaign import Campaign
 
 
 def build_attacks(scenario: Scenario) -> tuple[Attack, ...]:
@@ -72,12 +71,7 @@ def most_corrupted(attacks: Sequence[Attack]) -> int:
     return max((sum(member.vehicles for member in attack.members) for attack in attacks), default=0)
 
 
-def check_attacks(
-    scenario: Scenario,
-    attacks: Sequence[Attack],
-    deployments: Mapping[str, Deployment],
-    mechanisms: Mapping[str, LocalMechanism],
-) -> None:
+def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequence[Campaign]) -> None:
     """Raise an error for coalitions with parties that none of the attacked campaigns and mechanisms has.
 
     This check is exact; that of the schema is not, as the schema does not know the mechanisms' rounds.
@@ -87,15 +81,16 @@ def check_attacks(
     ScenarioError
         If there is such a coalition; the message lists the parties that exist.
     """
-    counting = [campaign.name for campaign in scenario.campaigns if campaign.statistic == "count"]
+    counting = [campaign.name for campaign in campaigns if campaign.statistic == "count"]
     faults = []
     for attack in attacks:
         members = [member.party for member in attack.members]
         needed = {party for party in members if party == MIXER or party.startswith("server:")}
         parties = [
-            set(deployments[campaign].parties(mechanisms[name]))
-            for campaign in attack.campaigns or counting
-            for name in attack.mechanisms or mechanisms
+            set(campaign.deployment.parties(campaign.mechanisms[name]))
+            for campaign in campaigns
+            if campaign.name in (attack.campaigns or counting)
+            for name in attack.mechanisms or campaign.mechanisms
         ]
         existing = set[str]().union(*parties)
         fits = any(needed <= one for one in ([existing] if attack.together else parties))
