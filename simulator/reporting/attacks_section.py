@@ -4,10 +4,10 @@ import pandas as pd
 
 from scenarios.kinds import names_of
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.page import Drawn, Page
 from simulator.charts.spec import Mark, with_shared_ends
 from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
+from simulator.reporting.document import Section
 from simulator.reporting.run_charts import style
 from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
@@ -88,7 +88,7 @@ def _source(row: "pd.Series[str]") -> str:
     return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
 
 
-def attacks_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def attacks_section(run: RunResult) -> Section | None:
     """
     Show the guesses of coalitions and their gain over the prior.
 
@@ -96,28 +96,27 @@ def attacks_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the charts are added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where the run has no attacks.
+    section
+        None where the run has no attacks.
     """
     if run.attacks.empty:
         return None
     rows = findings_in_order(run)
     own = sorted(set(rows["attack"]) - set(KINDS))
     guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
-    return {
+    values = {
         "kinds": [(name, words) for name, words in KINDS.items() if name in set(rows["attack"])]
         + [(name, OWN) for name in own],
-        "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"]), page),
-        "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"], page),
-        "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value"), page),
+        "gains": _gains(run, rows[guesses].dropna(subset=["gain", "colluding", "prior"])),
+        "longitudinal": _longitudinal(run, rows[rows["attack"] == "longitudinal"]),
+        "poisoning": _poisoning(run, rows[rows["attack"] == "poisoning"].dropna(subset="value")),
         "several": rows["campaign"].nunique() > 1,
         "rows": records(rows),
     }
+    return Section("attacks", "Attacks", template="attacks", values=values)
 
 
 def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
@@ -126,14 +125,14 @@ def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:
     return [(look.sign, look.colour, run.label(name)) for name, look in looks.items()]
 
 
-def _gains(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _gains(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
     """Show gains against the number of colluders, one panel per campaign."""
     if rows.empty:
         return None
     prior = sorted(set(rows["prior"].map(percent)))
     campaigns = rows.groupby("campaign", sort=False)
     charts = [gain_by_colluders(run, own, campaign_words(run, str(campaign))) for campaign, own in campaigns]
-    drawn = [page.add("attack-gain", chart) for chart in with_shared_ends(charts)]
+    drawn = with_shared_ends(charts)
     panels = [(chart, _points_gained(own)) for chart, (_, own) in zip(drawn, campaigns, strict=True)]
     between = prior[0] if len(prior) == 1 else f"between {prior[0]} and {prior[-1]}"
     return {"prior": between, "legend": _legend(run, rows), "panels": panels}
@@ -146,17 +145,17 @@ def _points_gained(rows: pd.DataFrame) -> list[tuple[str, list[float]]]:
     return [(name, points[rows["coalition"] == name].tolist()) for name in coalitions]
 
 
-def _longitudinal(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _longitudinal(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
     """Show success against the number of queries, one panel per coalition and campaign."""
     shown = rows[rows["campaign"] != ""].dropna(subset=["success", "value"])
-    drawn: list[Drawn] = []
+    drawn: list[Chart] = []
     for (campaign, name), own in shown.groupby(["campaign", "name"], sort=False):
         caption = f"{campaign_words(run, str(campaign))}; {name} ({own['coalition'].iloc[0]})"
-        drawn.append(page.add("attack-queries", success_by_queries(run, own, caption)))
+        drawn.append(success_by_queries(run, own, caption))
     return {"rows": records(shown), "legend": _legend(run, shown), "charts": drawn} if drawn else None
 
 
-def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, object] | None:
+def _poisoning(run: RunResult, rows: pd.DataFrame) -> dict[str, object] | None:
     """Show the inflation of estimates by corrupted vehicles, one panel per campaign."""
     if rows.empty:
         return None
@@ -164,7 +163,7 @@ def _poisoning(run: RunResult, rows: pd.DataFrame, page: Page) -> dict[str, obje
     if rows["colluding"].nunique() > 1:
         for campaign, own in rows.groupby("campaign", sort=False):
             charts.append(inflation_by_vehicles(run, own, campaign_words(run, str(campaign))))
-    drawn = [page.add("attack-poisoned", chart) for chart in with_shared_ends(charts) if chart.series]
+    drawn = [chart for chart in with_shared_ends(charts) if chart.series]
     table = rows.pivot_table(
         index=["campaign", "mechanism", "name", "colluding"], columns="metric", values=["value", "theory"], sort=False
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from simulator.charts.page import Page
+from simulator.reporting.document import Section
 from simulator.results.claims import by_crowd, worth_reading
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words
@@ -15,7 +15,7 @@ KIND_WORDS = {
 }
 
 
-def claims_section(run: RunResult, _page: Page) -> dict[str, object]:
+def claims_section(run: RunResult) -> Section:
     """
     State in words what each observer can learn, for each mechanism.
 
@@ -26,8 +26,8 @@ def claims_section(run: RunResult, _page: Page) -> dict[str, object]:
 
     Returns
     -------
-    values
-        Values for the section's template.
+    section
+        The section.
     """
     tables = []
     for name in dict.fromkeys(claim.mechanism for claim in run.privacy):
@@ -42,4 +42,4 @@ def claims_section(run: RunResult, _page: Page) -> dict[str, object]:
             for alike in by_crowd(own)
         ]
         tables.append((run.label(name), epsilons, rows))
-    return {"tables": tables, "kinds": KIND_WORDS}
+    return Section("claims", "Privacy claims", template="claims", values={"tables": tables, "kinds": KIND_WORDS})

@@ -3,8 +3,8 @@
 import math
 
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.page import Page
 from simulator.charts.styles import PLAIN
+from simulator.reporting.document import Section
 from simulator.reporting.run_charts import growth, measured, style
 from simulator.results.claims import Claim, Reason
 from simulator.results.formatting import parameter, whole
@@ -17,7 +17,7 @@ GROWS = 1.2
 """Smallest ratio of two errors of which the second is reported to have grown."""
 
 
-def growth_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def growth_section(run: RunResult) -> Section | None:
     """
     Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
 
@@ -25,25 +25,24 @@ def growth_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the chart is added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where there is nothing to draw.
+    section
+        None where there is nothing to draw.
     """
     chart = growth(run)
     sampled = [mechanism for mechanism in run.record.mechanisms if mechanism.kind == "sampling_privacy"]
     if chart is None and not sampled:
         return None
     scalings = [mechanism.scaling for mechanism in run.private.values() if mechanism.scaling is not None]
-    return {
-        "drawn": None if chart is None else page.add("growth", chart),
+    values = {
+        "drawn": chart,
         "occupancies": sorted({parameter(scaling.occupancy) for scaling in scalings}),
         "curves": [curve for mechanism in run.private.values() if (curve := _curve(run, mechanism))],
         "costs": [_cost(run, each) for each in sampled],
     }
+    return Section("growth", "Growth and cost", template="growth", values=values)
 
 
 def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | None:
@@ -109,7 +108,7 @@ def _is_suppressed(run: RunResult, claim: Claim) -> bool:
     return release is not None and release.release["kind"] == "suppress"
 
 
-def loss_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def loss_section(run: RunResult) -> Section | None:
     """
     Show the theoretical error under this run's report losses against the devices asked, and the measured error.
 
@@ -117,13 +116,11 @@ def loss_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the charts are added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where no report was lost.
+    section
+        None where no report was lost.
     """
     records = [record for record in run.record.loss if record.mechanism in run.private]
     if not records:
@@ -132,8 +129,10 @@ def loss_section(run: RunResult, page: Page) -> dict[str, object] | None:
     labels = [run.label(each.mechanism) + (f", campaign {each.campaign}" if several else "") for each in records]
     ends = [(_ends(record.unpaired), _ends(record.paired or [])) for record in records]
     independent = all(record.independent for record in records)
-    drawn = [page.add("loss", _draw_loss(run, record, label)) for record, label in zip(records, labels, strict=True)]
-    return {"records": list(zip(records, labels, ends, drawn, strict=True)), "independent": independent, "grows": GROWS}
+    drawn = [_draw_loss(run, record, label) for record, label in zip(records, labels, strict=True)]
+    rows = list(zip(records, labels, ends, drawn, strict=True))
+    values = {"records": rows, "independent": independent, "grows": GROWS}
+    return Section("loss", "Lost reports", template="loss", values=values)
 
 
 def _ends(errors: list[float | None]) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
-from simulator.charts.page import Page
+from simulator.reporting.document import Section
 from simulator.results.formatting import listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult
@@ -89,7 +89,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
 
 
-def deployments_section(run: RunResult, _page: Page) -> dict[str, object] | None:
+def deployments_section(run: RunResult) -> Section | None:
     """
     Show what each party learns about a device in each deployment, and the cost of each deployment.
 
@@ -100,8 +100,8 @@ def deployments_section(run: RunResult, _page: Page) -> dict[str, object] | None
 
     Returns
     -------
-    values
-        Values for the section's template; None where one trusted server receives everything and the run has no
+    section
+        None where one trusted server receives everything and the run has no
         attacks.
     """
     records = run.deployments.values()
@@ -116,11 +116,9 @@ def deployments_section(run: RunResult, _page: Page) -> dict[str, object] | None
         heading = f"{sentence_case(deployment_words(alike[0]))} ({listed([record.campaign for record in alike])})"
         names = [one.mechanism for one in alike[0].mechanisms]
         tables.append((heading, names, _matrix(alike[0], names)))
-    return {
-        "tables": tables,
-        "costs": costs,
-        "notes": list(dict.fromkeys(note for _, _, cost in costs for note in cost.notes)),
-    }
+    notes = list(dict.fromkeys(note for _, _, cost in costs for note in cost.notes))
+    values = {"tables": tables, "costs": costs, "notes": notes}
+    return Section("deployments", "Parties", template="deployments", values=values)
 
 
 def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[ViewRecord | None]]]:

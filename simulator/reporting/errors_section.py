@@ -4,17 +4,17 @@ from typing import Any
 
 from pandas import DataFrame
 
-from simulator.charts.page import Page
 from simulator.charts.spec import with_shared_ends
+from simulator.reporting.document import Group, Section
 from simulator.reporting.run_charts import occupancy
-from simulator.results.formatting import whole
+from simulator.results.formatting import listed, whole
 from simulator.results.names import COUNT
 from simulator.results.record import OccupancyTheory
 from simulator.results.run import RunResult
 from simulator.results.tables import records
 
 
-def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def occupancy_section(run: RunResult) -> Section | None:
     """
     Show the errors against the number of vehicles in the cell.
 
@@ -22,13 +22,11 @@ def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the charts are added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where no campaign estimates counts.
+    section
+        None where no campaign estimates counts.
     """
     charts = [
         occupancy(run, name, label, campaigns=campaigns, theory=theory)
@@ -36,10 +34,20 @@ def occupancy_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ]
     if not charts:
         return None
-    drawn = [page.add("occupancy", chart) for chart in with_shared_ends(charts, "occupancy")]
     theories = [mechanism.theory for mechanism in run.record.mechanisms]
     asked = {whole(theory.asked) for theory in theories if theory is not None and theory.asked}
-    return {"charts": drawn, "asked": sorted(asked)}
+    about = "Each point is one cell in one query. The grey band is where theory puts 95 % of the points (±1.96 σ"
+    about += f" with {listed(sorted(asked))} devices asked)." if asked else ")."
+    about += " Suppressed or merged counts have no band." if run.record.releases else ""
+    about += " Refined estimates are biased, and have no band." if run.refined else ""
+    return Section(
+        "occupancy",
+        "Error by occupancy",
+        heading="Error by occupancy of the cell",
+        about=[about],
+        same_scale="occupancy",
+        groups=[Group(charts=with_shared_ends(charts, "occupancy"))],
+    )
 
 
 def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, OccupancyTheory | None]]:
@@ -66,7 +74,7 @@ def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, Occupanc
     return groups
 
 
-def scores_section(run: RunResult, _page: Page) -> dict[str, object]:
+def scores_section(run: RunResult) -> Section:
     """
     Tabulate the errors by mechanism, one table for each unit.
 
@@ -77,15 +85,16 @@ def scores_section(run: RunResult, _page: Page) -> dict[str, object]:
 
     Returns
     -------
-    values
-        Values for the section's template; no `distributions` where no row has these scores.
+    section
+        Without `distributions` where no row has these scores.
     """
     with_overlap = run.scores[run.scores["top_n_overlap"].notna()]
-    return {
+    values = {
         "several": run.scores["campaign"].nunique() > 1,
         "tables": {unit: _rows_with_bars(scores) for unit, scores in run.scores_by_unit.items()},
         "distributions": records(with_overlap),
     }
+    return Section("scores", "Error by mechanism", template="scores", values=values)
 
 
 def _rows_with_bars(scores: DataFrame) -> list[dict[Any, Any]]:

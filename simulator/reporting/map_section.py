@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simulator.charts.page import Drawn, Page
-from simulator.charts.spec import with_shared_ends
+from simulator.charts.spec import Chart, with_shared_ends
+from simulator.reporting.document import Section
 from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_charts import over_queries
 from simulator.results.formatting import LARGE, finite
@@ -295,7 +295,7 @@ def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
     return [finite(row) for row in values]
 
 
-def map_section(run: RunResult, page: Page) -> dict[str, object]:
+def map_section(run: RunResult) -> Section:
     """
     Show truth, estimate and error, as a map or, for a single cell, over time.
 
@@ -303,18 +303,17 @@ def map_section(run: RunResult, page: Page) -> dict[str, object]:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the section's charts are added to it.
 
     Returns
     -------
-    values
-        Values for the section's template.
+    section
+        The section.
     """
     if run.estimates.empty:  # campaigns of speeds alone may publish no cell
-        return {"empty": True}
+        return _city({"empty": True})
     if len(run.cells) == 1:
-        return {"empty": False, "one_cell": str(run.cells["name"].iloc[0]) or "unnamed", "charts": _series(run, page)}
+        name = str(run.cells["name"].iloc[0]) or "unnamed"
+        return _city({"empty": False, "one_cell": name, "charts": _series(run)})
     campaigns = query_numbers(run)
     city = city_outlines(run.cells, run.roads, run.surroundings, districts=run.has_districts) | (
         {} if run.on_earth else {"metres": None}
@@ -322,18 +321,23 @@ def map_section(run: RunResult, page: Page) -> dict[str, object]:
     motion = motion_section(run, city)
     # What the reader may choose to see instead, where fewer than all vehicles take part.
     asked = query_numbers(run, asked=True) if run.partial else None
-    page.data |= {
+    data = {
         "city": city,
         "campaigns": campaigns,
         "asked": asked,
         "motion": None if motion is None else motion["page"],
     }
     thinned = [campaign for campaign in campaigns if len(campaign["queries"]) < campaign["all_queries"]]
-    return {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
+    values = {"empty": False, "one_cell": None, "truth": campaigns[0]["words"], "thinned": thinned, "motion": motion}
+    return _city(values, data)
 
 
-def _series(run: RunResult, page: Page) -> list[Drawn]:
-    drawn: list[Drawn] = []
+def _city(values: dict[str, object], data: dict[str, object] | None = None) -> Section:
+    return Section("map", "City", template="map", values=values, data=data or {})
+
+
+def _series(run: RunResult) -> list[Chart]:
+    drawn: list[Chart] = []
     campaigns = list(dict.fromkeys(map(str, run.estimates["campaign"])))
     for campaign in campaigns:
         group = []
@@ -342,5 +346,5 @@ def _series(run: RunResult, page: Page) -> list[Drawn]:
             where = f", campaign {campaign}" if len(campaigns) > 1 else ""
             label = run.published_label(campaign, mechanism) + where
             group.append(over_queries(run, campaign, mechanism, label))
-        drawn += [page.add("series", chart) for chart in with_shared_ends(group, f"series {campaign}")]
+        drawn += with_shared_ends(group, f"series {campaign}")
     return drawn

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from scenarios.kinds import names_of, title
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.page import Page
 from simulator.charts.styles import PLAIN, STYLES, numbered_style
+from simulator.reporting.document import Section
 from simulator.results.formatting import sentence_case
 from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
 from simulator.results.run import RunResult
@@ -70,7 +70,7 @@ class EngineTraffic:
         return self.record.arrived[-1] / self.departed if self.departed else math.nan
 
 
-def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def traffic_section(run: RunResult) -> Section | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -78,21 +78,19 @@ def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the chart is added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where the run kept no log of its traffic.
+    section
+        None where the run kept no log of its traffic.
     """
     record = run.record.traffic
     if not record.times_s:
         return None
     if record.engine in RECORDINGS:
         changes = min(record.on_road) < max(record.on_road)
-        drawn = page.add("traffic", over_time(run)) if changes else None
-        return {"recording": record, "drawn": drawn, "notes": record.notes}
+        drawn = over_time(run) if changes else None
+        return _traffic({"recording": record, "drawn": drawn, "notes": record.notes})
     engines = [EngineTraffic(one) for one in (record, *record.beside)]
     notes = [
         say(note) if len(engines) == 1 or note.code in NAMES_ENGINE else f"{one.begins}: {say(note)}"
@@ -100,7 +98,11 @@ def traffic_section(run: RunResult, page: Page) -> dict[str, object] | None:
         for note in run.record.noticed
         if note.where == where
     ]
-    return {"recording": None, "engines": engines, "drawn": page.add("traffic", over_time(run)), "notes": notes}
+    return _traffic({"recording": None, "engines": engines, "drawn": over_time(run), "notes": notes})
+
+
+def _traffic(values: dict[str, object]) -> Section:
+    return Section("traffic", "Traffic", template="traffic", values=values)
 
 
 def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
@@ -140,7 +142,7 @@ FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 
 
-def flow_check_section(run: RunResult, page: Page) -> dict[str, object] | None:
+def flow_check_section(run: RunResult) -> Section | None:
     """
     Compare the run's link volumes with published ones, and explain the differences.
 
@@ -148,20 +150,19 @@ def flow_check_section(run: RunResult, page: Page) -> dict[str, object] | None:
     ----------
     run
         The finished run.
-    page
-        The page's embedded data; the chart is added to it.
 
     Returns
     -------
-    values
-        Values for the section's template; None where the scenario names no published flows.
+    section
+        None where the scenario names no published flows.
     """
     check = run.record.flow_check
     if check is None:
         return None
     volumes = check.volumes
     links = sorted(range(check.links), key=lambda link: -abs(volumes.run[link] - volumes.published[link]))[:FURTHEST]
-    return {"check": check, "links": links, "drawn": page.add("flows", _scatter(volumes))}
+    values = {"check": check, "links": links, "drawn": _scatter(volumes)}
+    return Section("flows", "Published flows", template="flows", values=values)
 
 
 def _scatter(volumes: LinkVolumes) -> Chart:

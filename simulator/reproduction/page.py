@@ -3,15 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import resources
 from pathlib import Path
 from typing import TypeAlias
 
 from simulator.charts import Chart, Series
-from simulator.charts.page import Page
 from simulator.charts.spec import over_names
 from simulator.charts.styles import PUBLISHED, styles_of
-from simulator.reporting.report import environment, render_page, write_document
+from simulator.reporting.document import Document, Section, asset, render, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.published_results import CITATIONS, OWN, Entry, Reproduction, Value
 from simulator.results.formatting import MISSING, number, scientific, whole
@@ -111,28 +109,37 @@ def build_page(done: Done, *, seed: int) -> str:
     html
         One page with its style, scripts and data inside; it loads nothing.
     """
-    here = resources.files("simulator.reproduction")
-    title = done[0][0].title if len(done) == 1 else "The founding papers’ tables and figures, computed anew"
-    page = Page()
-    drawn = {
-        entry.name: [page.add(entry.name, styled(chart)) for chart in reproduction.charts]
-        for entry, reproduction in done
-    }
+    several = len(done) > 1
+    title = "The founding papers’ tables and figures, computed anew" if several else done[0][0].title
+    entries = [
+        Section(
+            entry.name,
+            entry.name,
+            entry.title if several else "Published beside computed",
+            template="entry",
+            values={"entry": entry, "result": result, "charts": [styled(chart) for chart in result.charts]},
+        )
+        for entry, result in done
+    ]
     # This project's own tables compare theory with simulation and have no published values.
     of_papers = [reproduction.counts for entry, reproduction in done if entry.paper != OWN]
-    values = {
-        "heading": title,
-        "seed": seed,
-        "done": done,
-        "drawn": drawn,
-        "counts": [sum(numbers) for numbers in zip((0, 0, 0), *of_papers, strict=True)],
-        "citations": CITATIONS,
-        "shown": shown,
-        "without_folder": without_folder,
-    }
-    template = environment().from_string(here.joinpath("page.html.j2").read_text(encoding="utf-8"))
-    style = here.joinpath("page.css").read_text(encoding="utf-8")
-    return render_page(template, f"{title} · crowdveil", page.data, values, style=style)
+    document = Document(
+        title=f"{title} · crowdveil",
+        kicker=f"reproduction, seed {seed}",
+        heading=title,
+        header="reproduction_header",
+        sections=[*([Section("index", "", template="index")] if several else []), *entries],
+        made_of=f"with seed {seed}",
+        values={
+            "done": done,
+            "counts": [sum(numbers) for numbers in zip((0, 0, 0), *of_papers, strict=True)],
+            "citations": CITATIONS,
+            "shown": shown,
+            "without_folder": without_folder,
+        },
+        style=asset("reproduction.css"),
+    )
+    return render(document)
 
 
 def write_page(done: Done, path: Path, *, seed: int) -> Path:

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.page import Drawn, Page
 from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
 from simulator.charts.styles import PLAIN, styles_of
+from simulator.reporting.document import Group
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, SCORES, ScoreColumn, front, is_numeric, leaks_of
@@ -50,26 +50,22 @@ def _panels(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]
         yield setting_words(groups[index][1].iloc[0], factors, titles), groups[index][1]
 
 
-def score_charts(
-    page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[tuple[str, list[Drawn]]]:
-    """Draw each score against each factor, one panel per combination of the other factors."""
+def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Group]:
+    """Draw each score against each factor, one panel per combination of the other factors; all but the first folded."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn = []
+    drawn: list[Group] = []
     for score in SCORES:
         if score.column not in own or not own[score.column].notna().any():
             continue
-        made = _curves(
-            page, own, score._replace(unit=unit if score.unit is None else score.unit), "mechanism", factors, titles
-        )
-        if made:
-            drawn.append((score.title, made))
+        stated = score._replace(unit=unit if score.unit is None else score.unit)
+        if charts := _curves(own, stated, "mechanism", factors, titles):
+            drawn.append(Group(score.title if drawn else "", charts, folded=bool(drawn)))
     return drawn
 
 
 def _curves(
-    page: Page, own: pd.DataFrame, score: ScoreColumn, line: str, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Drawn]:
+    own: pd.DataFrame, score: ScoreColumn, line: str, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[Chart]:
     """Draw a column against each factor that varies, a line per value of the column `line`."""
     styles = styles_of(map(str, own[line]))
     mean, reach = own[score.column], own[f"{score.column}{HALF}"]
@@ -96,7 +92,7 @@ def _curves(
             caption = f"{score.title} against {titles[factor]}{f': {label}' if label else ''}"
             about = f"{caption}; mean over replicates with 95 % intervals."
             charts.append(Chart(series, x, y, caption, about, height=340 + 20 * (len(series) // 3)))
-    return [page.add("curve", chart) for chart in with_shared_ends(charts)]
+    return with_shared_ends(charts)
 
 
 def _is_wide(errors: pd.Series) -> bool:
@@ -125,7 +121,7 @@ def _evenly(values: pd.Series, title: str) -> tuple[Axis, pd.Series]:
     return names_axis(title, [value_text(value) for value in ordered]), places
 
 
-def heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Drawn]:
+def heat_maps(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Chart]:
     """Draw RMSE over the first two numeric factors, one map per mechanism and combination of the other factors."""
     numeric = [name for name in factors if is_numeric(own[name]) and own[name].nunique() > 1]
     if len(numeric) < 2:
@@ -144,13 +140,13 @@ def heat_maps(page: Page, own: pd.DataFrame, factors: Sequence[str], titles: Map
                 continue  # settings drawn at random
             caption = f"RMSE of {mechanism}{f': {label}' if label else ''}"
             cells = Series(f"RMSE, {unit}", x_places, y_places, "cells", values=errors["rmse"])
-            drawn.append(page.add("heat", Chart([cells], x, y, caption, f"{caption}, as in the table of settings.")))
+            drawn.append(Chart([cells], x, y, caption, f"{caption}, as in the table of settings."))
     return drawn
 
 
-def fronts(
-    page: Page, own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[Drawn]:
+def error_against_leak(
+    own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
+) -> list[Chart]:
     """Draw the error against what each view leaks: ε, and δ at a fixed ε where no finite ε holds for some settings."""
     if leaks is None:
         return []
@@ -175,7 +171,7 @@ def fronts(
             caption = f"{words}: error against {title}"
             about = f"{caption}; filled points are beaten by no other in both."
             y = Axis(f"RMSE, {unit}", log=_is_wide(known["rmse"]))
-            drawn.append(page.add("front", Chart(series, x, y, caption, about, height=360)))
+            drawn.append(Chart(series, x, y, caption, about, height=360))
     return drawn
 
 
@@ -204,17 +200,15 @@ def _front(
     return series, x
 
 
-def attack_charts(
-    page: Page, attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]
-) -> list[tuple[str, list[Drawn]]]:
+def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]) -> list[Group]:
     """Draw the success of each attack against each factor, a line per mechanism and coalition."""
-    drawn = []
+    drawn: list[Group] = []
     score = ScoreColumn("success", "Success", "share of targets", "percent")
     groups = () if attacks is None else attacks.groupby(["name", "campaign", "metric"], sort=False, dropna=False)
     for (name, campaign, metric), rows in groups:
         several = rows["coalition"].nunique() > 1
         line = rows["mechanism"] + (", " + rows["coalition"] if several else "")
-        charts = _curves(page, rows.assign(line=line), score, "line", factors, titles)
-        if charts:
-            drawn.append((f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else ""), charts))
+        title = f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else "")
+        if charts := _curves(rows.assign(line=line), score, "line", factors, titles):
+            drawn.append(Group(title, charts, folded=bool(drawn)))
     return drawn

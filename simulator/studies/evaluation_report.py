@@ -6,13 +6,12 @@ from pathlib import Path
 import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
-from simulator.charts.page import Drawn, Page
 from simulator.charts.styles import styles_of
-from simulator.reporting.report import environment, render_page, write_document
+from simulator.reporting.document import Document, Group, render, write_document
 from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
-from simulator.studies.tables import SHOWN, TABLES, view_table, write_tables
+from simulator.studies.tables import SHOWN, TABLES, sections_of, view_table, write_tables
 
 
 def write_evaluation(
@@ -38,19 +37,25 @@ def write_evaluation(
     """
     write_tables(directory / TABLES, tables)
     write_document(markdown(tables), directory / TABLES / "errors.md")
-    page, captions = Page(), SHOWN["captions_of_evaluations"]
-    values: dict[str, object] = {
-        "goal": goal,
-        "sentences": sentences,
-        "charts": _decile_charts(page, tables["deciles"]),
-        "tables": {
-            name: view_table(name, captions[name], table, titles={"rmse": "RMSE, vehicles"})
-            for name, table in tables.items()
-            if len(table)
-        },
+    captions, titles = SHOWN["captions_of_evaluations"], {"rmse": "RMSE, vehicles"}
+    shown = {name: table for name, table in tables.items() if len(table)}
+    views = {name: view_table(name, captions[name], table, titles=titles) for name, table in shown.items()}
+    charts = _decile_charts(tables["deciles"])
+    groups = {
+        "table": [Group(table=views.pop("evaluation"))] if "evaluation" in views else [],
+        "deciles": [Group(charts=charts)] if charts else [],
+        "tables": [Group(view.caption, table=view, folded=True) for view in views.values()],
     }
-    html = render_page(environment().get_template("evaluation.html.j2"), "Evaluation · crowdveil", page.data, values)
-    return write_document(html, directory / FILE_NAME)
+    document = Document(
+        title="Evaluation · crowdveil",
+        kicker="report of an evaluation",
+        heading="Evaluation",
+        header="evaluation_header",
+        sections=sections_of("evaluation", groups),
+        made_of="from the runs of the evaluation",
+        values={"goal": goal, "sentences": sentences},
+    )
+    return write_document(render(document), directory / FILE_NAME)
 
 
 def markdown(tables: Mapping[str, pd.DataFrame]) -> str:
@@ -78,7 +83,7 @@ def _cell(row: pd.Series, *, bold: bool) -> str:
     return (f"**{text}**" if bold else text if row["meets"] else f"({text})") + marks
 
 
-def _decile_charts(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
+def _decile_charts(deciles: pd.DataFrame) -> list[Chart]:
     """Draw each data set's relative error by decile, a line per mechanism; deciles without vehicles are left out."""
     styles = styles_of(deciles["mechanism"])
     ticks = {decile: str(decile) for decile in range(1, 11)}
@@ -92,5 +97,5 @@ def _decile_charts(page: Page, deciles: pd.DataFrame) -> list[Drawn]:
         ]
         words = f"{data}: error relative to the occupancy"
         about = f"{words}, by decile of the cells; means over the runs."
-        drawn.append(page.add("decile", Chart(series, x, y, words, about, height=360 + 20 * (len(series) // 3))))
+        drawn.append(Chart(series, x, y, words, about, height=360 + 20 * (len(series) // 3)))
     return drawn

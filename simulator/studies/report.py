@@ -5,15 +5,14 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.charts.page import Page
-from simulator.reporting.report import environment, render_page, write_document
-from simulator.results.formatting import whole
+from simulator.reporting.document import Document, Group, render, write_document
+from simulator.results.formatting import sentence_case, whole
 from simulator.results.names import statistic_of
 from simulator.results.tables import is_partial
 from simulator.studies.charts import (
     MOST_PANELS,
     attack_charts,
-    fronts,
+    error_against_leak,
     heat_maps,
     ordered_values,
     score_charts,
@@ -29,11 +28,12 @@ from simulator.studies.summary import (
     settings_table,
     stated_privacy,
 )
-from simulator.studies.tables import SHOWN, TABLES, TableView, interval_text, view_table, write_tables
+from simulator.studies.tables import SHOWN, TABLES, interval_text, sections_of, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
 """Mechanisms whose errors the finding states; the table of settings has all."""
+_OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
 
 
 def build_report(study: Study) -> str:
@@ -85,42 +85,52 @@ def tables_of(study: Study) -> dict[str, pd.DataFrame]:
 
 
 def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
-    page = Page()
-    settings = tables.get("settings", pd.DataFrame())
-    titles = factor_titles(study.factors)
-    campaigns = []
-    for name in dict.fromkeys(map(str, settings["campaign"])) if len(settings) else ():
-        own = settings[settings["campaign"] == name].reset_index(drop=True)
-        campaigns.append(
-            {
-                "name": name,
-                "finding": _finding(own, tables.get("leaks"), study.factors, titles),
-                "scores": score_charts(page, own, study.factors, titles),
-                "heats": heat_maps(page, own, study.factors, titles),
-                "fronts": fronts(page, own, tables.get("leaks"), study.factors, titles),
-            }
-        )
-    failed = len(study.failures)
+    factors, titles = study.factors, factor_titles(study.factors)
+    settings, leaks = tables.get("settings", pd.DataFrame()), tables.get("leaks")
+    names = list(dict.fromkeys(map(str, settings["campaign"]))) if len(settings) else []
+    campaigns = {name: settings[settings["campaign"] == name].reset_index(drop=True) for name in names}
+    several = len(campaigns) > 1
+    heading = {name: f"Campaign {name}" if several else "" for name in names}
+    curves, heats, fronts = list[Group](), list[Group](), list[Group]()
+    for name, own in campaigns.items():
+        scores = score_charts(own, factors, titles)
+        curves += [group if place else group._replace(title=heading[name]) for place, group in enumerate(scores)]
+        if charts := heat_maps(own, factors, titles):
+            heats.append(Group(heading[name], charts))
+        if charts := error_against_leak(own, leaks, factors, titles):
+            fronts.append(Group(heading[name], charts, folded=bool(fronts)))
     replicates = study.points["replicate"].nunique() if len(study.points) else 0
+    points = _OF_MEANS if replicates > 1 else "Points are single runs."
+    groups = {
+        "curves": curves,
+        "heats": heats,
+        "fronts": fronts,
+        "attacks": attack_charts(tables.get("attacks"), factors, titles),
+        "tables": _views(tables, titles),
+    }
+    failed = len(study.failures)
     values: dict[str, object] = {
-        "study": study,
-        "varied": [(path, titles[path], _values_of(study, path)) for path in study.factors],
-        "settings": len(study.points[list(study.factors)].drop_duplicates())
-        if study.factors
-        else min(1, len(study.points)),
+        "varied": [(path, titles[path], _values_of(study, path)) for path in factors],
+        "settings": len(study.points[list(factors)].drop_duplicates()) if factors else min(1, len(study.points)),
         "replicates": replicates,
         "partial": is_partial(study.scores),
         "finished": len(study.points),
         "failed": failed,
         "not_run": max(0, study.missing - failed),
         "warned": _warned(study),
-        "campaigns": campaigns,
-        "attacks": attack_charts(page, tables.get("attacks"), study.factors, titles),
-        "tables": _views(tables, titles),
-        "most_panels": MOST_PANELS,
+        "findings": [(heading[name], _finding(own, leaks, factors, titles)) for name, own in campaigns.items()],
     }
-    template = environment().get_template("study.html.j2")
-    return render_page(template, f"{study.name} · crowdveil study", page.data, values)
+    return render(
+        Document(
+            title=f"{study.name} · crowdveil study",
+            kicker="report of a study",
+            heading=study.name,
+            header="study_header",
+            sections=sections_of("study", groups, points=points, most=MOST_PANELS),
+            made_of="from the study’s own files",
+            values=values,
+        )
+    )
 
 
 def factor_titles(factors: Sequence[str]) -> dict[str, str]:
@@ -207,16 +217,12 @@ def _acting(rows: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     return acting
 
 
-def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, TableView]:
-    """Return the tables as they are shown."""
-    formats = dict.fromkeys(titles, "parameter")
-    return {
-        name: view_table(
-            name,
-            SHOWN["captions"][name],
-            table.drop(columns=["key", "setting"], errors="ignore"),
-            formats=formats,
-            titles=titles,
-        )
-        for name, table in tables.items()
-    }
+def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> list[Group]:
+    """Return the tables as they are shown, all but the first folded."""
+    formats, captions = dict.fromkeys(titles, "parameter"), SHOWN["captions"]
+    groups: list[Group] = []
+    for name, table in tables.items():
+        shown = table.drop(columns=["key", "setting"], errors="ignore")
+        view = view_table(name, captions[name], shown, formats=formats, titles=titles)
+        groups.append(Group(sentence_case(name) if groups else "", table=view, folded=bool(groups)))
+    return groups

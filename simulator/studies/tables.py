@@ -3,15 +3,15 @@
 import base64
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from simulator.reporting.report import FORMATS, data, write_document
+from simulator.reporting.document import FORMATS, Group, Section, Table, marked, write_document
 from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, is_numeric
 
@@ -46,31 +46,24 @@ def _latex_number(value: float) -> str:
     return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else mantissa
 
 
-class TableView(NamedTuple):
-    """A table as the template `frame` of ``study_macros.html.j2`` shows it.
+def sections_of(page: str, groups: Mapping[str, Sequence[Group]], **facts: object) -> list[Section]:
+    """Return those sections of a page that have charts or tables, with their texts in ``tables.toml``.
 
-    Attributes
+    Parameters
     ----------
-    caption
-        Above the table.
-    name
-        Of the CSV file.
-    heads
-        Of the columns, each with whether its values are numbers.
-    rows
-        Text or markup of each cell.
-    csv
-        The whole table as the address of a download.
-    left_out
-        The rows that are not shown, in words; empty if all are.
+    page
+        ``study`` or ``evaluation``.
+    groups
+        The charts and tables of each section, by its name.
+    facts
+        What its texts name in braces.
     """
-
-    caption: str
-    name: str
-    heads: list[tuple[str, bool]]
-    rows: list[list[str]]
-    csv: str
-    left_out: str
+    sections = []
+    for name, texts in SHOWN["sections"][page].items():
+        about = [texts["about"].format(**facts)] if "about" in texts else []
+        if groups[name]:
+            sections.append(Section(name, texts["title"], texts["heading"], about, groups[name]))
+    return sections
 
 
 def view_table(
@@ -80,18 +73,18 @@ def view_table(
     *,
     formats: Mapping[str, str] = {},
     titles: Mapping[str, str] = {},
-) -> TableView:
+) -> Table:
     """Prepare any table for the page.
 
     Parameters
     ----------
     name, caption
-        As in `TableView`.
+        Of the file, and above the table.
     table
         The table; a column with a second one of its name and `HALF` is shown with it as ``mean ± half``, without the
         second where that is null.
     formats
-        Names of formats of columns, as in `simulator.reporting.report.FORMATS`, beside those of ``tables.toml``; by
+        Names of formats of columns, as in `simulator.reporting.document.FORMATS`, beside those of ``tables.toml``; by
         default `whole` for integers and `number` for other numbers.
     titles
         Titles of columns, beside those of ``tables.toml``; others are shown by their names.
@@ -112,7 +105,7 @@ def view_table(
         columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
     heads = [(titles.get(str(column), str(column)), is_numeric(table[column])) for column in shown]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    return TableView(caption, f"{name}.csv", heads, rows, f"data:text/csv;base64,{content}", left_out)
+    return Table(caption, heads, rows, f"{name}.csv", f"data:text/csv;base64,{content}", left_out)
 
 
 def _cell(value: Any, half: float, format_name: str) -> str:
@@ -121,8 +114,8 @@ def _cell(value: Any, half: float, format_name: str) -> str:
     if isinstance(value, str):
         return value
     if not math.isfinite(half):
-        return data(None if pd.isna(value) else value, format_name)
-    return data(value, format_name, shown=interval_text(value, half, format_name))
+        return marked(None if pd.isna(value) else value, format_name)
+    return marked(value, format_name, shown=interval_text(value, half, format_name))
 
 
 def interval_text(mean: float, half: float, format_name: str = "number") -> str:

@@ -14,10 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reproduction"))
 from reproduce_browser import open_page
 
 from simulator.charts import Axis, Chart, Series, Style
-from simulator.charts.page import Page
 from simulator.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
 from simulator.charts.styles import STYLES, numbered_style, styles_of
-from simulator.reporting.report import environment, render_page
+from simulator.reporting.document import Document, Group, Section, render
 
 X, Y = np.array([1.0, 10.0, 100.0]), [2, None, 8.5]
 HOSTILE = '<img src=x> $\\frac{ & "quoted"'
@@ -134,12 +133,12 @@ def test_matplotlib_draws_every_mark(mark, sideways):
 
 
 def test_the_pages_script_draws_every_mark(tmp_path):
-    page = Page()
-    drawn = [page.add("mark", chart) for chart in every_mark().values()]
-    body = '{% import "macros.html.j2" as m %}{{ m.grid(drawn) }}'
-    template = environment().from_string('{% extends "base.html.j2" %}{% block body %}' + body + "{% endblock %}")
+    drawn = list(every_mark().values())
+    section = Section("marks", "Marks", groups=[Group(charts=drawn)])
     path = tmp_path / "page.html"
-    path.write_text(render_page(template, "marks", page.data, {"drawn": drawn}), encoding="utf-8")
+    values = {"goal": "", "sentences": []}
+    document = Document("marks", "marks", "marks", "evaluation_header", [section], "marks", values)
+    path.write_text(render(document), encoding="utf-8")
     dom, console_lines = open_page(path, tmp_path / "profile")
     assert console_lines == []
     figures = dom.split('data-chart="')[1:]

@@ -230,7 +230,7 @@ def test_paper_is_light_and_has_all_but_the_controls(reports, open_page):
 def test_figures_are_saved_with_their_numbers(reports, open_page, tmp_path):
     directory = reports("highway")
     page = open_page(directory / "report.html")
-    figure = page.locator("figure", has=page.locator('[data-chart="series-0"]'))
+    figure = page.locator("figure", has=page.locator('[data-chart="map-0"]'))
     files = {}
     for kind in ("SVG", "PNG", "CSV"):
         with page.expect_download() as download:

@@ -121,7 +121,7 @@ def test_every_number_of_the_files_is_in_the_report(attacked: Path) -> None:
 
 def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
     source = build_report(attacked)
-    (drawn,) = figures(source, "attack-gain")
+    (drawn,) = figures(source, "attacks-0")
     own = [row for row in FOUND if row["attack"] == "shares" and row["mechanism"] == "sampling"]
     theory, points = drawn["series"][:2]
     assert points["y"] == pytest.approx([row["gain"] for row in own])
@@ -140,11 +140,11 @@ def test_gain_is_drawn_with_theory_and_interval(attacked: Path) -> None:
 
 def test_success_is_drawn_by_queries_and_inflation_by_vehicles(attacked: Path) -> None:
     source = build_report(attacked)
-    (success,) = figures(source, "attack-queries")
+    (success,) = figures(source, "attacks-1")
     assert success["series"][1]["x"] == [1.0, 2.0, 4.0]
     assert success["series"][1]["y"] == pytest.approx([0.5, 0.75, 0.9375])
     assert success["series"][-1]["y"] == pytest.approx([PRIOR] * 3), "the prior is drawn"
-    (poisoned,) = figures(source, "attack-poisoned")
+    (poisoned,) = figures(source, "attacks-2")
     honest, crafted = (series["y"] for series in poisoned["series"] if series["mark"] == "points")
     assert honest == pytest.approx([22.0, 220.0])
     assert crafted == pytest.approx([22e3, 220e3])
@@ -237,7 +237,7 @@ def test_sentence_of_share_claims(colluding: int, start: str) -> None:
 def test_browser_draws_the_report_without_errors(attacked: Path, browse: Callable[..., str]) -> None:
     dom = browse(write_report(attacked))
     assert 'data-report="ready"' in dom
-    for name in ("attack-gain-0", "attack-queries-0", "attack-poisoned-0", "loss-0"):
+    for name in ("attacks-0", "attacks-1", "attacks-2", "loss-0"):
         place = dom.index(f'data-chart="{name}"')
         assert 'class="chart"' in dom[place : place + 3000], name
 

@@ -177,7 +177,7 @@ def test_one_cell_is_shown_over_time(highway: Path, browse: Browse) -> None:
     dom = browse(write_report(highway))
     assert 'data-report="ready"' in dom
     assert "The watched cell" in dom
-    assert 'data-chart="series-1"' in dom
+    assert 'data-chart="map-1"' in dom
     assert 'data-panel="truth"' not in dom
 
 

@@ -97,11 +97,11 @@ def test_numbers_of_the_report(two_factors):
         r"(settings?|replicates?|points finished|failed|not run) ([\d,]+)", r"\2 \1", text
     )
     drawn = charts(html)
-    of_sampling = drawn["curve-0"]["series"][0]
+    of_sampling = drawn["curves-0"]["series"][0]
     assert (of_sampling["x"], of_sampling["y"]) == ([0.1, 0.45], [9.5, 3.5])
     assert of_sampling["low"] == pytest.approx([y - T95[2] * 0.5 for y in (9.5, 3.5)])
     assert of_sampling["high"] == pytest.approx([y + T95[2] * 0.5 for y in (9.5, 3.5)])
-    heat = drawn["heat-0"]
+    heat = drawn["heats-0"]
     assert (heat["x"]["ticks"], heat["y"]["ticks"]) == ([[0, "0.1"], [1, "0.45"]], [[0, "0"], [1, "10,000"]])
     (cells,) = heat["series"]
     placed = dict(zip(zip(cells["x"], cells["y"], strict=True), cells["values"], strict=True))
@@ -120,7 +120,7 @@ def test_numbers_of_the_report(two_factors):
 )
 def test_axis_of_a_factor(values, log, labels):
     html = build_report(study([(1, (value,), {"m": float(i)}) for i, value in enumerate(values, 1)], (OUTSIDE,)))
-    chart = charts(html)["curve-0"]
+    chart = charts(html)["curves-0"]
     axis = chart["x"]
     assert axis.get("log", False) == log
     assert axis.get("ticks") == (None if labels is None else [list(tick) for tick in enumerate(labels)])
@@ -203,7 +203,7 @@ def test_campaigns_of_speeds_are_in_metres_a_second():
     made.scores["kendall_tau"] = np.nan
     html = build_report(made)
     assert "m has the smallest error, 2.50 ± 6.35 m/s (RMSE)" in str(Text(html))
-    assert charts(html)["curve-0"]["y"]["title"] == "RMSE, m/s"
+    assert charts(html)["curves-0"]["y"]["title"] == "RMSE, m/s"
     assert "Kendall’s τ against" not in html
 
 
@@ -237,14 +237,14 @@ def test_front_of_error_and_leak_with_infinite_epsilon():
     assert leaks.loc["a", "delta"].tolist() == [0.1, 0.2]
     assert (leaks["at_epsilon"] == 1.0).all()
     drawn = charts(build_report(made))
-    fronts = drawn["front-0"]["series"]
+    fronts = drawn["fronts-0"]["series"]
     # Errors of a are 2.5 and 3.5 at ε = ∞: the first is on the front, and both points of b, with less ε and more error.
     shown = {(each["name"], each["style"]["hollow"]): each["y"] for each in fronts if each["mark"] == "points"}
     assert shown == {("a", True): [3.5], ("a", False): [2.5], ("b", False): [5, 5]}
-    (edge, text) = drawn["front-0"]["x"]["ticks"][-1]
+    (edge, text) = drawn["fronts-0"]["x"]["ticks"][-1]
     assert text == "∞"
     assert [each["x"] for each in fronts if each["name"] == "a"] == [[edge]] * 2
-    deltas = [x for each in drawn["front-1"]["series"] if each["name"] == "a" for x in each["x"]]
+    deltas = [x for each in drawn["fronts-1"]["series"] if each["name"] == "a" for x in each["x"]]
     assert sorted(deltas) == [0.1, 0.2]
 
 
