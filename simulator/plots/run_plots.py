@@ -4,7 +4,6 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
 import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
@@ -17,7 +16,6 @@ from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.run_charts import growth, style
 from simulator.reporting.traffic_section import over_time
 from simulator.results.claims import Claim, worth_reading
-from simulator.results.compare import paired_difference
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class RunPlots:
     @property
     def units(self) -> list[str]:
         """Units of the errors that `errors` can show."""
-        return list(self._run.scores_by_unit)
+        return list(self._run.errors_by_unit)
 
     def map(
         self,
@@ -125,31 +123,15 @@ class RunPlots:
 
         Notes
         -----
-        The 95 % interval of a campaign with several queries is that of `compare`: a t-interval of the queries' mean
-        square errors, which assumes that errors of different queries are independent.
+        The 95 % interval of a campaign with several queries is that of the report, `error_intervals`.
         """
-        every = self._run.scores_by_unit
-        unit = chosen(unit, every, "unit")
-        scores = every[unit].copy()
-        ends = [self._interval(*pair) for pair in zip(scores["campaign"], scores["mechanism"], strict=True)]
-        scores[["low", "high"]] = np.array(ends, dtype=float).reshape(-1, 2)
-        scores["label"] = list(map(self._run.published_label, scores["campaign"], scores["mechanism"]))
+        every = self._run.errors_by_unit
+        scores = every[chosen(unit, every, "unit")]
         rows = scores.rename(columns={"campaign": "group", "rmse": "value", "theory_rmse": "theory"}).assign(name="")
         values = [value for column in ("value", "high", "theory") for value in rows[column] if math.isfinite(value)]
-        x = Axis(f"RMSE of a cell, {unit}", ends=(0.0, 1.1 * max(values, default=0.0) or 1.0))
+        x = Axis(f"RMSE of a cell, {scores['unit'].iloc[0]}", ends=(0.0, 1.1 * max(values, default=0.0) or 1.0))
         shown = rows if rows["value"].notna().any() else rows.iloc[:0]
         return self._rows(ax, shown, x, "no mechanism of this run has an error")
-
-    def _interval(self, campaign: str, mechanism: str) -> tuple[float, float]:
-        """Return the ends of the 95 % interval of a root mean square error, NaN for a single query."""
-        frame = self._run.estimates
-        rows = frame[(frame["campaign"] == campaign) & (frame["mechanism"] == mechanism)]
-        square = np.square((rows["estimate"] - rows["truth"]).to_numpy(np.float64))
-        if rows["query"].nunique() < 2:
-            return math.nan, math.nan
-        query = np.unique(rows["query"], return_inverse=True)[1]
-        found = paired_difference(query, np.zeros(len(rows)), square, root=True)
-        return max(found["lower"], 0.0), found["upper"]
 
     def _axes(self, ax: "Axes | None", height: float) -> "Axes":
         return new_axes(shown=self._shown, height=height) if ax is None else ax

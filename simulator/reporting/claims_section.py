@@ -7,13 +7,6 @@ from simulator.results.claims import by_crowd, worth_reading
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words
 
-KIND_WORDS = {
-    "exact": "Exact",
-    "bound": "Upper bound",
-    "infinite": "No finite ε",
-    "unknown": "Not known",
-}
-
 
 def claims_section(run: RunResult) -> Section:
     """
@@ -42,4 +35,4 @@ def claims_section(run: RunResult) -> Section:
             for alike in by_crowd(own)
         ]
         tables.append((run.label(name), epsilons, rows))
-    return Section("claims", "Privacy claims", template="claims", values={"tables": tables, "kinds": KIND_WORDS})
+    return Section("claims", "Privacy claims", template="claims", values={"tables": tables})

@@ -126,8 +126,7 @@ def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, s
     rows: dict[tuple[tuple[str, ...], int | str], dict[str, ViewRecord]] = {}
     for one in record.mechanisms:
         for view in one.learns:
-            same = view.words if view.statement is None else view.statement
-            rows.setdefault((tuple(view.coalition), same), {})[one.mechanism] = view
+            rows.setdefault((tuple(view.coalition), view.statement), {})[one.mechanism] = view
     order = list(dict.fromkeys(coalition for coalition, _ in rows))
     return [
         (coalition_words(coalition, record), next(iter(views.values())).words, [views.get(name) for name in names])

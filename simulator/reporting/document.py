@@ -27,17 +27,7 @@ PACKED_FROM = 50_000
 """Characters of data for a page's script from which they are compressed."""
 FORMATS: dict[str, Callable[[float | None], str]] = {
     name: getattr(formatting, name)
-    for name in (
-        "number",
-        "signed",
-        "parameter",
-        "claimed",
-        "at_least",
-        "whole",
-        "percent",
-        "size",
-        "duration",
-    )
+    for name in ("number", "signed", "parameter", "claimed", "at_least", "whole", "percent", "size", "duration")
 }
 _SCRIPTS = ("charts.js", "page.js")
 _MAP_SCRIPTS = ("cells.js", "motion.js", "map.js")

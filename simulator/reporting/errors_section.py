@@ -91,7 +91,7 @@ def scores_section(run: RunResult) -> Section:
     with_overlap = run.scores[run.scores["top_n_overlap"].notna()]
     values = {
         "several": run.scores["campaign"].nunique() > 1,
-        "tables": {unit: _rows_with_bars(scores) for unit, scores in run.scores_by_unit.items()},
+        "tables": {unit: _rows_with_bars(scores) for unit, scores in run.errors_by_unit.items()},
         "distributions": records(with_overlap),
     }
     return Section("scores", "Error by mechanism", template="scores", values=values)

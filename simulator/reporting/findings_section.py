@@ -1,61 +1,24 @@
 """The first screen of the report: what the run found, in at most three sentences and one table."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import stdtrit
 
 from simulator.results.claims import Claim, weakest_claim
 from simulator.results.formatting import inner_case, listed, number, percent
 from simulator.results.names import COUNT, Statistic
 from simulator.results.run import RunResult
 from simulator.results.statements import Subject, campaign_lines, sentence, short_limit, subject_of
-from simulator.results.tables import findings, records
+from simulator.results.tables import guesses, records
 
-RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
-"""Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
 _NAMED = 4
 """Most mechanisms of which a sentence states the error; of more, the best, the first, and the range of the others."""
 _ROWS = 12
 """Most rows of the first table; a run with more shows those of one mechanism, and the rest further down."""
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """A row of the first table.
-
-    Attributes
-    ----------
-    campaign, mechanism, label
-        The campaign, the mechanism, and the label of the mechanism or of what was released.
-    rmse, low, high
-        Root mean square error of a cell, and its 95 % interval over the queries; None where not known.
-    theory
-        The expected error; None where not known.
-    unit
-        Unit of the errors.
-    guesses
-        For each size of the coalitions that attacked, the share of cells that the best attack guessed right, and
-        whether that is significantly more than the baseline guess.
-    reveals
-        What a device's reports, or what is published, reveal in a few words: over all queries of the campaign first.
-    """
-
-    campaign: str
-    mechanism: str
-    label: str
-    rmse: float | None
-    low: float | None
-    high: float | None
-    theory: float | None
-    unit: str
-    guesses: dict[int, tuple[float, bool]]
-    reveals: list[str]
 
 
 def first_screen(run: RunResult) -> dict[str, object]:
@@ -70,22 +33,25 @@ def first_screen(run: RunResult) -> dict[str, object]:
     Returns
     -------
     values
-        `sentences`, at most three; `rows`, the table; `sizes`, the numbers of colluding parties that it has columns
-        for; `hidden`, the number of rows that are left out; `prior`, success of the baseline guess.
+        `sentences`, at most three; `rows`, the table: rows of `RunResult.errors`, each with `guesses`, by the size of
+        the coalitions that attacked the share of cells that the best attack guessed right and whether that is
+        significantly more than the baseline guess, and `reveals`, what a device's reports, or what is published,
+        reveal in a few words; `sizes`, the numbers of colluding parties that it has columns for; `hidden`, the number
+        of rows that are left out; `prior`, success of the baseline guess.
     """
-    guesses = _guesses(run)
-    rows = [_row(run, row, guesses) for row in records(run.scores) if row["mechanism"] not in run.refined]
+    found = guesses(run.attacks, run.private)
+    rows = [_with_findings(run, row, found) for row in records(run.errors) if row["mechanism"] not in run.refined]
     shown = rows
     if len(rows) > _ROWS:
-        first = run.first_private or rows[0].mechanism
-        of_first = [row for row in rows if row.mechanism == first]
+        first = run.first_private or rows[0]["mechanism"]
+        of_first = [row for row in rows if row["mechanism"] == first]
         shown = (of_first if len(of_first) > 1 else rows)[:_ROWS]
     return {
-        "sentences": _sentences(run, guesses),
+        "sentences": sentences(run),
         "rows": shown,
-        "sizes": sorted({size for row in shown for size in row.guesses}),
+        "sizes": sorted({size for row in shown for size in row["guesses"]}),
         "hidden": len(rows) - len(shown),
-        "prior": None if guesses.empty else float(guesses["prior"].mean()),
+        "prior": None if found.empty else float(found["prior"].mean()),
     }
 
 
@@ -104,25 +70,12 @@ def sentences(run: RunResult) -> list[str]:
         The verdict by the size of a coalition, or on lost reports, if the run is about these; the error of the
         published estimates; what the most revealing observer learns.
     """
-    return _sentences(run, _guesses(run))
+    return [*_coalitions(run), *_lost(run), *_errors(run), *_cost(run)][:3]
 
 
-def _sentences(run: RunResult, guesses: pd.DataFrame) -> list[str]:
-    return [*_coalitions(run, guesses), *_lost(run), *_errors(run), *_cost(run)][:3]
-
-
-def _guesses(run: RunResult) -> pd.DataFrame:
-    """Return the guesses of coalitions from what they received, with `better`: significant among all of them."""
-    rows = findings(run.attacks)
-    rows = rows[rows["attack"].isin(RECEIVED) & (rows["metric"] == "") & rows["mechanism"].isin(list(run.private))]
-    rows = rows.dropna(subset=["success", "gain", "gain_low"])
-    # Each interval is of 95 %; with many coalitions some would exclude 0 by chance.
-    wider = NormalDist().inv_cdf(1.0 - 0.025 / max(1, len(rows))) / NormalDist().inv_cdf(0.975)
-    return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
-
-
-def _coalitions(run: RunResult, guesses: pd.DataFrame) -> list[str]:
-    own = guesses[guesses["mechanism"] == run.first_private]
+def _coalitions(run: RunResult) -> list[str]:
+    own = guesses(run.attacks, run.private)
+    own = own[own["mechanism"] == run.first_private]
     if own["colluding"].nunique() < 2:
         return []
     groups: dict[tuple[int, int | None], list[tuple[str, float]]] = {}
@@ -187,7 +140,7 @@ def _at(asked: float, at: Sequence[int], errors: Sequence[float | None] | None) 
 
 def _errors(run: RunResult) -> list[str]:
     """State the errors of the counts, and those of the speeds."""
-    rows = [row for row in records(run.scores) if row["mechanism"] not in run.refined and row["rmse"] is not None]
+    rows = [row for row in records(run.errors) if row["mechanism"] not in run.refined and row["rmse"] is not None]
     by_statistic: dict[str, list[dict[Any, Any]]] = {}
     for row in rows:
         exact = row["mechanism"] not in run.private and run.release_of(row["campaign"], row["mechanism"]) is None
@@ -227,7 +180,7 @@ def _of_counts(run: RunResult, rows: list[dict[Any, Any]]) -> str:
     """State the errors of what was published, the smallest first, and the mean occupancy."""
     labels: dict[str, list[float]] = {}
     for row in rows:
-        labels.setdefault(run.published_label(row["campaign"], row["mechanism"]), []).append(row["rmse"])
+        labels.setdefault(row["label"], []).append(row["rmse"])
     ranked = sorted(labels.items(), key=lambda item: sum(item[1]) / len(item[1]))
     counts = [name for name, statistic in run.statistics.items() if statistic is COUNT]
     truth = float(run.estimates.loc[run.estimates["campaign"].isin(counts), "truth"].mean())
@@ -433,33 +386,10 @@ def reveals(run: RunResult, campaign: str, mechanism: str) -> list[str]:
     return lines + ([f"from what is published in one query: {short_limit(one)}"] if one and queries > 1 else [])
 
 
-def _row(run: RunResult, row: dict[Any, Any], guesses: pd.DataFrame) -> ErrorRow:
-    campaign, mechanism = str(row["campaign"]), str(row["mechanism"])
-    own = guesses[(guesses["campaign"] == campaign) & (guesses["mechanism"] == mechanism)]
+def _with_findings(run: RunResult, row: dict[Any, Any], found: pd.DataFrame) -> dict[Any, Any]:
+    """Return a row of `RunResult.errors` with what coalitions guessed and what an observer learns."""
+    own = found[(found["campaign"] == row["campaign"]) & (found["mechanism"] == row["mechanism"])]
     best = own.sort_values("success").drop_duplicates("colluding", keep="last")
-    low, high = _interval(run, campaign, mechanism)
-    return ErrorRow(
-        campaign,
-        mechanism,
-        run.published_label(campaign, mechanism),
-        row["rmse"],
-        low,
-        high,
-        row["theory_rmse"],
-        run.owners.unit(run.statistics[campaign].unit),
-        {
-            int(size): (float(success), bool(better))
-            for size, success, better in zip(best["colluding"], best["success"], best["better"], strict=True)
-        },
-        reveals(run, campaign, mechanism),
-    )
-
-
-def _interval(run: RunResult, campaign: str, mechanism: str) -> tuple[float | None, float | None]:
-    """Return the 95 % t-interval of the root mean square error, from the mean square errors of the queries."""
-    rows = run.estimates[(run.estimates["campaign"] == campaign) & (run.estimates["mechanism"] == mechanism)]
-    squares = (rows["estimate"] - rows["truth"]).pow(2).groupby(rows["query"]).mean().dropna()
-    if len(squares) < 2:
-        return None, None
-    half = float(stdtrit(len(squares) - 1, 0.975)) * float(squares.std(ddof=1)) / len(squares) ** 0.5
-    return float(max(0.0, squares.mean() - half)) ** 0.5, float(squares.mean() + half) ** 0.5
+    shares = zip(best["colluding"].astype(int), best["success"], best["better"], strict=True)
+    guessed = {size: (success, better) for size, success, better in shares}
+    return {**row, "guesses": guessed, "reveals": reveals(run, row["campaign"], row["mechanism"])}

@@ -73,7 +73,7 @@ def print_run(run: RunResult, console: Console) -> None:
     """Print the summary of a run on a console, without the path of its report."""
     run = run.leading
     console.print(_what_ran(run))
-    for unit, scores in run.scores_by_unit.items():
+    for unit, scores in run.errors_by_unit.items():
         console.print(_scores(run, scores, unit))
     for sentence in participation_lines(run):
         console.print(Text(sentence))

@@ -4,7 +4,7 @@ A record is dumped with the fields that were set, so that a file keeps exactly t
 with a default are those that runs of version 0.1.0 lack, or that are left out where they do not apply.
 """
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -204,7 +204,8 @@ class ViewRecord(Record):
     coalition
         Its parties.
     statement
-        Number of `words` in the deployment: equal where the same is said of several mechanisms; None in earlier runs.
+        Number of `words` in the deployment: equal where the same is said of several mechanisms. In earlier runs, which
+        did not number them, the words.
     words
         What it can compute.
     view
@@ -218,13 +219,18 @@ class ViewRecord(Record):
     """
 
     coalition: list[str]
-    statement: int | None = None
+    statement: int | str = ""
     words: str
     view: str | None
     kind: str
     epsilon: float | None
     delta: float | None
     delta_kind: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_earlier_run(cls, facts: dict[str, Any]) -> dict[str, Any]:
+        return {"statement": facts.get("words", ""), **facts}
 
 
 class MechanismDeployment(Record):

@@ -33,7 +33,7 @@ from simulator.results.store import (
     read_scenario,
     write_record,
 )
-from simulator.results.tables import is_partial, mean_asked, of_all_vehicles
+from simulator.results.tables import error_intervals, is_partial, mean_asked, of_all_vehicles
 from simulator.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -467,12 +467,24 @@ class RunResult:
         pairs = zip(self.scores["campaign"], self.scores["statistic"], strict=True)
         return {str(campaign): statistic_of(str(name)) for campaign, name in pairs}
 
+    @cached_property
+    def errors(self) -> pd.DataFrame:
+        """The scores, each with the `label` of what was published, its `unit`, and the ends of its `error_intervals`.
+
+        Vehicles are called as the scenario calls its owners.
+        """
+        scores = self.scores.astype({"campaign": str, "mechanism": str})
+        pairs = list(zip(scores["campaign"], scores["mechanism"], strict=True))
+        scores["label"] = [self.published_label(*pair) for pair in pairs]
+        scores["unit"] = [self.owners.unit(self.statistics[campaign].unit) for campaign, _ in pairs]
+        ends = error_intervals(self.estimates).astype({"campaign": str, "mechanism": str})
+        return scores.merge(ends, on=["campaign", "mechanism"], how="left")
+
     @property
-    def scores_by_unit(self) -> dict[str, pd.DataFrame]:
-        """The scores by the unit of their errors, vehicles first, which are called as the scenario calls its owners."""
-        units = self.scores["campaign"].map(lambda campaign: self.statistics[str(campaign)].unit)
-        every = sorted(units.unique(), key=lambda unit: unit != COUNT.unit)
-        return {self.owners.unit(str(unit)): self.scores[units == unit] for unit in every}
+    def errors_by_unit(self) -> dict[str, pd.DataFrame]:
+        """The errors by their unit, vehicles first."""
+        units = sorted(self.errors["unit"].unique(), key=lambda unit: unit != self.owners.unit(COUNT.unit))
+        return {unit: self.errors[self.errors["unit"] == unit] for unit in units}
 
     @cached_property
     def privacy(self) -> list[Claim]:

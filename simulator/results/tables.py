@@ -1,13 +1,18 @@
 """Tables of a run as frames: figures of all vehicles, moments as text, and what pages and plots select."""
 
+from collections.abc import Iterable
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from scenarios.run_clock import RunClock
+from simulator.mean_intervals import t_quantile
 from simulator.results.schema import TABLES
 
+RECEIVED = ("round_one", "round_two", "link_rounds", "shares")
+"""Attacks on what the members of a coalition received, by which coalitions of different sizes are compared."""
 SCALED = ("estimate", "std_error", "lower", "upper")
 """Columns of `estimates.parquet` that have a scaled one beside them."""
 SCALED_SCORES = ("mae", "rmse", "bias", "max_error", "coverage", "theory_rmse")
@@ -65,6 +70,35 @@ def findings(attacks: pd.DataFrame) -> pd.DataFrame:
     frame[texts] = frame[texts].astype(object).where(frame[texts].notna(), "")
     frame[numbers] = frame[numbers].apply(pd.to_numeric, errors="coerce").astype("float64")
     return frame
+
+
+def error_intervals(estimates: pd.DataFrame) -> pd.DataFrame:
+    """Return the 95 % interval of each root mean square error, `low` and `high`, by `campaign` and `mechanism`.
+
+    They are the roots of the ends of a t-interval of the queries' mean square errors, which assumes that errors of
+    different queries are independent; NaN for a single query.
+    """
+    squares = (estimates["estimate"] - estimates["truth"]).pow(2)
+    keys = [estimates[name] for name in ("campaign", "mechanism", "query")]
+    of_queries = squares.groupby(keys, sort=False, observed=True).mean().dropna()
+    groups = of_queries.groupby(level=["campaign", "mechanism"], sort=False, observed=True)
+    mean, count = groups.mean(), groups.size()
+    half = t_quantile(count) * groups.std(ddof=1) / np.sqrt(count)
+    ends = {"low": np.sqrt((mean - half).clip(lower=0.0)), "high": np.sqrt(mean + half)}
+    return pd.DataFrame(ends).reset_index()
+
+
+def guesses(attacks: pd.DataFrame, mechanisms: Iterable[str]) -> pd.DataFrame:
+    """Return the findings about `mechanisms` of coalitions that guessed cells from what they received.
+
+    `better` is whether a gain is significant among all of them.
+    """
+    rows = findings(attacks)
+    rows = rows[rows["attack"].isin(RECEIVED) & (rows["metric"] == "") & rows["mechanism"].isin([*mechanisms])]
+    rows = rows.dropna(subset=["success", "gain", "gain_low"])
+    # Each interval is of 95 %; with many coalitions some would exclude 0 by chance.
+    wider = NormalDist().inv_cdf(1.0 - 0.025 / max(1, len(rows))) / NormalDist().inv_cdf(0.975)
+    return rows.assign(better=rows["gain"] > wider * (rows["gain"] - rows["gain_low"]))
 
 
 def relative_errors(estimates: pd.DataFrame) -> pd.DataFrame:

@@ -58,8 +58,10 @@ def test_the_verdict_is_by_the_size_of_the_coalition(tmp_path):
     )
     screen = first_screen(run)
     assert screen["sizes"] == [1, 2, 3]
-    of_shared = next(row for row in screen["rows"] if row.campaign == "shared" and row.label == "Sampling Privacy")
-    assert {size: better for size, (_, better) in of_shared.guesses.items()} == {1: False, 2: False, 3: True}
+    of_shared = next(
+        row for row in screen["rows"] if row["campaign"] == "shared" and row["label"] == "Sampling Privacy"
+    )
+    assert {size: better for size, (_, better) in of_shared["guesses"].items()} == {1: False, 2: False, 3: True}
 
 
 def test_a_coalition_that_did_not_attack_is_not_said_to_learn_nothing(tmp_path):
@@ -81,8 +83,8 @@ def test_a_release_is_found_by_every_name_of_its_campaign(tmp_path):
     mechanisms = [{"name": "exact", "kind": "no_privacy"}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
     rows = first_screen(RunResult.load(tmp_path / "run"))["rows"]
-    assert [row.campaign for row in rows] == list(names)
-    assert [row.reveals for row in rows] == [
+    assert [row["campaign"] for row in rows] == list(names)
+    assert [row["reveals"] for row in rows] == [
         ["from what is published over 2 queries: ε = 4 (exact)", "from what is published in one query: ε = 2 (exact)"]
     ] * 3
 
@@ -93,7 +95,7 @@ def test_a_row_states_the_claims_of_its_own_campaign(tmp_path):
     campaigns = [asked, *({**asked, "name": name, **budget} for name, budget in budgets.items())]
     mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    reveals = {row.campaign: row.reveals for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
+    reveals = {row["campaign"]: row["reveals"] for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
     assert reveals["occupancy"] == [
         "over 2 queries: its answers: ε = 2 (exact)",
         "in one query: its answer: ε = 1 (exact)",
@@ -129,12 +131,12 @@ def test_errors_are_named_with_the_mean_occupancy_and_their_interval(tmp_path):
     truth = run.estimates["truth"].mean()
     assert f"a cell holds {truth:.1f} on average" in said[0]
     assert said[0].index("Sampling Privacy") < said[0].index("randomized response")
-    row = next(one for one in first_screen(run)["rows"] if one.label == "Sampling Privacy")
+    row = next(one for one in first_screen(run)["rows"] if one["label"] == "Sampling Privacy")
     own = run.estimates[run.estimates["mechanism"] == "sampling"]
     squares = (own["estimate"] - own["truth"]).pow(2).groupby(own["query"]).mean()
     low, high = stats.t.interval(0.95, len(squares) - 1, squares.mean(), stats.sem(squares))
-    assert (row.low, row.high) == pytest.approx((math.sqrt(max(0.0, low)), math.sqrt(high)))
-    assert row.rmse == pytest.approx(scores["sampling"])
+    assert (row["low"], row["high"]) == pytest.approx((math.sqrt(max(0.0, low)), math.sqrt(high)))
+    assert row["rmse"] == pytest.approx(scores["sampling"])
 
 
 def test_many_mechanisms_are_summed_up(tmp_path):
@@ -153,7 +155,7 @@ def test_long_tables_show_one_mechanism_of_every_campaign(tmp_path):
     run = finished(tmp_path, campaigns=tuple(f"campaign-{number}" for number in range(8)), queries=2)
     screen = first_screen(run)
     assert len(screen["rows"]) == 8
-    assert {row.label for row in screen["rows"]} == {"Sampling Privacy"}
+    assert {row["label"] for row in screen["rows"]} == {"Sampling Privacy"}
     assert screen["hidden"] == len(run.scores) - 8
     assert f"{screen['hidden']} more rows" in build_report(run.directory)
 
@@ -185,7 +187,7 @@ def test_the_headline_names_the_servers_that_each_campaign_has(tmp_path):
     assert "a server that receives your two answers (campaign alone), two servers that link your two answers " in said
     assert "(campaign a-round-each) or both servers that combine their shares (campaign shares) learn your" in said
     assert said.endswith("What observers learn in campaign mixed is in the table.")
-    reveals = {row.campaign: row.reveals[-1] for row in first_screen(run)["rows"]}
+    reveals = {row["campaign"]: row["reveals"][-1] for row in first_screen(run)["rows"]}
     assert reveals["alone"] == "in one query: linked reports: δ = 0.45 at every ε"
     assert reveals["a-round-each"].startswith("in one query: answer 2 alone: ε = ")
     assert reveals["shares"] == "in one query: shares of both servers: δ = 0.45 at every ε"
@@ -208,7 +210,7 @@ def test_labels_that_begin_alike_are_not_mixed(tmp_path):
         mechanism["kind"] = kinds.get(mechanism["name"], mechanism["kind"])
     (directory / "run.json").write_text(json.dumps(record), encoding="utf-8")
     screen = first_screen(RunResult.load(directory))
-    assert {row.label for row in screen["rows"]} == {"Anonymized Local Privacy"}
+    assert {row["label"] for row in screen["rows"]} == {"Anonymized Local Privacy"}
     assert len(screen["rows"]) == 8
 
 
@@ -224,6 +226,6 @@ def test_a_budget_stands_beside_as_many_queries_without_one(tmp_path):
     campaigns = [{**asked, "name": "fresh"}, {**asked, "name": "even", "budget": {"kind": "uniform", "window": 2}}]
     mechanisms = [{"name": "unary", "kind": "oue", "epsilon": 1.0}]
     cv.run("tiny", overrides={"campaigns": campaigns, "mechanisms": mechanisms}).save(tmp_path / "run")
-    reveals = {row.campaign: row.reveals for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
+    reveals = {row["campaign"]: row["reveals"] for row in first_screen(RunResult.load(tmp_path / "run"))["rows"]}
     assert "over 2 queries: its answers: ε = 2 (exact)" in reveals["fresh"]
     assert "over 2 queries: its answers: ε = 1 (exact)" in reveals["even"]
