@@ -2,11 +2,7 @@
 
 # A name imported as itself is exported.
 from mechanisms.local.anonymized_local import AnonymizedLocal as AnonymizedLocal
-from mechanisms.local.anonymized_local import SignSolution as SignSolution
-from mechanisms.local.anonymized_local import SignSolutions as SignSolutions
 from mechanisms.local.anonymized_local import solve_sign_combinations as solve_sign_combinations
-from mechanisms.local.anonymized_parameters import MinimalVariance as MinimalVariance
-from mechanisms.local.anonymized_parameters import minimal_variance_frontier as minimal_variance_frontier
 from mechanisms.local.anonymized_parameters import minimal_variance_parameters as minimal_variance_parameters
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling as AnonymizedCancelling
 from mechanisms.local.anonymized_rounds import AnonymizedDeniable as AnonymizedDeniable
@@ -22,7 +18,6 @@ from mechanisms.local.common.intervals import score_interval as score_interval
 from mechanisms.local.common.packed_bits import AnswerReports as AnswerReports
 from mechanisms.local.common.packed_bits import BitReports as BitReports
 from mechanisms.local.distributed_laplace import DistributedLaplace as DistributedLaplace
-from mechanisms.local.distributed_laplace import SparseVectors as SparseVectors
 from mechanisms.local.hadamard_response import HadamardResponse as HadamardResponse
 from mechanisms.local.k_randomized_response import KRandomizedResponse as KRandomizedResponse
 from mechanisms.local.local_hashing import HashedReports as HashedReports
@@ -39,7 +34,6 @@ from mechanisms.local.mechanism import Reports as Reports
 from mechanisms.local.mechanism import Truth as Truth
 from mechanisms.local.mechanism import Vectors as Vectors
 from mechanisms.local.no_privacy import NoPrivacy as NoPrivacy
-from mechanisms.local.published_epsilon import Printed as Printed
 from mechanisms.local.published_epsilon import printed_by_paper as printed_by_paper
 from mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
 from mechanisms.local.randomized_response import SampledResponse as SampledResponse

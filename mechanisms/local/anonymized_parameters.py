@@ -1,7 +1,7 @@
 """Parameters of Anonymized Local Privacy that minimise the estimate's variance under a target ε."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, get_args
@@ -126,23 +126,6 @@ def minimal_variance_parameters(
     bound = epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
     found = at(bound, bound) if cells == 1 or math.isinf(bound) else _share_between_answers(at, bound)
     return MinimalVariance(_mechanism(found[1], cells, estimator, share), epsilon, found[0])
-
-
-def minimal_variance_frontier(
-    epsilons: Iterable[float],
-    *,
-    cells: int = 1,
-    yes_share: float | None = None,
-    most_sampled: float = 1.0,
-    estimator: EstimatorChoice = "best",
-) -> tuple[MinimalVariance, ...]:
-    """Return the least variance at each target ε, the cost of privacy (see `minimal_variance_parameters`)."""
-    return tuple(
-        minimal_variance_parameters(
-            epsilon, cells=cells, yes_share=yes_share, most_sampled=most_sampled, estimator=estimator
-        )
-        for epsilon in epsilons
-    )
 
 
 def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], epsilon: float) -> tuple[float, Laws]:

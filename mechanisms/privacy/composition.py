@@ -34,25 +34,6 @@ LARGEST_LOG = 700.0
 COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
 
 
-def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float) -> float:
-    """Return an upper bound of δ(ε) of the pair (P^T, Q^T), the larger of both directions (`ComposedDelta`).
-
-    Parameters
-    ----------
-    p, q : (outputs,) float64
-        Distributions of the output of one query under the two hypotheses; queries are independent.
-    queries : int
-        T, at least 1.
-    epsilon : float
-        At least 0; infinity gives the probability that some query reveals the truth with certainty.
-
-    Returns
-    -------
-    float
-    """
-    return ComposedDelta.from_pair(p, q, queries=queries)(epsilon)
-
-
 @dataclass(frozen=True)
 class ComposedDelta:
     """δ(ε) of T queries with the same two distributions of the output, the larger of both directions, rounded up.

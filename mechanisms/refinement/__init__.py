@@ -1,15 +1,12 @@
 """Refinement of an unbiased estimate, at the price of bias, and combination of several queries."""
 
 # A name imported as itself is exported.
-from mechanisms.refinement.combination import Combination as Combination
 from mechanisms.refinement.combination import combine as combine
 from mechanisms.refinement.combination import minimum_variance_weights as minimum_variance_weights
 from mechanisms.refinement.combination import spread as spread
 from mechanisms.refinement.combination import variance_law as variance_law
-from mechanisms.refinement.projections import ClippedMoments as ClippedMoments
 from mechanisms.refinement.projections import Properties as Properties
 from mechanisms.refinement.projections import RefinedEstimate as RefinedEstimate
-from mechanisms.refinement.projections import Total as Total
 from mechanisms.refinement.projections import clip as clip
 from mechanisms.refinement.projections import clipped_law as clipped_law
 from mechanisms.refinement.projections import clipped_normal as clipped_normal

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
+from reference_divergences import best_guess_success, linked_guess_success, matrix_epsilon
 
 from mechanisms.local import SamplingPrivacy
 from mechanisms.local.common.estimators import difference_variance, kept_share
@@ -16,10 +17,7 @@ from mechanisms.privacy import (
     ReleasedCounts,
     ReleasedDifferences,
     Report,
-    best_guess_success,
     hockey_stick,
-    linked_guess_success,
-    matrix_epsilon,
     moved_differences_delta,
     pair_delta,
     released_differences_delta,

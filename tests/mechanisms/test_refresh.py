@@ -10,20 +10,12 @@ from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
 from mechanism_statistics import check_moments, check_same_distribution, estimate_counts
 from numpy.random import default_rng
+from reference_divergences import matrix_delta, matrix_epsilon
 
 from mechanisms.local import ParameterError, SamplingPrivacy
 from mechanisms.local.common.estimators import control_weight, difference_variance, kept_share
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.privacy import (
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    Shares,
-    matrix_delta,
-    matrix_epsilon,
-    pair_delta,
-)
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, pair_delta
 
 MECHANISMS = {
     "equal blanks": SamplingPrivacy(cells=3, sampling=0.45, refresh=0.3),
