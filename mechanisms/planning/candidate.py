@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.estimators import refreshed_variance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
@@ -317,16 +316,8 @@ class Candidate:
             received = ResponseCounts.from_truth(
                 population, None, None, rounds=mechanism.rounds, truth_round=mechanism.truth_round
             )
-            variance = (
-                refreshed_variance(
-                    sampling=mechanism.sampling,
-                    blank=mechanism.blanks[1:2],
-                    refresh=mechanism.refresh,
-                    received=received,
-                )
-                if isinstance(mechanism, SamplingPrivacy)
-                else mechanism.variance(received)
-            )
+            one_cell = mechanism.estimator(1) if isinstance(mechanism, SamplingPrivacy) else mechanism
+            variance = one_cell.variance(received)
             return float(variance.std_error([occupancy])[0])
         except NotEstimableError:
             return math.inf
