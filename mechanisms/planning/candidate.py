@@ -29,8 +29,8 @@ from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_cl
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
 
-class Claimant(Protocol):
-    """Interface of an object that makes claims: a mechanism, or the part of one that a search needs."""
+class PlannableMechanism(Protocol):
+    """The part of a mechanism's interface that planning uses."""
 
     @property
     def rounds(self) -> int:
@@ -38,6 +38,9 @@ class Claimant(Protocol):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved about this view."""
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the standard error of every cell, of cell 1 at least."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class ViewBound:
         return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
 
 
-def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> ViewBound:
     """Return what is proved about a view of a mechanism.
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
@@ -139,7 +142,7 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = F
 
     Parameters
     ----------
-    mechanism : Claimant
+    mechanism : PlannableMechanism
         One of several rounds must draw new coins in every query: its queries are composed as independent releases.
     view : View
     devices : int
@@ -153,7 +156,7 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = F
     return ViewBound(view, own, tuple(made_from))
 
 
-def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
+def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
     """Yield claims that bound the view."""
     if isinstance(view, ReleasedCounts | ReleasedDifferences):
         linked = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
@@ -252,13 +255,6 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 IMPOSSIBLE = 1e300
 # The score of an infinite ε: above that of every finite one.
 INFINITE = 1e6
-
-
-class PlannableMechanism(Claimant, Protocol):
-    """The part of a mechanism's interface that planning uses."""
-
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the standard error of every cell, of cell 1 at least."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,8 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 import tomli_w
 
@@ -19,8 +19,31 @@ from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
+class Record:
+    """A dataclass with a JSON form: its fields in order, null for a number that is infinite or not known."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the form does not have."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]  # of dataclasses
+        return {name: _jsonable(value) for name, value in named.items() if name not in self.left_out}
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a value without numbers that JSON cannot represent."""
+    if isinstance(value, Record):
+        return value.to_dict()
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _jsonable(each) for key, each in value.items()}
+    return [_jsonable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 @dataclass(frozen=True)
-class PlannedClaim:
+class PlannedClaim(Record):
     """A claim about one view at the planned parameters, for one pair of ε and δ.
 
     Parameters
@@ -53,13 +76,9 @@ class PlannedClaim:
     kind: str
     basis: str = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: null for a number that is infinite or not known, which `kind` distinguishes."""
-        return {**asdict(self), "epsilon": finite(self.epsilon), "delta": finite(self.delta)}
-
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(Record):
     """Parameters of one mechanism that meet a target, or the reason that none do.
 
     Parameters
@@ -68,16 +87,16 @@ class Plan:
         Name of the mechanism's family: its kind, and which form of it.
     kind : str
         Its kind in a scenario file.
-    meets : bool
-        Whether these parameters meet the target.
-    reason : str, optional
-        Why no parameters meet the target; or, if some do, a remark on them.
     parameters : mapping
         As in a scenario file; empty if none meet the target.
     release : mapping, optional
         What is done before publishing, as in a scenario file's ``[release]``; None for nothing.
     aggregation : mapping, optional
         The servers that it relies on, as in a scenario file's ``[aggregation]``; None if any will do.
+    meets : bool
+        Whether these parameters meet the target.
+    reason : str, optional
+        Why no parameters meet the target; or, if some do, a remark on them.
     std_error : float
         Root mean square error of a cell of the target's occupancy, in vehicles; NaN if no parameters meet the target.
     error_interval : (lower, upper) of float
@@ -104,13 +123,15 @@ class Plan:
         The mechanism itself; None if no parameters meet the target.
     """
 
+    left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
+
     name: str
     kind: str
-    meets: bool
-    reason: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     release: Mapping[str, Any] | None = None
     aggregation: Mapping[str, Any] | None = None
+    meets: bool = False
+    reason: str | None = None
     std_error: float = math.nan
     error_interval: tuple[float, float] = (math.nan, math.nan)
     excess_kurtosis: float = math.nan
@@ -137,26 +158,9 @@ class Plan:
         return written
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "mechanism": self.name,
-            "kind": self.kind,
-            "parameters": dict(self.parameters),
-            "release": None if self.release is None else dict(self.release),
-            "aggregation": None if self.aggregation is None else dict(self.aggregation),
-            "meets": self.meets,
-            "reason": self.reason,
-            "std_error": finite(self.std_error),
-            "error_interval": None if math.isnan(self.error_interval[0]) else list(self.error_interval),
-            "epsilon": finite(self.epsilon),
-            "crowd": self.crowd,
-            "covers": list(self.covers),
-            "full_error": finite(self.full_error),
-            "unlike_name": self.unlike_name,
-            "claims": [claim.to_dict() for claim in self.claims],
-            "cut_short": self.cut_short,
-            "scenario": self.scenario,
-        }
+        """Return the JSON form, with the text for a scenario file."""
+        form = {"mechanism": self.name, **super().to_dict(), "scenario": self.scenario}
+        return form if self.meets else {**form, "error_interval": None}
 
 
 @dataclass(frozen=True)
@@ -199,11 +203,6 @@ class Planning:
         }
 
 
-def finite(number: float) -> float | None:
-    """Return the number, or None if it is infinite or NaN, which JSON cannot represent."""
-    return float(number) if math.isfinite(number) else None
-
-
 # A report's ε that is this many times the target's is far from it.
 FAR = 2.0
 # Most devices counted, and most certain to be in the cell, in claims about views that are not the target's.
@@ -240,18 +239,15 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
 def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     """Return one family's plan."""
     refusal = family.refusal(target)
-    if refusal is not None:
-        return Plan(family.name, family.kind, meets=False, reason=refusal)
-    found = family.best(target)
+    found = family.best(target) if refusal is None else None
     if found is None:
-        reason = family.reason(target) or _why_none(family, target)
-        return Plan(family.name, family.kind, meets=False, reason=reason)
-    if math.isinf(found.std_error):
+        reason = refusal or family.reason(target) or _why_none(family, target)
+    elif math.isinf(found.std_error):
         reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers do not depend on the truth."
-        return Plan(family.name, family.kind, meets=False, reason=reason)
-    pointless = family.pointless(target, found)
-    if pointless is not None:
-        return Plan(family.name, family.kind, meets=False, reason=pointless)
+    else:
+        reason = family.pointless(target, found)
+    if found is None or reason is not None:
+        return Plan(family.name, family.kind, reason=reason)
     shown = found.target
     kurtosis = excess_kurtosis(found.mechanism, shown) if found.excess_kurtosis is None else found.excess_kurtosis()
     return Plan(

@@ -8,10 +8,10 @@ report; with a server for each round no server sees two reports of a device; wit
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from mechanisms.planning.families import FAMILIES, families_named
-from mechanisms.planning.plan import Plan, Planning, finite, plan
+from mechanisms.planning.plan import Plan, Planning, Record, plan
 from mechanisms.planning.sampling_families import RELEASES
 from mechanisms.planning.target import Target
 
@@ -64,7 +64,7 @@ TRUSTS = (
 
 
 @dataclass(frozen=True)
-class TrustCost:
+class TrustCost(Record):
     """What a target costs under one trust.
 
     Parameters
@@ -82,15 +82,6 @@ class TrustCost:
     view: str | None
     best: Plan | None
     without_crowd: Plan | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "trust": self.trust,
-            "view": self.view,
-            "best": None if self.best is None else self.best.to_dict(),
-            "without_crowd": None if self.without_crowd is None else self.without_crowd.to_dict(),
-        }
 
 
 def compare_trusts(target: Target) -> list[TrustCost]:
@@ -124,7 +115,7 @@ def _cost(made: Plan, target: Target) -> float:
 
 
 @dataclass(frozen=True)
-class LeastNumber:
+class LeastNumber(Record):
     """The least number with which one mechanism meets a privacy target and an error.
 
     Parameters
@@ -139,10 +130,6 @@ class LeastNumber:
     mechanism: str
     least: int | None
     std_error: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"mechanism": self.mechanism, "least": self.least, "std_error": finite(self.std_error)}
 
 
 def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequence[str] = ()) -> list[LeastNumber]:

@@ -35,6 +35,8 @@ class SimulatedError:
     ----------
     repeats : int
         Number of queries.
+    theory : float
+        The exact standard error.
     rmse, low, high : float
         Root mean square error, and the ends of its interval, `Z` standard errors on each side.
     bias : float
@@ -42,14 +44,16 @@ class SimulatedError:
     """
 
     repeats: int
+    theory: float
     rmse: float
     low: float
     high: float
     bias: float
 
-    def verdict(self, theory: float) -> str:
-        """Return whether the interval holds theory's error, in words."""
-        return "holds" if self.low <= theory <= self.high else "misses"
+    @property
+    def verdict(self) -> str:
+        """Whether the interval holds theory's error, in words."""
+        return "holds" if self.low <= self.theory <= self.high else "misses"
 
 
 def simulate_error(
@@ -81,6 +85,7 @@ def simulate_error(
     mean, reach = float(squares.mean()), Z * float(squares.std(ddof=1)) / math.sqrt(repeats)
     return SimulatedError(
         repeats,
+        float(mechanism.std_error(true_counts)[cell]),
         math.sqrt(mean),
         math.sqrt(max(0.0, mean - reach)),
         math.sqrt(mean + reach),
