@@ -263,11 +263,7 @@ def _name(group: Group) -> str:
 
 
 def best_estimator(
-    tallies: Tallies,
-    target: Target,
-    *,
-    population: Mapping[str, int] | None = None,
-    steady: Collection[str] = (),
+    tallies: Tallies, target: Target, *, population: Mapping[str, int] | None = None, steady: Collection[str] = ()
 ) -> Estimator | NotEstimable:
     """Return the linear unbiased estimator of least variance, or the proof that none exists.
 

@@ -188,11 +188,7 @@ class SampleThenSuppress:
         kept = table > 0
         error = np.where(kept, self.std_error(np.rint(count).astype(np.int64)), self._suppressed_error())
         return Estimate(
-            count,
-            error,
-            np.where(kept, lower, 0).astype(np.float64),
-            upper.astype(np.float64),
-            "binomial inversion",
+            count, error, np.where(kept, lower, 0).astype(np.float64), upper.astype(np.float64), "binomial inversion"
         )
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -82,9 +82,7 @@ def _class_name(mechanism: Any) -> str:
 def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
     zero, one, sampling = mechanism.faces
     binary_query = BinaryQuery.build(
-        ("No", "Yes"),
-        yes={(0, 0): zero, (1, 1): one, (0, 1): sampling},
-        no={(0, 0): zero + sampling, (1, 1): one},
+        ("No", "Yes"), yes={(0, 0): zero, (1, 1): one, (0, 1): sampling}, no={(0, 0): zero + sampling, (1, 1): one}
     )
     return CellLaw.of_binary_query(mechanism.cells, binary_query, rounds)
 
@@ -177,9 +175,7 @@ def batches(rows: int, cells: int) -> Iterator[slice]:
 
 
 def repeated_log_likelihood(
-    mechanism: Any,
-    queries: Sequence[Sequence[Any]],
-    rounds: Sequence[int] | None = None,
+    mechanism: Any, queries: Sequence[Sequence[Any]], rounds: Sequence[int] | None = None
 ) -> Logs:
     """Return log P(a device's reports of T queries | its truth, the same in all queries), up to a constant per row.
 

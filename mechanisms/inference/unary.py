@@ -10,14 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mechanisms.inference.report_law import (
-    INVALID,
-    LARGEST_LEVELS,
-    Logs,
-    check_vectors,
-    expected_best,
-    read_answers,
-)
+from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, check_vectors, expected_best, read_answers
 from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
 from mechanisms.privacy.integer_noise import PartialNoise

@@ -283,8 +283,7 @@ class AnonymizedDeniable(BinaryQueryMechanism):
         determinant = a * d - b * c
         if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
             raise NotEstimableError(
-                type(self).__name__,
-                "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
+                type(self).__name__, "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
             )
         in_second, in_third = d / determinant, -b / determinant
         weights = np.zeros((3, 3))

@@ -9,23 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.categorical_sampling import (
-    alias_table,
-    answer_second,
-    draw_categorical,
-    redraw,
-)
+from mechanisms.local.common.categorical_sampling import alias_table, answer_second, draw_categorical, redraw
 from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
-from mechanisms.parameter import (
-    ParameterError,
-    ParameterWarning,
-    check_chance,
-    check_integer,
-    check_true_counts,
-)
+from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.sampling_privacy_claims import (

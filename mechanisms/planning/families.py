@@ -190,13 +190,7 @@ def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
     shift = twice / 2.0
     elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
     base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
-    return _candidate(
-        AnonymizedFirstAttempt,
-        target,
-        base=base,
-        shift_yes=shift,
-        shift_no=elsewhere,
-    )
+    return _candidate(AnonymizedFirstAttempt, target, base=base, shift_yes=shift, shift_no=elsewhere)
 
 
 def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:

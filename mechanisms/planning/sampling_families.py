@@ -141,10 +141,7 @@ def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
         section |= {"honest": shares} if kind == "polya" else {}
         deployed: dict[str, Any] = {"kind": "trusted"} if trusted else {"kind": "secret_shared", "servers": servers}
         return Candidate(
-            NoisyServers(target.cells, noise, honest, servers),
-            target,
-            {},
-            aggregation={**deployed, "noise": section},
+            NoisyServers(target.cells, noise, honest, servers), target, {}, aggregation={**deployed, "noise": section}
         )
 
     return make

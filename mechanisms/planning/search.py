@@ -184,12 +184,7 @@ def last_met(
 
 
 def _set_exactly(
-    at: Callable[[float], Candidate | None],
-    rough: Callable[[float], float],
-    dial: Dial,
-    root: float,
-    *,
-    back: float,
+    at: Callable[[float], Candidate | None], rough: Callable[[float], float], dial: Dial, root: float, *, back: float
 ) -> Candidate | None:
     """Return the candidate nearest to a root that meets the target, with a rounded dial; None if none near does."""
     value = dial.value(root)

@@ -212,11 +212,7 @@ def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
     there, elsewhere = np.zeros_like(up), np.zeros_like(down)
     for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
         law = SummedCellLaw.of_bits(
-            inside=low,
-            outside=others - (beyond - 1),
-            true_yes=p,
-            false_yes=q,
-            noise=sums.noise,
+            inside=low, outside=others - (beyond - 1), true_yes=p, false_yes=q, noise=sums.noise
         )
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)

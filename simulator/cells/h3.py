@@ -181,9 +181,7 @@ class HexagonGrid:
         if level > self.resolution:
             return np.zeros(self.count, dtype=np.int64)
         parents = np.fromiter(
-            map(_h3().cell_to_parent, self.identifiers.tolist(), repeat(self.resolution - level)),
-            np.uint64,
-            self.count,
+            map(_h3().cell_to_parent, self.identifiers.tolist(), repeat(self.resolution - level)), np.uint64, self.count
         )
         return np.unique(parents, return_inverse=True)[1].reshape(-1).astype(np.int64)
 

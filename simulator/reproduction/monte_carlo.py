@@ -57,12 +57,7 @@ class SimulatedError:
 
 
 def simulate_error(
-    mechanism: LocalMechanism,
-    true_counts: NDArray[np.int64],
-    *,
-    repeats: int,
-    rng: np.random.Generator,
-    cell: int = 0,
+    mechanism: LocalMechanism, true_counts: NDArray[np.int64], *, repeats: int, rng: np.random.Generator, cell: int = 0
 ) -> SimulatedError:
     """Simulate repeated queries of the same devices.
 

@@ -8,12 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.packed_bits import (
-    AnswerReports,
-    set_answers,
-    toss_rows,
-    words_of,
-)
+from mechanisms.local.common.packed_bits import AnswerReports, set_answers, toss_rows, words_of
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.hockey_stick import check_distribution
 

@@ -399,10 +399,7 @@ def mixture_errors(results: Results, seed: int) -> None:
     _draw_errors(results, errors, epsilons)
 
 
-TRIED = {
-    "lognormal": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0),
-    "mixture": (1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
-}
+TRIED = {"lognormal": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0), "mixture": (1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0)}
 # The table's δ and its largest ε are missing from the text: the conclusions are checked at each δ of this range.
 CONCLUSION_DELTAS = (1e-3, 1e-5, 1e-8)
 
