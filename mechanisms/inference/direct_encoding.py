@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mechanisms.compiled import compiled
 from mechanisms.inference.report_law import INVALID, Logs, greatest_other, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.sampling_privacy_claims import linked_blanks
 
 # Multiplications beyond which the exact sum takes more than a few seconds.
@@ -197,8 +198,7 @@ class OwnValueLaw:
             best = np.maximum(own, self.masses * greatest_other(prior))
             return min(self.rest * float(prior.max()) + math.fsum(best), 1.0)
         found = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
-        sure = 1.0 if self.sampling == 1.0 else -math.expm1(queries * math.log1p(-self.sampling))
-        revealed = sure * math.fsum(prior[self.masses == 0.0])
+        revealed = at_least_once(self.sampling, queries) * math.fsum(prior[self.masses == 0.0])
         return None if found is None else min(found + revealed, 1.0)
 
 

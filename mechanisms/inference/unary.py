@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, check_vectors, expected_best, read_answers
 from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
+from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.integer_noise import PartialNoise
 
 # The log_ratio of an answer that no device gives.
@@ -110,7 +111,7 @@ class CellLaw:
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
         found = expected_best(prior, log_ratio, log_mass)
-        sure = 1.0 if revealing >= 1.0 else -math.expm1(queries * math.log1p(-revealing))
+        sure = at_least_once(revealing, queries)
         return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
 
 

@@ -238,10 +238,10 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
 
 def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     """Return one family's plan."""
-    refusal = family.refusal(target)
-    found = family.best(target) if refusal is None else None
+    reason = family.refusal(target)
+    found = family.best(target) if reason is None else None
     if found is None:
-        reason = refusal or family.reason(target) or _why_none(family, target)
+        reason = reason or family.reason(target) or _why_none(family, target)
     elif math.isinf(found.std_error):
         reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers do not depend on the truth."
     else:

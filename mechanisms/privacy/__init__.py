@@ -15,9 +15,8 @@ from mechanisms.privacy.sampling_privacy_claims import (
 )
 from mechanisms.privacy.shuffled import shuffled_claim
 from mechanisms.privacy.subsampling import (
+    SafeDelta,
     resampled_privacy,
-    safe_delta,
-    sampled_choice_delta,
     strongly_safe_claim,
     strongly_safe_delta,
 )

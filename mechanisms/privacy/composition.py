@@ -71,7 +71,7 @@ class ComposedDelta:
         return min(1.0, max(self._direction(pair, epsilon) for pair in _both_directions(self)))
 
     def _direction(self, pair: "GridPair", epsilon: float) -> float:
-        certain = _at_least_once(pair.certain, self.queries)
+        certain = at_least_once(pair.certain, self.queries)
         if not len(pair.steps) or epsilon >= self.queries * pair.interval * pair.steps[-1]:
             return certain
         return certain + _summed(pair, self.queries).delta(epsilon) * (1.0 + ROUNDING)
@@ -104,9 +104,11 @@ def _pair_on_grid(p: Floats, q: Floats, fineness: int) -> "GridPair":
     return GridPair(width, steps[sums > 0.0], sums[sums > 0.0], certain)
 
 
-def _at_least_once(probability: float, queries: int) -> float:
-    """Return the probability that at least one of T queries reveals the truth with certainty."""
-    return 1.0 if probability >= 1.0 else -math.expm1(queries * math.log1p(-probability))
+def at_least_once(probability: float, queries: int) -> float:
+    """Return the probability that an event happens in at least one of T queries."""
+    if queries == 1 or probability >= 1.0:
+        return min(probability, 1.0)
+    return -math.expm1(queries * math.log1p(-probability))
 
 
 def composed(curve: Curve, queries: int, *, limit: float = math.inf, fineness: int = FINENESS) -> Curve:
@@ -165,7 +167,7 @@ class ComposedCurve:
         """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
         if check_epsilon(epsilon) >= self.queries * self.limit:
             return 0.0
-        certain = _at_least_once(self._one.certain, self.queries)
+        certain = at_least_once(self._one.certain, self.queries)
         delta = min(1.0, certain + self._sums.delta(epsilon)) if len(self._one.steps) else certain
         if delta <= 2.0 * certain:
             delta = min(delta, self.queries * self.curve(epsilon / self.queries))

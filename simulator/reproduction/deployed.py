@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -135,8 +136,5 @@ def reduction_delta(ratio: float, distance: float, devices: int, epsilon: float)
 
 def reduction_epsilon(ratio: float, distance: float, devices: int, delta: float) -> float:
     """Return the least ε of the published reduction at this δ, to 10⁻⁴, the upper end."""
-    low, high = 0.0, math.log(ratio)
-    while high - low > 1e-4:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if reduction_delta(ratio, distance, devices, middle) <= delta else (middle, high)
-    return high
+    curve = partial(reduction_delta, ratio, distance, devices)
+    return PrivacyClaim.bound(math.log(ratio), curve, "As published.").epsilon_at(delta)

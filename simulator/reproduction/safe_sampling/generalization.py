@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central import LocalRecoding, SampleThenSuppress, apply, cut_clusters
-from mechanisms.privacy import released_differences_delta, safe_delta, sampled_choice_delta, worst_crowd_delta
+from mechanisms.privacy import SafeDelta, released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
@@ -241,10 +241,10 @@ def chosen_map(results: Results, seed: int) -> None:
     choices = (0.5, 1.0, 2.0, 3.0)
     for spent in choices:
         epsilon = spent + REST + least_epsilon(BETA)
-        printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
+        printed = SafeDelta(K, BETA, spent, "paper")(epsilon)
         from_all, from_sample = (Choice(spent, from_sample=flag) for flag in (False, True))
         found, at_sum = from_sample.delta(epsilon), from_sample.delta(epsilon + spent)
-        proved = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
+        proved = SafeDelta(K, BETA, spent, "chosen on the sample")(epsilon + spent)
         kept = "kept" if at_sum <= proved else "NOT kept"
         values = {"published": printed, "spent": spent, "epsilon": epsilon}
         results.add_row("from_all", from_all.delta(epsilon), from_all.delta(epsilon) <= printed, **values)
@@ -281,6 +281,6 @@ def _measure(results: Results, seed: int) -> None:
     low = delta_lower_bound(
         hits_p=hits[0], trials_p=trials, hits_q=hits[1], trials_q=trials, epsilon=epsilon, alpha=ALPHA
     )
-    printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=choice.epsilon)
+    printed = SafeDelta(K, BETA, choice.epsilon, "paper")(epsilon)
     values = {"trials": trials, "hits": hits, "epsilon": epsilon, "exact": choice.delta(epsilon)}
     results.add_row("measured", low, low <= printed, published=printed, **values)
