@@ -193,11 +193,11 @@ def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator
     -------
     (size,) int64
     """
-    drawn, found = np.empty(size, dtype=np.int64), 0
+    drawn, filled = np.empty(size, dtype=np.int64), 0
     # The share accepted is (1 − e^(−1/scale))^(1 − 1/h).
     offers = math.ceil((-math.expm1(-1.0 / scale)) ** (1.0 / shares - 1.0))
-    while found < size:
-        offered = draw_geometric(scale, min(offers * (size - found), MOST_OFFERED), rng=rng)
+    while filled < size:
+        offered = draw_geometric(scale, min(offers * (size - filled), MOST_OFFERED), rng=rng)
         chances = np.cumprod(1.0 - np.append(0.0, (1.0 - 1.0 / shares) / np.arange(1.0, offered.max() + 1.0)))[offered]
         words = rng.integers(WORDS, size=len(offered))
         accepted = words / float(WORDS) < chances
@@ -205,9 +205,9 @@ def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator
             steps = range(1, int(offered[place]) + 1)
             chance = math.prod((Fraction(shares * (i - 1) + 1, shares * i) for i in steps), start=Fraction(1))
             accepted[place] = is_below(int(words[place]), chance, rng=rng)
-        taken = offered[accepted][: size - found]
-        drawn[found : found + len(taken)] = taken
-        found += len(taken)
+        taken = offered[accepted][: size - filled]
+        drawn[filled : filled + len(taken)] = taken
+        filled += len(taken)
     return drawn
 
 

@@ -51,7 +51,7 @@ def apply(mapping: Callable[[Tuple], Group], tuples: Iterable[Tuple], k: int) ->
         If k is not an integer of at least 1.
     """
     k = check_integer("k", k, at_least=1)
-    seen = Counter(mapping(one) for one in tuples)
+    seen = Counter(mapping(each) for each in tuples)
     return {group: count for group, count in seen.items() if count >= k}
 
 

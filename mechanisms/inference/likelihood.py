@@ -38,8 +38,8 @@ BATCH_FLOATS = 2**22
 
 def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
     """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
-    words = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
-    if not (words and reports.shape[1:] == tuple(mechanism.tally_shape)):
+    whole = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
+    if not (whole and reports.shape[1:] == tuple(mechanism.tally_shape)):
         reports = mechanism.encode(reports)
     vectors: NDArray[np.int64] = reports.astype(np.int64)
     return vectors
@@ -161,8 +161,8 @@ def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int]
 def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
     """Return the reports as a tuple, one entry per round; raise `ParameterError` if the devices differ in number."""
     if not isinstance(reports, list | tuple) or len(reports) != rounds:
-        found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
-        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", found)
+        got = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
+        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", got)
     if len({len(report) for report in reports}) > 1:
         raise ParameterError("reports", "must have the same devices in every round", [len(r) for r in reports])
     return tuple(reports)
@@ -271,8 +271,8 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
     lost = np.isneginf(top)
     weights = np.exp(weighted - np.where(lost, 0.0, top))
     weights = np.where(lost, q, weights)
-    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return shares
 
 
 def best_guess(

@@ -110,9 +110,9 @@ class CellLaw:
         terms = np.where(counts == 0, 0.0, ratio)
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
-        found = expected_best(prior, log_ratio, log_mass)
+        success = expected_best(prior, log_ratio, log_mass)
         sure = at_least_once(revealing, queries)
-        return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
+        return None if success is None else min(success + sure * float(prior[1:].sum()), 1.0)
 
 
 def compositions(total: int, parts: int) -> NDArray[np.int64]:
@@ -124,8 +124,8 @@ def compositions(total: int, parts: int) -> NDArray[np.int64]:
 
 def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
-    found: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
-    return found
+    logs: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
+    return logs
 
 
 # Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
@@ -186,5 +186,5 @@ class NoiseLaw:
             return None
         entries = np.arange(1 - reach, reach)
         masses = law[np.abs(entries)]
-        found = expected_best(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
-        return None if found is None else min(found, 1.0)
+        success = expected_best(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
+        return None if success is None else min(success, 1.0)

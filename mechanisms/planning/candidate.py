@@ -84,13 +84,13 @@ class ViewBound:
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the least δ known at this ε, and its kind; NaN and "unknown" if none is known."""
-        own = self.own.delta(epsilon)
+        claimed = self.own.delta(epsilon)
         if self.own.delta_kind == "exact":
-            return own, "exact"
-        known = [(own, str(self.own.delta_kind))] if not math.isnan(own) else []
+            return claimed, "exact"
+        bounds = [(claimed, str(self.own.delta_kind))] if not math.isnan(claimed) else []
         others = [delta for claim in self.made_from if not math.isnan(delta := claim.delta(epsilon))]
-        known += [(delta, "bound") for delta in others]
-        return min(known, key=lambda pair: pair[0], default=(math.nan, "unknown"))
+        bounds += [(delta, "bound") for delta in others]
+        return min(bounds, key=lambda pair: pair[0], default=(math.nan, "unknown"))
 
     def meets(self, epsilon: float, delta: float) -> bool:
         """Return whether (ε, δ) is proved to hold."""
@@ -150,10 +150,10 @@ def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough
     rough : bool
         Whether the curves are fast approximations, for a search.
     """
-    own = mechanism.claim(view)
-    claims = (own,) if own.delta_kind == "exact" else (own, *_made_from(mechanism, view, devices))
-    own, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
-    return ViewBound(view, own, tuple(made_from))
+    stated = mechanism.claim(view)
+    claims = (stated,) if stated.delta_kind == "exact" else (stated, *_made_from(mechanism, view, devices))
+    stated, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
+    return ViewBound(view, stated, tuple(made_from))
 
 
 def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
@@ -230,10 +230,10 @@ def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
         return max(claim.epsilon - epsilon, -MOST_MARGIN)
     if delta == 0.0:
         return min(claim.epsilon - epsilon, MOST_MARGIN) if math.isfinite(claim.epsilon) else MOST_MARGIN
-    found = claim.delta(epsilon)
-    if math.isnan(found):
+    bound = claim.delta(epsilon)
+    if math.isnan(bound):
         return MOST_MARGIN
-    return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(found / delta))) if found > 0.0 else -MOST_MARGIN
+    return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(bound / delta))) if bound > 0.0 else -MOST_MARGIN
 
 
 @lru_cache(maxsize=256)
@@ -242,8 +242,8 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 
     def excess(log_local: float) -> float:
         local = math.exp(log_local)
-        found = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
-        return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
+        bound = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
+        return max(math.log(bound / delta), -20.0) if bound > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))
     if low >= high or excess(high) <= 0.0:

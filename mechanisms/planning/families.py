@@ -54,8 +54,8 @@ def best_coins(target: Target) -> tuple[float | None, float]:
 
     Its probabilities of Yes are the best for any randomizer of two answers.
     """
-    found = find_best(_coins, COIN, target, _coin_shapes(target))
-    return (None, 0.5) if found is None else (found.dial, float(found.parameters["second_coin"]))
+    best = find_best(_coins, COIN, target, _coin_shapes(target))
+    return (None, 0.5) if best is None else (best.dial, float(best.parameters["second_coin"]))
 
 
 def best_first_coin(target: Target) -> float | None:

@@ -104,7 +104,7 @@ def compare_trusts(target: Target) -> list[TrustCost]:
             if made.best_without_crowd is not None:
                 without[view] = made.best_without_crowd
         best = min(plans, key=lambda view: _cost(plans[view], target), default=None)
-        alone = min(without.values(), key=lambda one: _cost(one, target), default=None)
+        alone = min(without.values(), key=lambda each: _cost(each, target), default=None)
         costs.append(TrustCost(trust.name, best, None if best is None else plans[best], alone))
     return costs
 
@@ -162,20 +162,20 @@ def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequ
             changed = replace(target, honest=at)
         return plan(changed, (name,), claims=False)
 
-    found = []
+    least_numbers = []
     for family in named:
         greatest = {"batch": target.population, "crowd": max(1, target.expected), "honest": target.servers}[number]
         smallest = max(1, target.expected) if number == "batch" else 1
         least, reached = _bisect(
             lambda at, name=family.name: min(  # type: ignore[misc]  # the default binds the loop's variable
-                (one.std_error for one in planned(name, at).plans if one.meets), default=math.inf
+                (made.std_error for made in planned(name, at).plans if made.meets), default=math.inf
             ),
             smallest,
             greatest,
             error,
         )
-        found.append(LeastNumber(family.name, least, reached))
-    return found
+        least_numbers.append(LeastNumber(family.name, least, reached))
+    return least_numbers
 
 
 def _bisect(error_at: Callable[[int], float], low: int, high: int, error: float) -> tuple[int | None, float]:

@@ -14,12 +14,7 @@ from mechanisms.privacy.sampling_privacy_claims import (
     printed_randomized_response_leakage,
 )
 from mechanisms.privacy.shuffled import shuffled_claim
-from mechanisms.privacy.subsampling import (
-    SafeDelta,
-    resampled_privacy,
-    strongly_safe_claim,
-    strongly_safe_delta,
-)
+from mechanisms.privacy.subsampling import SafeDelta, resampled_privacy, strongly_safe_claim, strongly_safe_delta
 from mechanisms.privacy.view import (
     LinkedReports,
     LocatedReports,

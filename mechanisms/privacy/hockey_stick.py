@@ -95,10 +95,10 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     """
     curves = [_Curve(check_distribution("p", p), check_distribution("q", q)) for p, q in pairs]
     x = _distinct(np.concatenate([[0.0], *(curve.ratios for curve in curves)]))
-    for i, one in enumerate(curves):
-        for other in curves[:i]:
-            gap = one.at(x) - other.at(x)
-            gap[np.abs(gap) <= LEVEL * (one.terms_at(x) + other.terms_at(x))] = 0.0
+    for i, later in enumerate(curves):
+        for earlier in curves[:i]:
+            gap = later.at(x) - earlier.at(x)
+            gap[np.abs(gap) <= LEVEL * (later.terms_at(x) + earlier.terms_at(x))] = 0.0
             x = _distinct(np.concatenate([x, _crossings(x, gap)]))
     # Between two kinks one pair attains the maximum throughout. Its own slope there is exact; a difference of heights
     # over a short interval would not be. Beyond the last kink every curve is flat.

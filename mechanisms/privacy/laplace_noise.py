@@ -41,8 +41,8 @@ class SampledLaplaceDelta:
         """Return δ at this ε."""
         if epsilon >= self.epsilon:
             return 0.0
-        own, of = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
-        return self.fraction * -math.expm1((own - of) / 2.0)
+        at, least = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
+        return self.fraction * -math.expm1((at - least) / 2.0)
 
 
 # Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.

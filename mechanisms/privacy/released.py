@@ -200,7 +200,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 def _basis(view: ReleasedDifferences) -> str:
     """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
-    known = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
+    given = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
     crowds = [crowd for crowd in (view.crowd, view.other_crowd) if crowd is not None]
     least = " and ".join(f"{crowd:,}" for crowd in dict.fromkeys(crowds))
     from_on = f"from {least} on" if crowds else "of all"
@@ -208,10 +208,10 @@ def _basis(view: ReleasedDifferences) -> str:
         worst = "" if view.k is None else f", at the worst n and m {from_on}, searched with a certified bound"
         return (
             "Two differences, (Bin(n, π_s), Bin(m − 1, π_s)) against (Bin(n − 1, π_s), Bin(m, π_s)), for one device "
-            f"between two cells{worst}, {known}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
+            f"between two cells{worst}, {given}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
         )
     worst = "" if view.k is None else f", at the worst n {from_on} (LQS theorem 5 bounds it)"
     return (
         f"D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell{worst}, "
-        f"{known}; δ(ε) ≥ π_sⁿ where that is published, so no ε is finite"
+        f"{given}; δ(ε) ≥ π_sⁿ where that is published, so no ε is finite"
     )

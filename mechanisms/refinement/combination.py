@@ -133,8 +133,8 @@ def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, a
 def spread(weights: NDArray[np.float64], std_error: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation of a combination, (cells,), from the queries' own, (queries, cells)."""
     used = np.where(weights > 0, std_error, 0.0)
-    found: NDArray[np.float64] = np.sqrt(np.square(weights * used).sum(axis=0))
-    return found
+    errors: NDArray[np.float64] = np.sqrt(np.square(weights * used).sum(axis=0))
+    return errors
 
 
 def _law_of_sum(
@@ -206,13 +206,13 @@ def variance_law(theory: Theory, *, cells: int, devices: int) -> QuadraticVarian
 def _variance(theory: Theory, each: int, *, cells: int, devices: int) -> NDArray[np.float64]:
     """Return the variance in every cell when it holds `each` devices, (cells,)."""
     together = cells if each == 0 else min(cells, devices // each)
-    found = np.empty(cells)
+    variances = np.empty(cells)
     for start in range(0, cells, together):
         held = slice(start, min(start + together, cells))
         truth = np.zeros(cells + 1, dtype=np.int64)
         truth[1:][held] = each
         truth[0] = devices - truth.sum()
-        found[held] = np.square(theory(truth))[held]
-    if np.isnan(found).any():
+        variances[held] = np.square(theory(truth))[held]
+    if np.isnan(variances).any():
         raise ParameterError("theory", "must return a known standard error", "NaN")
-    return found
+    return variances

@@ -164,8 +164,8 @@ def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> C
     below, above = ndtr(a), ndtr(-b)
     bias = s * (density_a - density_b) - y * below + (asked - y) * above
     square = s * s * (1.0 - above - below + a * density_a - b * density_b) + y * y * below + (asked - y) ** 2 * above
-    known = s == 0
-    return ClippedMoments(np.where(known, 0.0, bias), np.sqrt(np.where(known, 0.0, np.maximum(square, 0.0))))
+    exact = s == 0
+    return ClippedMoments(np.where(exact, 0.0, bias), np.sqrt(np.where(exact, 0.0, np.maximum(square, 0.0))))
 
 
 def clipped_law(values: ArrayLike, masses: ArrayLike, *, truth: float, asked: float) -> ClippedMoments:

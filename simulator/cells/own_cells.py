@@ -139,9 +139,9 @@ def answer_fault(cells: NDArray[Any], points: NDArray[np.float64], count: int) -
     return f"0 for NaN, got {cells[inside][0]}" if inside.any() else ""
 
 
-def names_of(own: object, count: int) -> list[str]:
+def names_of(cells: object, count: int) -> list[str]:
     """Return the names of a user's cells, or their numbers if it has none; raise `InputError` unless they are V."""
-    given = getattr(own, "names", None)
+    given = getattr(cells, "names", None)
     names = [str(cell) for cell in range(1, count + 1)] if given is None else [str(name) for name in given]
     if len(names) != count:
         raise InputError([f"names must be as many as the polygons, {count}, got {len(names)}"])
@@ -152,15 +152,15 @@ def _shapes_of(polygons: Any, crs: pyproj.CRS) -> NDArray[np.object_]:
     if hasattr(polygons, "geometry"):
         frame = polygons.geometry
         polygons = frame.to_numpy() if frame.crs is None else frame.to_crs(crs).to_numpy()
-    found = list(polygons)
-    if not found:
+    listed = list(polygons)
+    if not listed:
         raise InputError(["polygons must return at least one polygon, got none"])
     rule = "must be a polygon or multipolygon that is valid, finite and not empty"
-    faults = [f"polygon {cell} {rule}, got {_word(shape)}" for cell, shape in enumerate(found, 1) if _is_wrong(shape)]
+    faults = [f"polygon {cell} {rule}, got {_word(shape)}" for cell, shape in enumerate(listed, 1) if _is_wrong(shape)]
     if faults:
         raise InputError(faults[:_SHOWN])
-    shapes = np.empty(len(found), dtype=object)
-    shapes[:] = found
+    shapes = np.empty(len(listed), dtype=object)
+    shapes[:] = listed
     return shapes
 
 

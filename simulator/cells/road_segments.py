@@ -202,9 +202,9 @@ def pairs_of(
     starts = np.concatenate(([0], np.flatnonzero(ends) + 1))
     sizes = np.diff(np.append(starts, len(order)))
     two = starts[sizes == 2]
-    one, other = order[two], order[two + 1]
-    back = from_node[one] == to_node[other]
-    road[np.maximum(one, other)[back]] = np.minimum(one, other)[back]
+    first, second = order[two], order[two + 1]
+    back = from_node[first] == to_node[second]
+    road[np.maximum(first, second)[back]] = np.minimum(first, second)[back]
     for start, size in zip(starts[sizes > 2].tolist(), sizes[sizes > 2].tolist(), strict=True):
         links = np.sort(order[start : start + size])
         middles = shapely.line_interpolate_point(geometries[links], 0.5, normalized=True)

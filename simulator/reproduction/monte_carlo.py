@@ -88,10 +88,10 @@ def simulate_error(
     )
 
 
-def simulated_series(name: str, x: Sequence[int], found: Sequence[SimulatedError]) -> Series:
+def simulated_series(name: str, x: Sequence[int], errors: Sequence[SimulatedError]) -> Series:
     """Return simulated errors as points with their intervals."""
-    low, high = [one.low for one in found], [one.high for one in found]
-    return Series(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
+    low, high = [error.low for error in errors], [error.high for error in errors]
+    return Series(f"{name}, simulated", x, [error.rmse for error in errors], "points", low=low, high=high)
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,8 @@ class Reproduction:
         if not published:
             return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
         which = "expected" if paper == OWN else "published"
-        words = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
-        return f"{words}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else words
+        tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
 
 
 @dataclass(frozen=True)
@@ -318,17 +318,17 @@ class Results:
             If there is a published value and nothing states whether the computed one agrees with it.
         """
         declared = self._rows[name]
-        found = _plain(computed)
+        value = _plain(computed)
         published = _plain(values.get("published", declared.published))
         printed = values.get("printed", declared.printed)
         if isinstance(printed, str):
             published = (int if printed.isdigit() else float)(printed)
-        held = declared.agrees(found, published, printed) if agrees is None else bool(agrees)
-        words = {**values, "published": published}
+        held = declared.agrees(value, published, printed) if agrees is None else bool(agrees)
+        filled = {**values, "published": published}
         if held is None and published is not None:
             raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
         note = declared.differs if declared.differs is not None and held is False else declared.note
-        self.rows.append(Row(declared.key.format(**words), published, found, held, note.format(**words)))
+        self.rows.append(Row(declared.key.format(**filled), published, value, held, note.format(**filled)))
 
     def add_panel(self, name: str, series: Sequence[Series], /, **values: object) -> None:
         """Add a panel; its titles are filled with `values`."""

@@ -129,8 +129,8 @@ def _estimates(made: Plan, truth: NDArray[np.int64], rng: np.random.Generator) -
 def _parameters(made: Plan) -> str:
     """Return the parameters of a plan, and the devices it relies on, in words."""
     chosen = {**made.parameters, **(made.release or {})}
-    words = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
-    return words if made.crowd is None else f"{words}, if at least {made.crowd} devices are in the cell"
+    parameters = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
+    return parameters if made.crowd is None else f"{parameters}, if at least {made.crowd} devices are in the cell"
 
 
 def _short(value: object) -> str:
@@ -163,8 +163,8 @@ def add_rows(results: Results, table: pd.DataFrame) -> None:
         meeting = rows[rows["meets"]]
         if len(meeting):
             best, following = meeting.iloc[0], meeting.iloc[1:2]
-            words = "".join(f"; next {row.name}, {row.theory:.4g}" for row in following.itertuples(index=False))
-            results.add_row("winner", best["name"], key=key, error=best["theory"], next=words)
+            next_best = "".join(f"; next {row.name}, {row.theory:.4g}" for row in following.itertuples(index=False))
+            results.add_row("winner", best["name"], key=key, error=best["theory"], next=next_best)
         for row in rows.itertuples(index=False):
             if row.meets:
                 agrees = row.low <= row.simulated <= row.high
@@ -207,8 +207,8 @@ def add_answer(results: Results, errors: pd.DataFrame) -> None:
     planned: Any = least.notna()
     won: Any = forms <= least * ALIKE
     views = [str(view) for view, met in planned.groupby("view", sort=False).any().items() if met]
-    words = ", ".join(f"{won[view].sum()} of {len(won[view])} for {VIEWS[view]}" for view in views)
-    values = {"views": words, "won": won.sum(), "settings": planned.sum(), "useful": (forms < OCCUPANCY).sum()}
+    by_view = ", ".join(f"{won[view].sum()} of {len(won[view])} for {VIEWS[view]}" for view in views)
+    values = {"views": by_view, "won": won.sum(), "settings": planned.sum(), "useful": (forms < OCCUPANCY).sum()}
     results.add_findings("answer", epsilon=EPSILON, delta=DELTA, occupancy=OCCUPANCY, **values)
 
 
@@ -226,8 +226,8 @@ def add_findings(results: Results, view: str, errors: pd.DataFrame) -> None:
 
 def _winners(errors: pd.DataFrame) -> str:
     won = Counter(errors.dropna(how="all").idxmin(axis=1))
-    words = [f"{name} has the least error in {count} of {len(errors)} settings" for name, count in won.items()]
-    return "; ".join(words) + "." if words else "no mechanism meets it."
+    winners = [f"{name} has the least error in {count} of {len(errors)} settings" for name, count in won.items()]
+    return "; ".join(winners) + "." if winners else "no mechanism meets it."
 
 
 def _distance(errors: pd.DataFrame) -> str:

@@ -54,9 +54,9 @@ class LinearEstimator:
         """Check that the estimate is unbiased for every truth."""
         size = 1.0 + np.abs(self.weights).max()
         for field, law, mean in (("yes", self.binary_query.yes, 1.0), ("no", self.binary_query.no, 0.0)):
-            found = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
-            if not abs(found - mean) <= TOLERANCE * size:
-                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", found)
+            expected = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
+            if not abs(expected - mean) <= TOLERANCE * size:
+                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", expected)
 
     @property
     def scores(self) -> NDArray[np.float64]:
