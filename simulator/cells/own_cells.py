@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import shapely
 
-from simulator.cells.coarsening import merge_neighbours
-from simulator.cells.partition import frame_of, points_of
+from simulator.cells.coarsening import DrawnCells
+from simulator.cells.partition import points_of
 from simulator.cells.road_segments import numbered
 from simulator.files.errors import InputError
 
@@ -57,7 +57,7 @@ class OwnCells(Protocol):
         ...
 
 
-class UserPartition:
+class UserPartition(DrawnCells):
     """Partition of a user's cells, whose answers are checked.
 
     Parameters
@@ -77,9 +77,8 @@ class UserPartition:
 
     def __init__(self, own: OwnCells, *, kind: str, crs: pyproj.CRS) -> None:
         self._own, self.kind, self.crs = own, kind, crs
-        self._shapes = _shapes_of(own.polygons(), crs)
-        self.count = len(self._shapes)
-        self.names = numbered(names_of(own, self.count))
+        self.shapes = _shapes_of(own.polygons(), crs)
+        self.names = numbered(names_of(own, len(self.shapes)))
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: shape (n, 2), metres, to (n,) int32, 1 … V, or 0 for outside and for NaN.
@@ -96,20 +95,6 @@ class UserPartition:
         if fault := answer_fault(cells, points, self.count):
             raise InputError([f"{self.kind}: cell_of must return {fault}"], key="cells")
         return cells.astype(np.int32)
-
-    def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge cells whose centroids lie in the same square, as `Zones` do; (V,) int64, blocks from 0.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
-        return merge_neighbours(shapely.get_coordinates(shapely.centroid(self._shapes)), level)
-
-    def polygons(self) -> gpd.GeoDataFrame:
-        """Return the cells: columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``."""
-        return frame_of(self.names, self._shapes, self.crs)
 
     def __repr__(self) -> str:
         """Describe the kind and the number of cells."""

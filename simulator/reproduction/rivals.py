@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mechanisms.central import LaplaceCounts, SampleThenSuppress
+from mechanisms.central import SampleThenSuppress
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
+from mechanisms.planning.sampling_families import NoisyServers, TrustedServer
 from simulator.charts import Series
 from simulator.reproduction.published_results import Results
 
@@ -104,22 +105,18 @@ def _simulate(made: Plan, target: Target, rng: np.random.Generator) -> dict[str,
 
 def _estimates(made: Plan, truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
     """Return one query's published counts, (V,) float64, for the devices outside and in each cell, (V + 1,)."""
-    release, cells = made.release, len(truth) - 1
-    if made.aggregation is not None:
+    if isinstance(made.mechanism, NoisyServers):
         servers = made.mechanism.servers
-        noise = draw_noise(made.mechanism.noise, servers * cells, rng=rng).reshape(servers, -1)
+        noise = draw_noise(made.mechanism.noise, servers * (len(truth) - 1), rng=rng).reshape(servers, -1)
         return np.asarray(truth[1:] + noise.sum(axis=0), dtype=np.float64)
-    if release is not None and release["kind"] == "laplace":
-        return LaplaceCounts(epsilon=release["epsilon"]).publish(truth[1:], rng=rng).count
-    if release is not None:
-        sampling = release.get("sampling", made.parameters.get("sampling"))
-        suppressed = SampleThenSuppress(k=release["k"], sampling=sampling)
-        if made.kind == "no_privacy":
-            return suppressed.publish(truth[1:], rng=rng).count
+    if isinstance(made.mechanism, TrustedServer):
+        return made.mechanism.release.publish(truth[1:], rng=rng).count
+    if made.release is not None:
         first, second = made.mechanism.sample_counts(truth, rng=rng)
         # Counts of values from 0, or of No and Yes about each cell.
         sampled = (second - first)[1:] if second.ndim == 1 else (second - first)[:, 1]
-        return suppressed.publish_sampled(sampled).count
+        release = SampleThenSuppress(k=made.release["k"], sampling=made.mechanism.sampling)
+        return release.publish_sampled(sampled).count
     asked = (int(truth.sum()),) * made.mechanism.rounds
     counts = made.mechanism.sample_counts(truth, rng=rng)
     estimates: NDArray[np.float64] = made.mechanism.estimate(counts, counted=asked, asked=asked).count
