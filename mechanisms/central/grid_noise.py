@@ -155,8 +155,7 @@ def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> N
         return draw_laplace(noise.scale, size, rng=rng)
     if noise.kind == "polya":
         up, down = draw_polya(noise.scale, noise.honest, 2 * size, rng=rng).reshape(2, -1)
-        difference: NDArray[np.int64] = up - down
-        return difference
+        return up - down
     sigma, whole = noise.scale, math.floor(noise.scale) + 1
     drawn, missing = np.empty(size, dtype=np.int64), np.arange(size)
     while len(missing):

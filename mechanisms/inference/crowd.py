@@ -51,13 +51,11 @@ class Crowd:
     @property
     def _joint(self) -> NDArray[np.float64]:
         """P(truth, outcome) of one device, (outcomes, V + 1)."""
-        joint: NDArray[np.float64] = (self.prior[:, np.newaxis] * self.masses).T
-        return joint
+        return (self.prior[:, np.newaxis] * self.masses).T
 
     def _shown(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what is seen of each combination of outcomes, (combinations, width)."""
-        seen: NDArray[np.int64] = np.maximum(self.sums[rows].sum(axis=1), self.least - 1)
-        return seen
+        return np.asarray(np.maximum(self.sums[rows].sum(axis=1), self.least - 1))
 
     def posterior(self, possible: Sequence[NDArray[np.bool_]], seen: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return each device's posterior, (n, V + 1); None if no reports agree with what is seen.

@@ -41,8 +41,7 @@ def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
     whole = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
     if not (whole and reports.shape[1:] == tuple(mechanism.tally_shape)):
         reports = mechanism.encode(reports)
-    vectors: NDArray[np.int64] = reports.astype(np.int64)
-    return vectors
+    return np.asarray(reports.astype(np.int64))
 
 
 class PluginLaw:
@@ -271,8 +270,7 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
     lost = np.isneginf(top)
     weights = np.exp(weighted - np.where(lost, 0.0, top))
     weights = np.where(lost, q, weights)
-    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return shares
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def best_guess(
@@ -296,12 +294,10 @@ def best_guess(
         first = np.where(tied, np.asarray(among), -1.0)
         tied &= first >= first.max(axis=1, keepdims=True) * (1.0 - TIED)
     if rng is None:
-        lowest: NDArray[np.int32] = tied.argmax(axis=1).astype(np.int32)
-        return lowest
+        return np.asarray(tied.argmax(axis=1).astype(np.int32))
     ranks = np.cumsum(tied, axis=1)
     wanted = 1 + rng.integers(ranks[:, -1]) if len(rows) else np.empty(0, dtype=np.int64)
-    drawn: NDArray[np.int32] = (ranks >= np.asarray(wanted)[:, np.newaxis]).argmax(axis=1).astype(np.int32)
-    return drawn
+    return np.asarray((ranks >= np.asarray(wanted)[:, np.newaxis]).argmax(axis=1).astype(np.int32))
 
 
 def guess_cells(

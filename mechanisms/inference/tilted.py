@@ -160,14 +160,12 @@ class TiltedPairs:
                 weights[np.arange(len(reported)), reported] += sampling * self.first[0]
             weights[values == INVALID] = 0.0
         with np.errstate(divide="ignore"):
-            logs: Logs = np.log(weights)
-        return logs
+            return np.asarray(np.log(weights))
 
 
 def _ratio(above: Masses, below: Masses) -> Masses:
     """Return the quotient, 0 where the divisor is 0."""
-    quotient: Masses = np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
-    return quotient
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -124,8 +124,7 @@ def compositions(total: int, parts: int) -> NDArray[np.int64]:
 
 def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
-    logs: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
-    return logs
+    return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
 
 # Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².

@@ -74,8 +74,7 @@ class SparseVectors:
 
     def to_dense(self) -> NDArray[np.int64]:
         """Return a dense (n, cells) int64 array; meant for few devices."""
-        dense: NDArray[np.int64] = self.rows.toarray()
-        return dense
+        return np.asarray(self.rows.toarray())
 
     def total(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the sum of the masked devices' vectors (all, if the mask is empty), (cells,) int64."""

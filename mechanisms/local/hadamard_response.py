@@ -177,8 +177,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     def support(self, counts: Counts) -> NDArray[np.int64]:
         """Return the number of reports in each cell's set: half the sum of all reports and of the row's product."""
         products = walsh_hadamard(counts)
-        support: NDArray[np.int64] = (products[0] + products[2 : self.cells + 2]) // 2
-        return support
+        return np.asarray((products[0] + products[2 : self.cells + 2]) // 2)
 
     @property
     def distinguishing(self) -> float:

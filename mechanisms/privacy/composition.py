@@ -297,8 +297,7 @@ class SummedLoss:
         """Return ln Σ P(ℓ)e^θℓ for each θ."""
         exponents = np.multiply.outer(tilts, self.losses) + self.log_masses
         most = exponents.max(axis=-1)
-        means: Floats = most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1))
-        return means
+        return np.asarray(most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1)))
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the finite summed losses ℓ."""

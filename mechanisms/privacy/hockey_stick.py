@@ -170,14 +170,12 @@ class _Curve:
     def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return h at each x ≥ 0."""
         above = np.searchsorted(self.ratios, x, side="right")
-        height: NDArray[np.float64] = self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0)
-        return height
+        return np.asarray(self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0))
 
     def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of the terms whose difference is h; the rounding error of h is proportional to this sum."""
         above = np.searchsorted(self.ratios, x, side="right")
-        terms: NDArray[np.float64] = self.certain + self._p_above[above] + x * self._q_above[above]
-        return terms
+        return np.asarray(self.certain + self._p_above[above] + x * self._q_above[above])
 
     def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of h at each x between its kinks."""

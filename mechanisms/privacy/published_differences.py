@@ -189,8 +189,7 @@ def _worst(
     peak = np.ceil(np.minimum((least - 1) / np.where(slope > 0.0, slope, 1.0), LARGEST_CROWD))
     # One more crowd on either side, because the peak may be rounded.
     near = np.clip(peak + np.array([[-1.0], [0.0], [1.0]]), low, high)
-    greatest: NDArray[np.float64] = np.where(slope > 0.0, direction(near, beta, epsilon, least), 0.0).max(axis=0)
-    return greatest
+    return np.asarray(np.where(slope > 0.0, direction(near, beta, epsilon, least), 0.0).max(axis=0))
 
 
 def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
@@ -405,5 +404,4 @@ def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float, points:
 
 def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ascending ε without those whose e^ε is the same number as that of the one before: β may be 1e-11."""
-    kept: NDArray[np.float64] = epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)]
-    return kept
+    return np.asarray(epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)])

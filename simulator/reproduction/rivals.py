@@ -119,8 +119,7 @@ def _estimates(made: Plan, truth: NDArray[np.int64], rng: np.random.Generator) -
         return release.publish_sampled(sampled).count
     asked = (int(truth.sum()),) * made.mechanism.rounds
     counts = made.mechanism.sample_counts(truth, rng=rng)
-    estimates: NDArray[np.float64] = made.mechanism.estimate(counts, counted=asked, asked=asked).count
-    return estimates
+    return np.asarray(made.mechanism.estimate(counts, counted=asked, asked=asked).count)
 
 
 def _parameters(made: Plan) -> str:

@@ -92,8 +92,7 @@ class BinaryQuery:
     @property
     def given(self) -> NDArray[np.bool_]:
         """Whether an answer has an output in a round, (answers, rounds, outputs) bool."""
-        given: NDArray[np.bool_] = np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs))
-        return given
+        return np.asarray(np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs)))
 
     def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""

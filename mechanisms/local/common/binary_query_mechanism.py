@@ -61,15 +61,13 @@ class LinearEstimator:
     @property
     def scores(self) -> NDArray[np.float64]:
         """The contribution of each answer in each round, (answers, rounds)."""
-        scores: NDArray[np.float64] = (self.binary_query.given * self.weights).sum(axis=2)
-        return scores
+        return np.asarray((self.binary_query.given * self.weights).sum(axis=2))
 
     def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
         """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `received.silent` must be False."""
         rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
-        count: NDArray[np.float64] = rates @ each + self.offset * received.devices
-        return count
+        return np.asarray(rates @ each + self.offset * received.devices)
 
     def estimate(self, counts: NDArray[np.int64], received: ResponseCounts) -> Estimate:
         """Return the estimate with its interval, from (rounds, cells, outputs) counts.

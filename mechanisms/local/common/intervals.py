@@ -86,8 +86,7 @@ def invert_binomial(
     def enough(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
         # P[Bin(n, π) ≥ d] = I_π(d, n − d + 1), increasing in n; 1 at d = 0.
         tail = np.asarray(betainc(np.maximum(d, 1), n - d + 1, probability))
-        kept: NDArray[np.bool_] = (d == 0) | (tail > half)
-        return kept
+        return np.asarray((d == 0) | (tail > half))
 
     def too_many(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
         # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), decreasing in n; 1 at n = d.

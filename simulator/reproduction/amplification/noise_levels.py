@@ -154,8 +154,7 @@ def noise_shortfall(epsilon: float, share: float) -> float:
 
 def plain_noise_ratio(epsilon: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return R in plain double arithmetic, by exp(ε) − 1 and log(1 + …), which loses all digits at tiny ε."""
-    ratio: NDArray[np.float64] = (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
-    return ratio
+    return (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
 
 
 def mean_ratio(results: Results, _seed: int) -> None:

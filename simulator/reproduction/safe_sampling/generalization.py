@@ -132,8 +132,7 @@ def _town(places: NDArray[np.float64]) -> NDArray[np.float64]:
         density += weight * np.exp(-((places[:, 0] - row) ** 2 + (places[:, 1] - column) ** 2) / (2 * reach**2))
     density[(places[:, 0] == 9) | (places[:, 1] == 6)] += 0.05
     density[(places >= TOWN).any(axis=1)] = 0.0
-    shares: NDArray[np.float64] = density / density.sum()
-    return shares
+    return np.asarray(density / density.sum())
 
 
 def _corner_cell(rng: np.random.Generator) -> int:
