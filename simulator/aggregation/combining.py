@@ -17,7 +17,7 @@ from mechanisms.local import Counts, Estimate, LocalMechanism
 from mechanisms.privacy import LinkedReports, LocatedReports, View
 from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.deployment import Cost, Deployment, Handles
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.aggregation.server_noise import LEVEL_95, normal_estimate
 from simulator.aggregation.storage import Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries

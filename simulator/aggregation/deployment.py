@@ -12,7 +12,7 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy import View
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator.aggregation.aggregator import Aggregator, Sums
-from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.server_noise import DrawnNoise
 from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
 from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries

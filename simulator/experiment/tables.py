@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import FloatArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
 from simulator.experiment.scaling import Participation, Rows, scale_to_all

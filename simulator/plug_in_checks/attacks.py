@@ -28,7 +28,7 @@ from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
+from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.arrays import FloatArray

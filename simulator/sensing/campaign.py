@@ -11,7 +11,7 @@ from mechanisms.local import AdaptiveBudget, LocalMechanism
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory

@@ -8,7 +8,7 @@ import numpy as np
 
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.combining import Combining, ServerTally, joined_reports
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.aggregation.storage import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.query import QueriedDevices, Respondents

@@ -16,7 +16,7 @@ import numpy as np
 import simpy
 
 from mechanisms.local import Estimate
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.sensing.channel import Deliveries, Flight, Transmission, fate_of
 from simulator.sensing.survey import Survey

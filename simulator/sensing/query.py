@@ -9,7 +9,7 @@ import numpy as np
 from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams

@@ -11,7 +11,7 @@ from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.local import invert_binomial
 from mechanisms.local.common.intervals import LEVEL
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.arrays import Cells, FloatArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 

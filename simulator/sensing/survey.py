@@ -13,7 +13,7 @@ import numpy as np
 from mechanisms.local import Counts, Estimate, LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
 from simulator.sensing.query import Answers, QueriedDevices, Respondents

@@ -19,7 +19,7 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import draw_pseudonyms
 

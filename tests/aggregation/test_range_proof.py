@@ -16,7 +16,7 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
+from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.secret_sharing import EncodingRule, Prio3Histogram
 

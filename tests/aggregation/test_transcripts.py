@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from mechanisms.local import RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
+from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.transcript import StoredEntries

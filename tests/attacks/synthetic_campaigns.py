@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
+from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.storage import RecordedMessages
 from simulator.aggregation.threshold_shared import ThresholdShared

@@ -23,7 +23,7 @@ from mechanisms.local import (
     SymmetricUnary,
 )
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
+from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.threshold_shared import ThresholdShared
 from simulator.aggregation.transcript import Released

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simulator.aggregation.round_statistics import ServerAccounts
+from simulator.aggregation.rounds import ServerAccounts
 from simulator.sensing.channel import Deliveries, DeliveryStatus, Transmission, fate_of
 
 ROUTE = (("server:1",), ("server:2",), ("server:3",))

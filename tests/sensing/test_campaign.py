@@ -8,7 +8,7 @@ import pytest
 import simpy
 
 from mechanisms.local import AnonymizedDeniable, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule

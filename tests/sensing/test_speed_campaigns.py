@@ -14,7 +14,7 @@ from scipy.stats import binom
 from mechanisms.central import LaplaceMean, SmoothMedian
 from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.reporting import print_summary, write_report
 from simulator.roads import build_grid

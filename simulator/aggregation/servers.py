@@ -9,7 +9,7 @@ import numpy as np
 from mechanisms.local import LocalMechanism
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shuffled, View
 from simulator.aggregation.deployment import DEVICE_NBYTES, QUESTION_NBYTES, Cost, Deployment, Handles
-from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.storage import Party, RecordedMessages
 from simulator.aggregation.transcript import MIXER, NETWORK, Coalition, StoredEntries
 
