@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
     from scenarios import Scenario, ScenarioError
     from simulator.aggregation.combining import ServerTally
+    from simulator.aggregation.secret_sharing import ThresholdSharing
     from simulator.aggregation.server_noise import normal_estimate
-    from simulator.aggregation.threshold_shared import ThresholdSharing
     from simulator.aggregation.transcript import Sharing
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
@@ -67,7 +67,7 @@ _MODULES = {
     "scenarios": ("Scenario", "ScenarioError"),
     "simulator.aggregation.combining": ("ServerTally",),
     "simulator.aggregation.server_noise": ("normal_estimate",),
-    "simulator.aggregation.threshold_shared": ("ThresholdSharing",),
+    "simulator.aggregation.secret_sharing": ("ThresholdSharing",),
     "simulator.aggregation.transcript": ("Sharing",),
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),

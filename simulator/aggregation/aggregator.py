@@ -7,8 +7,7 @@ import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.pairing import estimate_paired, paired_std_error
-from simulator.aggregation.rounds import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts, estimate_paired, paired_std_error
 from simulator.arrays import FloatArray, IntArray, Mask
 
 

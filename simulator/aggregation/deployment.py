@@ -14,8 +14,15 @@ from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.server_noise import DrawnNoise
-from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
-from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries
+from simulator.aggregation.transcript import (
+    NETWORK,
+    PSEUDONYM_NBYTES,
+    Coalition,
+    Party,
+    RecordedMessages,
+    Sharing,
+    StoredEntries,
+)
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16

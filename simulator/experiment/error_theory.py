@@ -9,8 +9,7 @@ import pandas as pd
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
 from scenarios.channel import ChannelSection
-from simulator.aggregation.pairing import paired_std_error
-from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.rounds import RoundAccount, paired_std_error
 from simulator.arrays import FloatArray
 from simulator.results.record import (
     LossRecord,

@@ -11,7 +11,7 @@ from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, Q
 from mechanisms.refinement import Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
-from simulator.aggregation.pairing import paired_std_error
+from simulator.aggregation.rounds import paired_std_error
 from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE

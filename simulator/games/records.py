@@ -10,8 +10,7 @@ import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, RecordedMessages, Released, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, answers_of_devices

@@ -28,9 +28,8 @@ from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import FloatArray
 from simulator.attacks.observation import Observation
 from simulator.attacks.own import CellAttack, broken_answers

@@ -9,7 +9,7 @@ import numpy as np
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.combining import Combining, ServerTally, joined_reports
 from simulator.aggregation.rounds import RoundAccount
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Targets

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import NETWORK
+from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Deliveries
 

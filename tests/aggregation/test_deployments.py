@@ -15,10 +15,8 @@ from mechanisms.local import (
 )
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
 from simulator.aggregation.rounds import report_nbytes
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Coalition
 
 CELLS = 5

@@ -5,10 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.experiment.build.attacks import build_attack, games_of
 from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks

@@ -17,8 +17,7 @@ from synthetic_campaigns import (
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.files.errors import InputError
 from simulator.games.records import places_of
 from simulator.games.scores import Finding, Score, pool_scores, tabulate_findings

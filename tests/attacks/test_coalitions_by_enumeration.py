@@ -23,9 +23,7 @@ from mechanisms.local import (
     SymmetricUnary,
 )
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Released
 from simulator.attacks.observation import Observation, OwnReports
 from simulator.attacks.reconstruction import ROUND_ATTACKS, Prior

@@ -9,8 +9,7 @@ from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evalu
 
 from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.servers import PerRound, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.reconstruction import LongitudinalAttack, Prior
 
 ASKED = (1, 2, 5)

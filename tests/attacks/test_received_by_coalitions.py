@@ -8,8 +8,7 @@ import pytest
 from synthetic_campaigns import record_of
 
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
-from simulator.aggregation.servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.aggregation.transcript import Released, StoredEntries
 from simulator.attacks.observation import Observation, OwnReports, read_round
 from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, Prior

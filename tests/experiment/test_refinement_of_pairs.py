@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
-from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.rounds import RoundAccount, estimate_paired, paired_std_error, paired_variance
 from simulator.experiment.refine import Refining, refined_answers
 from simulator.sensing.query import Answer, Occupancy, Query
 from simulator.traffic.engine import Totals

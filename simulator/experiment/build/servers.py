@@ -12,7 +12,7 @@ from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.secret_sharing import EncodingRule
 from simulator.aggregation.server_noise import NOT_NOISY, weight_of
-from simulator.aggregation.sharing_servers import OwnSharing
+from simulator.aggregation.servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
 from simulator.experiment.build.constructors import (
