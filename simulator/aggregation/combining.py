@@ -6,7 +6,7 @@ combines the sums of all servers into the estimate that is published.
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, Protocol
@@ -15,7 +15,6 @@ import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
 from mechanisms.privacy import LinkedReports, LocatedReports, View
-from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.deployment import Cost, Deployment, Handles
 from simulator.aggregation.server_noise import LEVEL_95, normal_estimate
 from simulator.aggregation.servers import Trusted
@@ -111,36 +110,6 @@ class CombiningAggregator(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OneOfSeveral(Trusted):
-    """One of several servers, which reads the reports of the devices assigned to it.
-
-    Parameters
-    ----------
-    server
-        Its number, from 1.
-    accepts
-        Which of n reports are counted, (n,) bool; None if all are.
-    """
-
-    server: int
-    accepts: Callable[[Any], Mask] | None = None
-    keeps_arrivals: ClassVar[bool] = True
-
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
-        """Return the server and the network."""
-        return (f"server:{self.server}", NETWORK)
-
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
-        """Return one message, to the server."""
-        return ((f"server:{self.server}",),)
-
-    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - plain sums draw nothing
-        """Return the aggregator of one query, which counts the reports that the user's aggregator accepts."""
-        bytes_up = self.cost(mechanism).bytes_up
-        return Aggregator(Sums(mechanism), paired=self.paired, accepts=self.accepts, bytes_up=bytes_up)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Combining(Deployment):
     """Deployment whose devices are divided over servers by a `CombiningAggregator`.
 
@@ -227,11 +196,16 @@ class Combining(Deployment):
             self._copies[id(mechanism)] = copy.deepcopy(self.own)
         return self._copies[id(mechanism)]
 
-    def server(self, number: int, mechanism: LocalMechanism) -> OneOfSeveral:
+    def server(self, number: int, mechanism: LocalMechanism) -> Trusted:
         """Return the deployment of the devices that are assigned to one server."""
         accepts = partial(self.accepted, mechanism=mechanism) if self.checks else None
-        return OneOfSeveral(
-            server=number, accepts=accepts, handles=self.handles, paired=self.paired, anonymous=self.anonymous
+        return Trusted(
+            server=number,
+            accepts=accepts,
+            keeps_arrivals=True,
+            handles=self.handles,
+            paired=self.paired,
+            anonymous=self.anonymous,
         )
 
     def assign(self, cells: Cells, mechanism: LocalMechanism, *, rng: np.random.Generator) -> IntArray:
@@ -321,8 +295,8 @@ class Combining(Deployment):
         """Return the servers and the network."""
         return (*(f"server:{number}" for number in range(1, self.own.servers + 1)), NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
-        """Return one message to one server; each device sends it to the server of its `OneOfSeveral`."""
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
+        """Return one message to one server; each device sends it to the server of own (`server`)."""
         return (("server:1",),)
 
     def store_round(

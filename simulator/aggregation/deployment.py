@@ -154,18 +154,19 @@ class Deployment(ABC):
         return None if self.sharing is None else self.sharing.needed
 
     @abstractmethod
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
-        """Return the parties that store something: its servers in order, the mixer, the network."""
-
-    @abstractmethod
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:
         """Return the messages that make up a report of a round, each as the parties that it passes, in order."""
+
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
+        """Return the parties that store something: servers on the routes of the rounds, then the mixer, the network."""
+        routes = (self.route(round_) for round_ in range(1, mechanism.rounds + 1))
+        return (*dict.fromkeys(party for route in routes for path in route for party in reversed(path)), NETWORK)
 
     def store_round(
         self,
         recorded: RecordedMessages,
         round_: int,
-        mechanism: LocalMechanism,
+        mechanism: LocalMechanism,  # noqa: ARG002 - reports are stored as sent
         *,
         rng: np.random.Generator,  # noqa: ARG002 - handles order the entries
     ) -> Iterator[StoredEntries]:
@@ -173,7 +174,7 @@ class Deployment(ABC):
 
         They are stored by the one server that a report of the round is sent to; parameters as in `transcripts`.
         """
-        ((server,),) = self.route(round_, mechanism)
+        ((server,),) = self.route(round_)
         content = recorded.reports[round_ - 1].__getitem__
         yield recorded.stored(server, round_, self.handles or "none", content, anonymous=self.anonymous)
 

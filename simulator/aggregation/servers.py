@@ -1,10 +1,10 @@
-"""Deployments whose servers read plain reports: `trusted`, `per_round` and `shuffled`."""
+"""The kinds of servers: of plain reports (trusted, per_round, shuffled), and of shares (secret_shared and others)."""
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,8 @@ from simulator.aggregation.secret_sharing import (
     ShareSums,
     ThresholdSharing,
 )
-from simulator.aggregation.transcript import MIXER, NETWORK, Coalition, Party, RecordedMessages, Sharing, StoredEntries
+from simulator.aggregation.transcript import MIXER, Coalition, Party, RecordedMessages, Sharing, StoredEntries
+from simulator.arrays import Mask
 
 ENVELOPE_NBYTES = 48
 """Bytes that encrypting a report to the server adds: HPKE in base mode with X25519 and an AEAD tag, 32 + 16 (RFC
@@ -44,19 +45,30 @@ class Trusted(Deployment):
         "device" or "query".
     paired
         Whether it counts only devices received in every round. It needs no pseudonyms for that.
+    server
+        Its number, from 1, where it is one of several among which devices are divided.
+    accepts
+        Which of n reports are counted, (n,) bool; None if all are.
+    keeps_arrivals
+        As in `Deployment`.
     """
 
     handles: Handles = "device"
     paired: bool = False
+    server: int = 1
+    accepts: Callable[[Any], Mask] | None = None
+    keeps_arrivals: bool = False
     kind: ClassVar[str] = "trusted"
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - one server for every mechanism
-        """Return the one server, and the network."""
-        return ("server:1", NETWORK)
-
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
         """Return one message, to the server."""
-        return (("server:1",),)
+        return ((f"server:{self.server}",),)
+
+    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
+        """Return the aggregator of one query, which counts the reports that are accepted."""
+        aggregator = super().aggregator(mechanism, devices=devices, rng=rng)
+        aggregator.accepts = self.accepts
+        return aggregator
 
     def seen_by(self, members: Coalition, mechanism: LocalMechanism, devices: int, crowd: int, queries: int) -> View:  # noqa: ARG002 - the view does not depend on other devices
         """Return the view of all of a device's reports, linked."""
@@ -85,11 +97,7 @@ class PerRound(Deployment):
     handles: Handles = "device"
     kind: ClassVar[str] = "per_round"
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
-        """Return a server for each round, and the network."""
-        return (*(f"server:{round_}" for round_ in range(1, mechanism.rounds + 1)), NETWORK)
-
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:
         """Return one message, to the server of the round."""
         return ((f"server:{round_}",),)
 
@@ -124,11 +132,7 @@ class ShuffledReports(Deployment):
 
     kind: ClassVar[str] = "shuffled"
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
-        """Return the server, the mixer and the network."""
-        return ("server:1", MIXER, NETWORK)
-
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
         """Return one message, to the mixer and from there to the server."""
         return ((MIXER, "server:1"),)
 
@@ -250,17 +254,13 @@ class SharingServers(Deployment):
     def sharing(self) -> Sharing:
         """The sharing that cuts reports into shares."""
 
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
-        """Return the servers and the network."""
-        return (*(f"server:{server}" for server in range(1, self.servers + 1)), NETWORK)
-
     def makes_shares(self, mechanism: LocalMechanism, devices: int) -> bool:
         """Return whether shares are made one by one for the reports of this number of devices."""
         return devices * mechanism.rounds * self.servers * math.prod(mechanism.tally_shape) <= self.exact_words
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same for every mechanism
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
         """Return one message to each server."""
-        return tuple((server,) for server in self.servers_of(mechanism))
+        return tuple((f"server:{server}",) for server in range(1, self.servers + 1))
 
     def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:
         """Return the aggregator of one query; parameters as of `Deployment.aggregator`."""

@@ -172,7 +172,7 @@ def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryR
         aggregator.close_round(round_, asked=DEVICES, answered=int(arrives.sum()))
     arrived_s = {party: np.full(received.shape, np.inf) for party in deployment.parties(mechanism)}
     for round_ in rounds:
-        on_the_way = {"network", *(party for path in deployment.route(round_, mechanism) for party in path)}
+        on_the_way = {"network", *(party for path in deployment.route(round_) for party in path)}
         for party in on_the_way:
             arrived_s[party][round_ - 1] = np.where(received[round_ - 1], 1.0, np.inf)
     # Numbers far from 0…n − 1: a position that is taken for a handle is unknown.

@@ -304,7 +304,7 @@ class CampaignProcess:
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
                 sending=Transmission(
-                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1, vocabulary)
+                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1)
                 ),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
                 draws=context.streams.of("release", question.mechanism, campaign.name, number),

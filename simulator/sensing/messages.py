@@ -215,7 +215,7 @@ class MessageSurvey(Survey):
 
     def route(self, round_: int) -> tuple[tuple[str, ...], ...]:
         """Return the messages of a report of a round, each as the parties that it passes, in order."""
-        return self.deployment.route(round_, self.mechanism)
+        return self.deployment.route(round_)
 
     def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
         """Let each device compute its answer and ask it to send."""

@@ -274,7 +274,7 @@ class Survey:
             self._truth = truth
         known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
         since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
-        route, needed = self.deployment.route(round_, self.mechanism), self.deployment.needed
+        route, needed = self.deployment.route(round_), self.deployment.needed
         sending = Transmission(moment, at_s, self.deadline_s, route, since_s, needed)
         self._sendings.append(sending)
         self._agreed.append(None)

@@ -70,9 +70,7 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
             aggregator.close_round(round_, asked=len(places), answered=int(received[round_ - 1].sum()))
         records.append(
             QueryRecord(
-                record_of(
-                    deployment, mechanism, number, numbers[kept], [one[kept] for one in reports], received[:, kept]
-                ),
+                record_of(deployment, number, numbers[kept], [one[kept] for one in reports], received[:, kept]),
                 truth[kept],
                 np.bincount(truth, minlength=mechanism.cells + 1).astype(np.int64),
                 aggregator.counts,
@@ -83,12 +81,12 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
     return CampaignRecord(deployment, mechanism, tuple(records))
 
 
-def record_of(deployment, mechanism, query, devices, reports, received, *, late=None, seed=8):
+def record_of(deployment, query, devices, reports, received, *, late=None, seed=8):
     """What devices sent: received reports reached all parties on their route, late ones those of the first hop."""
     late = np.zeros_like(received) if late is None else late
     arrived = {}
     for row in range(len(reports)):
-        for path in deployment.route(row + 1, mechanism):
+        for path in deployment.route(row + 1):
             for hop, party in enumerate(path):
                 times = arrived.setdefault(party, np.full(received.shape, np.inf))
                 times[row] = np.where(received[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))

@@ -201,7 +201,7 @@ def guessed(deployment, mechanism, reports, kind, coalition, prior, corrupted, k
     """The cell that the attack guesses for device 0, and the success that it expects."""
     n, rounds = len(reports[0]), mechanism.rounds
     devices = np.array([*DEVICES[: n - corrupted], *range(200, 200 + corrupted)])
-    recorded = record_of(deployment, mechanism, 1, devices, reports, np.ones((rounds, n), dtype=bool))
+    recorded = record_of(deployment, 1, devices, reports, np.ones((rounds, n), dtype=bool))
     counts = np.stack([mechanism.tally(one) for one in reports]).astype(np.int64)
     released, own = Released(1, (n,) * rounds, counts=counts), ()
     if k is not None:
