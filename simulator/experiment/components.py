@@ -10,19 +10,17 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.run_clock import RunClock, find_zone
 from simulator.experiment.build.attacks import build_attacks, check_attacks
-from simulator.experiment.build.campaigns import build_campaigns
-from simulator.experiment.build.cell_places import cells_of_traffic
+from simulator.experiment.build.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
 from simulator.experiment.build.mechanisms import build_mechanisms
-from simulator.experiment.build.servers import unchecked_counts
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import RefinementPlan, plan_refinements
-from simulator.experiment.scaling import Participation
-from simulator.experiment.study_area import City
+from simulator.experiment.study_area import City, cells_of_traffic
+from simulator.experiment.tables import Participation
 from simulator.files.messages import Note, warning, warnings_among
 from simulator.games.games import Attack
 from simulator.sensing.campaign import Campaign

@@ -13,10 +13,10 @@ import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.run_clock import RunClock
 from simulator.experiment.build.attacks import most_corrupted
+from simulator.experiment.build.campaigns import build_channel, build_population, check_behaviour
 from simulator.experiment.build.constructors import faults_of_files, faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
-from simulator.experiment.build.servers import build_channel, build_population, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents

@@ -35,10 +35,9 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.build.cell_places import away
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.build.engine import file_format
-from simulator.experiment.study_area import Ground
+from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
