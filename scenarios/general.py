@@ -77,6 +77,13 @@ class Population(Section):
     vehicles and as counts for devices outside every cell."""
 
     @property
+    def drawn_as_counts(self) -> str:
+        """The devices whose answers are drawn as counts, in words; empty if there are none."""
+        if self.answers == "counts":
+            return "devices"
+        return "devices outside every cell" if self.outside and self.answers == "auto" else ""
+
+    @property
     def assumed(self) -> float:
         """The participation by which estimates are divided."""
         return self.participation if self.assumed_participation is None else self.assumed_participation

@@ -100,8 +100,6 @@ class Deployment(ABC):
     robust: bool = False
     anonymous: bool = False
     noise: IntegerNoise | None = None
-    keeps_arrivals: ClassVar[bool] = False
-    """Whether the estimate may depend on when reports arrived."""
     sums_reports: ClassVar[bool] = True
     """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
 
@@ -118,6 +116,11 @@ class Deployment(ABC):
     @property
     def paired(self) -> bool:
         """Whether only devices received in every round are counted."""
+        return False
+
+    @property
+    def keeps_arrivals(self) -> bool:
+        """Whether the estimate may depend on when reports arrived."""
         return False
 
     @property
@@ -293,21 +296,16 @@ class Deployment(ABC):
             Number of devices in the cell, which matters if both rounds are seen without handles.
         queries
             Number of queries; one is used if a device cannot be followed from query to query.
-
-        Raises
-        ------
-        ParameterError
-            If the coalition is empty, or names a party that the deployment does not have.
         """
-        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        members = Coalition.of(coalition)
         if not members.servers:
             return None
         queries = 1 if self.followed_by(members) == "query" else queries
         return self.seen_by(members, mechanism, devices, crowd, queries)
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
-        """Return a sentence stating what a coalition can compute about one device; errors as in `view`."""
-        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        """Return a sentence stating what a coalition can compute about one device."""
+        members = Coalition.of(coalition)
         if members.servers:
             return self.learned_by(members, mechanism)
         parts = (

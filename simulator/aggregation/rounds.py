@@ -239,6 +239,15 @@ def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: 
     return np.sqrt(own * (asked / paired) + thinning)
 
 
+def theoretical_std_error(
+    mechanism: LocalMechanism, truth: Counts, *, asked: Sequence[int], counted: Sequence[int], paired: bool
+) -> FloatArray:
+    """Return the standard error for the (cells + 1,) truth, (cells,), as servers count reports: paired or not."""
+    if paired:
+        return paired_std_error(mechanism, truth, paired=counted[0])
+    return mechanism.std_error(truth, asked=asked, counted=counted)
+
+
 def paired_variance(mechanism: LocalMechanism, *, paired: int, asked: int) -> QuadraticVariance:
     """Return the variance of the paired estimate as a function of the truth Y of a cell.
 

@@ -1,6 +1,5 @@
 """Transcripts: what each party of a deployment stored of a query, and the coalitions of parties that pool them."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, Self, TypeAlias
@@ -9,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Reports, Vectors
-from mechanisms.parameter import ParameterError
 from simulator.arrays import FloatArray, IntArray, Mask
 
 HandleKind = Literal["device", "query", "none"]
@@ -153,8 +151,8 @@ class Released:
     k: int = 0
 
 
-MIXER, NETWORK = "mixer", "network"
-WORDS = '"server:1", "server:2", …, "mixer", "network" or "vehicles:N"'
+MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"
+"""Parties besides servers; the number of corrupted vehicles follows the last of these words."""
 
 
 @dataclass(frozen=True)
@@ -178,46 +176,11 @@ class Coalition:
 
     @classmethod
     def of(cls, parties: Iterable[str]) -> "Coalition":
-        """Return the coalition of the parties named.
-
-        Parameters
-        ----------
-        parties
-            "server:R", "mixer", "network", "vehicles:N"; at least one.
-
-        Raises
-        ------
-        ParameterError
-            If there are no names, a name is not that of a party, or a party is named twice.
-        """
-        names = [parties] if isinstance(parties, str) else list(parties)
-        if not names:
-            raise ParameterError("coalition", "must have a member", names)
-        if len(set(names)) < len(names):
-            raise ParameterError("coalition", "must name each party once", names)
-        for name in names:
-            if not re.fullmatch("mixer|network|(server|vehicles):0*[1-9][0-9]*", name):
-                raise ParameterError("coalition", f"must consist of {WORDS}", name)
-        servers = [int(name.removeprefix("server:")) for name in names if name.startswith("server:")]
-        vehicles = [int(name.removeprefix("vehicles:")) for name in names if name.startswith("vehicles:")]
-        if len(vehicles) > 1 or len(set(servers)) < len(servers):
-            raise ParameterError("coalition", "must name each party once", names)
-        return cls(frozenset(servers), MIXER in names, NETWORK in names, sum(vehicles))
-
-    def check_within(self, parties: Iterable[str]) -> "Coalition":
-        """Return the coalition if each of its servers and its mixer is one of a deployment's parties.
-
-        Raises
-        ------
-        ParameterError
-            If a member is not among the parties; the message lists these.
-        """
-        existing = list(parties)
-        members = [f"server:{server}" for server in sorted(self.servers)] + [MIXER] * self.mixer
-        for member in members:
-            if member not in existing:
-                raise ParameterError("coalition", f"must name existing parties ({', '.join(existing)})", member)
-        return self
+        """Return the coalition of some parties of a deployment: "server:R", "mixer", "network", "vehicles:N"."""
+        names = list(parties)
+        servers = frozenset(int(name.removeprefix("server:")) for name in names if name.startswith("server:"))
+        vehicles = sum(int(name.removeprefix(VEHICLES)) for name in names if name.startswith(VEHICLES))
+        return cls(servers, MIXER in names, NETWORK in names, vehicles)
 
 
 Party: TypeAlias = str

@@ -9,10 +9,8 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.aggregation.transcript import VEHICLES, HandleKind, Released, StoredEntries
 from simulator.arrays import Cells, IntArray, Mask
-
-VEHICLES = "vehicles:"
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -95,16 +95,7 @@ class RunComponents:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
         return cls(
-            scenario,
-            streams,
-            city,
-            mechanisms,
-            campaigns,
-            refinements,
-            flow_check,
-            tuple(notes),
-            attacks,
-            clock,
+            scenario, streams, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock
         )
 
     @property
@@ -139,18 +130,17 @@ class RunComponents:
     def _forgotten(self) -> Iterator[Note]:
         """Yield a warning for each mechanism with kept randomness if answers are drawn as counts, without it."""
         population = self.scenario.population
-        if population.answers == "reports" or not (population.answers == "counts" or population.outside):
-            return
-        words = (
+        how = (
             'keep randomness between queries, but population.answers = "counts" draws new coins in every query: claims '
             "are those of new coins"
             if population.answers == "counts"
-            else "outside every cell are drawn as counts, with new coins in every query: claims are those of vehicles, "
-            "which keep theirs"
+            else "are drawn as counts, with new coins in every query: claims are those of vehicles, which keep theirs"
         )
         for name, mechanism in self.mechanisms.items():
-            if keeps_randomness(mechanism):
-                text = f'mechanisms.{name}: devices {words}; population.answers = "reports" keeps all'
+            if population.drawn_as_counts and keeps_randomness(mechanism):
+                text = (
+                    f'mechanisms.{name}: {population.drawn_as_counts} {how}; population.answers = "reports" keeps all'
+                )
                 yield warning("new_coins", text, f"mechanisms.{name}")
 
     def warm_up(self) -> None:

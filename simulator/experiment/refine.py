@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, QuadraticVariance
+from mechanisms.local import Estimate, LocalMechanism, ParameterError, QuadraticVariance
 from mechanisms.refinement import Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
-from simulator.aggregation.rounds import paired_std_error
+from simulator.aggregation.rounds import theoretical_std_error
 from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
@@ -178,7 +178,7 @@ def _combined(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
         asked, counted = answer.asked, answer.counted
         key = asked, counted, answer.paired
         if key not in laws:
-            theory = partial(_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
+            theory = partial(theoretical_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
             laws[key] = variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
         return laws[key]
 
@@ -197,15 +197,6 @@ def _combined(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Q
         around = spread(combination.weights, np.stack([each.std_error for _, each, _ in window]))
         made.append(Refined(place, queries[place], estimate, combination.estimate, drift, around))
     return made
-
-
-def _std_error(
-    mechanism: LocalMechanism, truth: Counts, *, asked: Sequence[int], counted: Sequence[int], paired: bool
-) -> FloatArray:
-    """Return the theoretical standard error for the truth, as the aggregator computes it."""
-    if paired:
-        return paired_std_error(mechanism, truth, paired=counted[0])
-    return mechanism.std_error(truth, asked=asked, counted=counted)
 
 
 def properties_of(refining: Refining) -> Properties:

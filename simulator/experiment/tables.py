@@ -115,41 +115,52 @@ def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows)
     )
 
 
-def rows_of(query: Query, answer: Answer) -> Rows:
-    """Return the rows of an answer: for counts every cell, for speeds the cells with enough vehicles."""
+class AnswerRows(NamedTuple):
+    """An answer to a query with its rows: about the devices asked, and scaled to all vehicles.
+
+    Speeds are not scaled: their scaled rows are NaN beside the vehicles in the cell.
+    """
+
+    query: Query
+    answer: Answer
+    rows: Rows
+    scaled: Rows
+
+
+def rows_of_answers(queries: Sequence[Query], participation: Participation) -> list[AnswerRows]:
+    """Return the rows of every answer: of counts for every cell, of speeds for the cells with enough vehicles."""
+    answers = [(query, answer) for query in queries for answer in query.answers]
+    return [_rows_of(query, answer, participation) for query, answer in answers]
+
+
+def _rows_of(query: Query, answer: Answer, participation: Participation) -> AnswerRows:
     made = answer.estimate
     if isinstance(made, CellValues):
-        return Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
+        rows = Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
+        unknown = np.full(len(made), math.nan)
+        return AnswerRows(query, answer, rows, Rows(made.cell, query.occupancy.vehicles[made.cell], *[unknown] * 5))
     cells = np.arange(1, len(made) + 1)
-    return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
+    rows = Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
+    return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows))
 
 
-def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Rows:
-    """Return the rows of an answer scaled to all vehicles; of speeds, which are not scaled, NaN beside the vehicles."""
-    if query.statistic == "count":
-        return scale_to_all(query.occupancy, participation, rows)
-    return Rows(rows.cell, query.occupancy.vehicles[rows.cell], *(np.full(len(rows.cell), math.nan) for _ in range(5)))
-
-
-def tabulate_estimates(queries: Sequence[Query], participation: Participation) -> pd.DataFrame:
+def tabulate_estimates(answers: Sequence[AnswerRows]) -> pd.DataFrame:
     """Return one row per query, mechanism and cell: the columns of `estimates.parquet`.
 
     For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row.
     """
-    answered = [(query, answer) for query in queries for answer in query.answers]
-    rows = [rows_of(query, answer) for query, answer in answered]
-    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(answered, rows, strict=True)]
-    cells = [len(answer.estimate) for _, answer in answered]
+    rows, scaled = [answer.rows for answer in answers], [answer.scaled for answer in answers]
+    cells = [len(answer.rows.cell) for answer in answers]
 
     def each(values: list[object], dtype: str) -> pd.Series:
         return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)
 
     return pd.DataFrame(
         {
-            "campaign": each([query.campaign for query, _ in answered], "str"),
-            "query": each([query.number for query, _ in answered], "int64"),
-            "time_s": each([query.time_s for query, _ in answered], "float64"),
-            "mechanism": each([answer.mechanism for _, answer in answered], "str"),
+            "campaign": each([answer.query.campaign for answer in answers], "str"),
+            "query": each([answer.query.number for answer in answers], "int64"),
+            "time_s": each([answer.query.time_s for answer in answers], "float64"),
+            "mechanism": each([answer.answer.mechanism for answer in answers], "str"),
             **{
                 column: np.concatenate([getattr(row, column) for row in rows])
                 for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
@@ -187,13 +198,13 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_queries(queries: Sequence[Query], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
+def score_answers(answers: Sequence[AnswerRows], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
 
     Parameters
     ----------
-    queries
-        The closed queries.
+    answers
+        The answers to the closed queries.
     centroids
         Centroids of the cells in the city's projected coordinate system, (V, 2), in metres.
     participation
@@ -212,10 +223,9 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray, participation
         `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated;
         `participation` and `assumed_participation`.
     """
-    groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
-    for query in queries:
-        for answer in query.answers:
-            groups.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    groups: dict[tuple[str, str], list[AnswerRows]] = {}
+    for answer in answers:
+        groups.setdefault((answer.query.campaign, answer.answer.mechanism), []).append(answer)
     return pd.DataFrame(
         [
             {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids, participation)}
@@ -225,26 +235,25 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray, participation
 
 
 def _score(
-    group: list[tuple[Query, Answer]], centroids: FloatArray, participation: Participation
+    group: Sequence[AnswerRows], centroids: FloatArray, participation: Participation
 ) -> dict[str, float | int | str]:
-    rows = [rows_of(query, answer) for query, answer in group]
-    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(group, rows, strict=True)]
-    own, of_all = _errors(rows), _errors(scaled)
-    statistic = group[0][0].statistic
+    rows = [answer.rows for answer in group]
+    of_asked, of_all = _errors(rows), _errors([answer.scaled for answer in group])
+    statistic = group[0].query.statistic
     found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
     if statistic == "count":
         hot = max(1, round(HOT_SHARE * len(rows[0].cell)))
         found = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
         each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
         mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
-    theory = own.pop("theory_rmse")
+    theory = of_asked.pop("theory_rmse")
     return {
-        **own,
+        **of_asked,
         "hot_cells_recall": found,
         **mobility._asdict(),
         "theory_rmse": theory,
         **{f"scaled_{score}": value if statistic == "count" else math.nan for score, value in of_all.items()},
-        "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
+        "interval": " / ".join(sorted({answer.answer.estimate.interval for answer in group})),
         "queries": len(group),
         "cells": len({cell for row in rows for cell in row.cell.tolist()}),
         "statistic": statistic,

@@ -15,7 +15,7 @@ from simulator.attacks.own import WrongGuessesError
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, warning
 from simulator.games.records import CampaignRecord, NotPlayableError, StoredTranscripts
-from simulator.games.scores import Finding, Guesser, Score, pool_scores, tabulate_guesses
+from simulator.games.scores import Guesser, Score, pool_scores, tabulate_guesses
 from simulator.games.world import Game, Member, Observer, Truth
 from simulator.streams import Streams
 
@@ -104,14 +104,14 @@ class AttackResults:
     Attributes
     ----------
     findings
-        Rows of `attacks.parquet`.
+        Rows of `attacks.parquet`; columns that a row lacks are null.
     notes
         Warnings of expected rows that are missing, and why.
     guesses
         Table of `guesses.parquet`; None if no attack guessed the cells of vehicles.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Columns, ...]
     notes: tuple[Note, ...]
     guesses: pd.DataFrame | None
 
@@ -134,7 +134,7 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
         If an attacked cell does not exist, there are fewer vehicles than are to be corrupted, or a user's own attack
         raises an error or returns what is no answer. Its key is that of the attack.
     """
-    findings: list[Finding] = []
+    findings: list[Columns] = []
     notes: list[Note] = []
     guesses: dict[Guesser, list[Score]] = {}
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
@@ -167,13 +167,13 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
     return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
 
 
-def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dict[Guesser, list[Score]], Sequence[str]]:
+def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dict[Guesser, list[Score]], Sequence[str]]:
     """Return the findings of an attack, its scores, and the reasons of missing rows.
 
     The attack is by the whole coalition and, if it is `growing`, by its first members too. All coalitions face the same
     targets and counterfactual worlds, so that they can be compared.
     """
-    findings: list[Finding] = []
+    findings: list[Columns] = []
     guesses: dict[Guesser, list[Score]] = {}
     answered: set[int] = set()
     for size in range(1 if attack.growing else len(attack.members), len(attack.members) + 1):
@@ -190,19 +190,16 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dic
             if columns:
                 answered.add(place)
         rows += _of_one_vehicle(attack, stored, worlds)
-        findings += [
-            Finding(
-                name=attack.name,
-                attack=attack.kind,
-                coalition=words,
-                colluding=sum(member.vehicles or 1 for member in members),
-                servers=max(record.servers for record in stored.campaigns.values()),
-                mechanism=stored.name,
-                campaign=", ".join(stored.campaigns),
-                **columns,
-            )
-            for columns in rows
-        ]
+        coalition = {
+            "name": attack.name,
+            "attack": attack.kind,
+            "coalition": words,
+            "colluding": sum(member.vehicles or 1 for member in members),
+            "servers": max(record.servers for record in stored.campaigns.values()),
+            "mechanism": stored.name,
+            "campaign": ", ".join(stored.campaigns),
+        }
+        findings += [{**coalition, **columns} for columns in rows]
     queries = len(worlds[0][1].record.queries)
     return (
         findings,

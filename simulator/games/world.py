@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.aggregation.transcript import HandleKind
+from simulator.aggregation.transcript import VEHICLES, HandleKind
 from simulator.arrays import IntArray, Mask
 from simulator.attacks.guesses import Prior
-from simulator.attacks.observation import VEHICLES, Observation, OwnReports, read_round
+from simulator.attacks.observation import Observation, OwnReports, read_round
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
 from simulator.games.scores import Score
 

@@ -29,7 +29,7 @@ from simulator.sensing.query import (
 )
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import DRAWS, Draws, Survey
+from simulator.sensing.survey import Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
@@ -303,7 +303,7 @@ class CampaignProcess:
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
-                sending=Transmission(
+                transmission=Transmission(
                     TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1)
                 ),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
@@ -367,7 +367,7 @@ class CampaignProcess:
                 channel=context.channel,
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
-                draws=Draws(*(context.streams.of(part, *of_query) for part in DRAWS)),
+                draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
                 remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
                 **given,
             )

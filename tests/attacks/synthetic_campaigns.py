@@ -1,5 +1,6 @@
 """Synthetic campaigns for the attack evaluation: devices answer, deployments aggregate, and everything is recorded."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -132,7 +134,10 @@ def attack(kind, coalition, **keys):
 def run_attacks(sections, records, *, streams):
     """Results of attacks given by their sections."""
     attacks = [build_attack(section, games_of(section)) for section in sections]
-    return play_attacks(attacks, records, streams=streams)
+    results = play_attacks(attacks, records, streams=streams)
+    columns = dict.fromkeys(column.name for column in TABLES["attacks"].columns)
+    assert all(row.keys() <= columns.keys() for row in results.findings)
+    return replace(results, findings=[SimpleNamespace(**{**columns, **row}) for row in results.findings])
 
 
 def evaluate_attacks(record, *attacks, seed=3):

@@ -367,7 +367,7 @@ def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
             outside=7,
             bytes_up=5,
             channel=Channel(loss_two=0.6),
-            sending=Transmission(2, 100.0, 1.0),
+            transmission=Transmission(2, 100.0, 1.0),
             noise=noise,
             draws=chance,
         )
@@ -395,7 +395,7 @@ def widened(reported, loss, release, rng):
             outside=0,
             bytes_up=5,
             channel=Channel(loss_two=loss),
-            sending=Transmission(2, 100.0, 1.0),
+            transmission=Transmission(2, 100.0, 1.0),
             noise=rng,
             draws=rng,
         )
@@ -436,7 +436,7 @@ def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
         outside=7,
         bytes_up=5,
         channel=Channel(loss_two=0.5, duplicates=1.0),
-        sending=Transmission(2, 100.0, 1.0),
+        transmission=Transmission(2, 100.0, 1.0),
         noise=np.random.default_rng(1),
         draws=np.random.default_rng(2),
     )

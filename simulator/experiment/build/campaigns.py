@@ -1,4 +1,4 @@
-"""Builds campaigns, each one value with its servers and schedule, and what all share: the channel and the population."""
+"""Builds campaigns, each one value with its servers and schedule, and what all share: channel and population."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -219,17 +219,15 @@ def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -
 
 def unchecked_counts(scenario: Scenario, campaigns: Iterable[Campaign]) -> Iterator[Note]:
     """Yield a note for each aggregator that accepts reports, if some devices have no reports but answer by counts."""
-    population = scenario.population
-    if population.answers == "reports" or not (population.answers == "counts" or population.outside):
-        return
+    devices = scenario.population.drawn_as_counts
     deployments = [campaign.deployment for campaign in campaigns]
     for kind in dict.fromkeys(one.kind for one in deployments if isinstance(one, Combining) and one.checks):
-        which = "devices" if population.answers == "counts" else "devices outside every cell"
         text = (
-            f"aggregation: {kind} does not check {which}: their reports are drawn as counts; "
+            f"aggregation: {kind} does not check {devices}: their reports are drawn as counts; "
             'population.answers = "reports" simulates each report'
         )
-        yield Note("counts_not_checked", text, where="aggregation")
+        if devices:
+            yield Note("counts_not_checked", text, where="aggregation")
 
 
 def _listed(parties: Iterable[str]) -> str:
