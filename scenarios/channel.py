@@ -57,9 +57,7 @@ def _as_table(value: Any) -> Any:
 Latency = Annotated[
     ConstantLatency | ExponentialLatency | LognormalLatency | OwnLatency,
     ByKind(
-        "latency",
-        shape="must be a number of seconds, or a table with a kind",
-        plug_in="scenarios.channel:OwnLatency",
+        "latency", shape="must be a number of seconds, or a table with a kind", plug_in="scenarios.channel:OwnLatency"
     ),
 ]
 

@@ -7,15 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import (
-    Count,
-    Name,
-    Positive,
-    PositiveProbability,
-    Probability,
-    number,
-    without_default,
-)
+from scenarios.field_types import Count, Name, Positive, PositiveProbability, Probability, number, without_default
 from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters
 
 SUM_TOLERANCE = 1e-9

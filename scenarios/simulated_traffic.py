@@ -120,8 +120,7 @@ class OwnTraffic(TrafficSection):
 
 
 Traffic = Annotated[
-    TrafficSection,
-    ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic"),
+    TrafficSection, ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic")
 ]
 
 

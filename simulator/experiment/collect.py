@@ -140,11 +140,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         link_crossings=totals.link_crossings,
         queries=len(queries),
         device_answers=int(rounds["answered"].sum()),
-        memory_bytes={
-            "vehicles": engine.nbytes[0],
-            "routes": engine.nbytes[1],
-            "peak": peak_memory_nbytes(),
-        },
+        memory_bytes={"vehicles": engine.nbytes[0], "routes": engine.nbytes[1], "peak": peak_memory_nbytes()},
         city=CityRecord(
             nodes=len(city.roads.node_names) if city.has_roads else 0,
             links=len(city.roads.links) if city.has_roads else 0,

@@ -11,13 +11,7 @@ from scenarios import Scenario
 from scenarios.channel import ChannelSection
 from simulator.aggregation.rounds import RoundAccount, paired_std_error
 from simulator.arrays import FloatArray
-from simulator.results.record import (
-    LossRecord,
-    MechanismRecord,
-    OccupancyTheory,
-    PopulationTheory,
-    PublishedLeakage,
-)
+from simulator.results.record import LossRecord, MechanismRecord, OccupancyTheory, PopulationTheory, PublishedLeakage
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, answers_of_devices
 
@@ -70,10 +64,7 @@ def _first(errors: FloatArray) -> float | None:
 
 
 def describe_mechanisms(
-    scenario: Scenario,
-    mechanisms: Mapping[str, LocalMechanism],
-    queries: Sequence[Query],
-    scores: pd.DataFrame,
+    scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query], scores: pd.DataFrame
 ) -> list[MechanismRecord]:
     """Return the record of each mechanism in `run.json`: its parameters, its theory, and its paper's leakage."""
     counted = [query for query in queries if query.statistic == "count"]

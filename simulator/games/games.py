@@ -270,8 +270,7 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
     else:
         shares = {
             query.number: np.bincount(
-                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]),
-                minlength=len(query.occupancy),
+                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]), minlength=len(query.occupancy)
             )
             for row, query in enumerate(record.queries)
         }

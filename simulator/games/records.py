@@ -263,11 +263,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 
 def record_campaigns(
-    queries: Sequence[Query],
-    campaigns: Sequence[Campaign],
-    *,
-    outside: int,
-    fleet: IntArray,
+    queries: Sequence[Query], campaigns: Sequence[Campaign], *, outside: int, fleet: IntArray
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 

@@ -107,12 +107,7 @@ def survey_speeds(
 
 
 def _publish(
-    question: SpeedQuestion,
-    cells: Cells,
-    speeds: FloatArray,
-    received: Mask,
-    *,
-    draws: np.random.Generator,
+    question: SpeedQuestion, cells: Cells, speeds: FloatArray, received: Mask, *, draws: np.random.Generator
 ) -> tuple[CellValues, FloatArray]:
     """Publish the statistic of each cell, in ascending order of cells."""
     order = np.argsort(cells, kind="stable")

@@ -17,13 +17,7 @@ from simulator.aggregation.server_noise import NOT_NOISY, weight_of
 from simulator.aggregation.servers import OwnSharing
 from simulator.aggregation.transcript import NETWORK
 from simulator.cells import Partition
-from simulator.experiment.build.constructors import (
-    accepted,
-    build_own_kind,
-    constructor_of,
-    faults_of_files,
-    same_keys,
-)
+from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.experiment.build.mechanisms import build_budget, drawn_as_counts
 from simulator.experiment.build.releases import build_release, place_of
 from simulator.experiment.study_area import City

@@ -104,11 +104,7 @@ def _of_file(
     from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
     read = partial(
-        read_places,
-        scenarios.locate(file),
-        columns=columns.mapping(),
-        format_=file_format(section),
-        given=section.crs,
+        read_places, scenarios.locate(file), columns=columns.mapping(), format_=file_format(section), given=section.crs
     )
     sites, notes = read(crs=ground.crs)
     lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))
