@@ -66,14 +66,14 @@ class ServerTally:
         of its interval, which also covers cells that look empty. Without any device the estimate is 0 with an infinite
         error.
         """
-        own, asked = self.own, self.asked[self.mechanism.truth_round - 1]
+        of_server, asked = self.own, self.asked[self.mechanism.truth_round - 1]
         if asked == 0:
-            nothing = np.zeros(len(own.count))
+            nothing = np.zeros(len(of_server.count))
             return normal_estimate(nothing, nothing + np.inf, asked=self.asked_in_all)
         rate = self.asked_in_all / asked
-        error = np.maximum(own.std_error, (own.upper - own.lower) / (2.0 * LEVEL_95))
-        variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * own.count, rate)
-        return normal_estimate(rate * own.count, np.sqrt(variance), asked=self.asked_in_all)
+        error = np.maximum(of_server.std_error, (of_server.upper - of_server.lower) / (2.0 * LEVEL_95))
+        variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * of_server.count, rate)
+        return normal_estimate(rate * of_server.count, np.sqrt(variance), asked=self.asked_in_all)
 
 
 def add_estimates(tallies: Sequence[ServerTally]) -> Estimate:
@@ -226,16 +226,16 @@ class Combining(Deployment):
             If the aggregator returns another shape, or a number that is not that of a server.
         """
         servers: IntArray
-        own = self.copy_for(mechanism)
+        aggregator = self.copy_for(mechanism)
         if self.locates:
             servers = self._answer("assign_by_cell", mechanism, cells.copy(), rng=rng)
         elif self.has("assign"):
             servers = self._answer("assign", mechanism, len(cells), rng=rng)
         else:
-            servers = rng.integers(1, own.servers + 1, len(cells))
+            servers = rng.integers(1, aggregator.servers + 1, len(cells))
         valid = servers.shape == cells.shape and servers.dtype.kind in "iu"
-        if not valid or (servers.size and not (servers.min() >= 1 and servers.max() <= own.servers)):
-            rule = f"{self.name} must assign a server, 1 to {own.servers}, to each of {len(cells)} devices"
+        if not valid or (servers.size and not (servers.min() >= 1 and servers.max() <= aggregator.servers)):
+            rule = f"{self.name} must assign a server, 1 to {aggregator.servers}, to each of {len(cells)} devices"
             raise InputError([f"{rule}, got {_shown(servers)}"], "aggregation")
         return servers.astype(np.int64)
 
@@ -252,7 +252,7 @@ class Combining(Deployment):
             self._refuse("accepts", f"must return a bool for each of {len(reports)} reports", _shown(accepted))
         return accepted
 
-    def stated_error(self, own: FloatArray, mechanism: LocalMechanism) -> FloatArray:
+    def stated_error(self, errors: FloatArray, mechanism: LocalMechanism) -> FloatArray:
         """Return the standard error that the aggregator states, (cells,), from (servers, cells); NaN if it states none.
 
         Raises
@@ -262,7 +262,7 @@ class Combining(Deployment):
         """
         if not self.has("std_error"):
             return np.full(mechanism.cells, np.nan)
-        error: FloatArray = self._answer("std_error", mechanism, own)
+        error: FloatArray = self._answer("std_error", mechanism, errors)
         if error.shape != (mechanism.cells,) or error.dtype.kind not in "fiu" or (error < 0).any():
             self._refuse("std_error", f"must return {mechanism.cells} numbers of at least 0", _shown(error))
         return error.astype(np.float64)

@@ -101,7 +101,7 @@ class ServerAccounts:
             received = [np.isfinite(arrived_s[party]) for party in path]
             late = int(np.count_nonzero(received[0] & ~within))
             # A party forwards the messages that it received in time to the next party of the path.
-            onward = [sent, *(int(np.count_nonzero(one & within)) for one in received)]
+            onward = [sent, *(int(np.count_nonzero(arrived & within)) for arrived in received)]
             lost = [before - after for before, after in pairwise(onward)]
             lost[0] -= late
             self.add_message(path, in_time=onward[-1], late=late, server_down=lost)
@@ -152,7 +152,7 @@ class RoundAccount:
     @classmethod
     def added(cls, parts: Sequence["RoundAccount"]) -> "RoundAccount":
         """Return the account of a round whose devices reported to several servers."""
-        numbers = [one.name for one in fields(cls) if one.name != "servers"]
+        numbers = [column.name for column in fields(cls) if column.name != "servers"]
         servers = tuple(server for part in parts for server in part.servers)
         return cls(**{name: sum(getattr(part, name) for part in parts) for name in numbers}, servers=servers)
 
@@ -210,8 +210,8 @@ def estimate_paired(mechanism: LocalMechanism, counts: Counts, *, paired: int, a
     received, step = ResponseCounts((asked,), (paired,), truth_round=1), 1.0 + inside
     if not elsewhere.any():
         none = np.zeros((3, len(step)))
-        known = np.zeros(len(step), dtype=np.int64)
-        law = CountLaw(asked, paired, 1.0 / step, none[0], known, none[0], asked, none)
+        truth = np.zeros(len(step), dtype=np.int64)
+        law = CountLaw(asked, paired, 1.0 / step, none[0], truth, none[0], asked, none)
         ends = law.invert(np.clip(np.rint(within.count / step), 0, paired).astype(np.int64))
     else:
         ends = invert_tails(count, lambda y: (variance.at(y), np.zeros_like(y)), step * (asked / paired), asked)
@@ -233,10 +233,10 @@ def paired_std_error(mechanism: LocalMechanism, true_counts: Counts, *, paired: 
     asked, rounds = int(true_counts.sum()), mechanism.rounds
     if paired == asked or rounds == 1 or paired == 0:
         return mechanism.std_error(true_counts, asked=[asked] * rounds, counted=[paired] * rounds)
-    own, truth = mechanism.std_error(true_counts) ** 2, true_counts[1:].astype(np.float64)
+    variance, truth = mechanism.std_error(true_counts) ** 2, true_counts[1:].astype(np.float64)
     # The variance of N/n times a hypergeometric count, (N/n)·Y(1 − Y/N)·(N − n)/(N − 1).
     thinning = asked / paired * (asked - paired) / max(asked - 1, 1) * truth * (1.0 - truth / asked)
-    return np.sqrt(own * (asked / paired) + thinning)
+    return np.sqrt(variance * (asked / paired) + thinning)
 
 
 def theoretical_std_error(

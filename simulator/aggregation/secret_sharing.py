@@ -244,16 +244,16 @@ class ThresholdSharing:
         signed = total.astype(np.int64)
         return np.where(signed > prime // 2, signed - prime, signed)
 
-    def _times(self, one: ShareVectors, other: ShareVectors | np.uint64) -> ShareVectors:
+    def _times(self, words: ShareVectors, other: ShareVectors | np.uint64) -> ShareVectors:
         """Return the product of words below the modulus, modulo the modulus."""
         prime = np.uint64(self.modulus)
         if self.modulus != FIELD:
-            small: ShareVectors = one * other % prime
+            small: ShareVectors = words * other % prime
             return small
         # With a = a₁2³¹ + a₀ and b = b₁2³¹ + b₀: ab = a₁b₁2⁶² + (a₁b₀ + a₀b₁)2³¹ + a₀b₀, where 2⁶¹ = 1. No term
         # overflows: the three are below 2⁶¹, 2⁶¹ + 2³² and 2⁶².
         thirty, one_more = np.uint64(30), np.uint64(31)
-        a, a0, b, b0 = one >> one_more, one & _LOW_31, other >> one_more, other & _LOW_31
+        a, a0, b, b0 = words >> one_more, words & _LOW_31, other >> one_more, other & _LOW_31
         middle = a * b0 + a0 * b
         product: ShareVectors = (
             (a * b << np.uint64(1)) + (middle >> thirty) + ((middle & _LOW_30) << one_more) + a0 * b0

@@ -316,10 +316,10 @@ class SharingServers(Deployment):
         if colluding >= needed:
             joined = "by adding up its" if needed == self.servers else f"from any {needed} of its"
             return f"Every report, {joined} {self.servers} shares, {self.followed(members)}."
-        known = "pseudonyms were received" if self.followed_by(members) == "query" else "devices were received"
+        received = "pseudonyms were received" if self.followed_by(members) == "query" else "devices were received"
         return (
-            f"Only which {known} in which round, and nothing about a report's content: {colluding} of {self.servers} "
-            f"shares are uniform whatever it is{', as its class states' if self.rests_on else ''}."
+            f"Only which {received} in which round, and nothing about a report's content: {colluding} of "
+            f"{self.servers} shares are uniform whatever it is{', as its class states' if self.rests_on else ''}."
         )
 
 
@@ -383,9 +383,9 @@ class SecretShared(SharingServers):
 
     def cost(self, mechanism: LocalMechanism) -> Cost:
         """Return the cost: a device sends one vector and m − 1 seeds, or with range proofs Prio3's report."""
-        words, others = math.prod(mechanism.tally_shape), self.servers - 1
+        entries, others = math.prod(mechanism.tally_shape), self.servers - 1
         if self.robust:
-            proof = Prio3Histogram(words, self.servers)
+            proof = Prio3Histogram(entries, self.servers)
             seed, vector, public = proof.helper_share_nbytes, proof.leader_share_nbytes, proof.public_share_nbytes
             between = proof.verifier_share_nbytes
             note = (
@@ -393,7 +393,7 @@ class SecretShared(SharingServers):
                 "publishes (draft-irtf-cfrg-vdaf-20)."
             )
         else:
-            seed, vector, public = SEED_NBYTES, WORD_NBYTES * words, 0
+            seed, vector, public = SEED_NBYTES, WORD_NBYTES * entries, 0
             between = self.pseudonym_nbytes if self.paired else 0
             note = "Seeds are expanded by a generator that is not a cipher; a deployment would use one."
         messages = dict.fromkeys(self.servers_of(mechanism), seed + public)

@@ -239,7 +239,9 @@ class RecordedMessages:
         for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
             if column.shape != shape:
                 raise ValueError(f"{name} must be (rounds, devices) = {shape}, received {column.shape}")
-        if self.pseudonyms.shape != self.devices.shape or any(len(one) != len(self.devices) for one in self.reports):
+        if self.pseudonyms.shape != self.devices.shape or any(
+            len(reports) != len(self.devices) for reports in self.reports
+        ):
             raise ValueError(f"pseudonyms and reports must be of {len(self.devices)} devices in every round")
 
     @classmethod

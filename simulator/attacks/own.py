@@ -70,31 +70,31 @@ class CheckedAttack:
         NoLikelihoodError, NotEstimableError
             If the attack raises it: then the attack cannot be tried on this mechanism.
         """
-        own = replace(observation, released=copy.deepcopy(observation.released))
+        given = replace(observation, released=copy.deepcopy(observation.released))
         try:
-            found = self.attack.guess(own, copy.deepcopy(prior), rng=rng)
+            answer = self.attack.guess(given, copy.deepcopy(prior), rng=rng)
         except (NoLikelihoodError, NotEstimableError):
             raise
         except Exception as error:  # a user's attack may raise anything
             at = traceback.extract_tb(error.__traceback__)[1:2]  # the attack's own line, if it was called at all
-            where = "".join(f" (line {one.lineno} of {Path(one.filename).name})" for one in at)
+            where = "".join(f" (line {frame.lineno} of {Path(frame.filename).name})" for frame in at)
             raise WrongGuessesError(f"guess raises {type(error).__name__}: {error}{where}") from error
-        for _, rule in broken_answers(found, observation):
+        for _, rule in broken_answers(answer, observation):
             raise WrongGuessesError(rule)
         return [
             Guesses(
-                one.query,
-                one.handle_kind,
-                None if one.handles is None else np.asarray(one.handles, dtype=np.int64),
-                np.asarray(one.cells, dtype=np.int32),
-                float(one.theory),
-                None if one.probability is None else np.asarray(one.probability, dtype=np.float64),
+                guess.query,
+                guess.handle_kind,
+                None if guess.handles is None else np.asarray(guess.handles, dtype=np.int64),
+                np.asarray(guess.cells, dtype=np.int32),
+                float(guess.theory),
+                None if guess.probability is None else np.asarray(guess.probability, dtype=np.float64),
             )
-            for one in found
+            for guess in answer
         ]
 
 
-def broken_answers(found: Any, observation: Observation) -> Iterator[tuple[str, str]]:
+def broken_answers(answer: Any, observation: Observation) -> Iterator[tuple[str, str]]:
     """Yield the rules that an answer to an observation breaks.
 
     Parameters
@@ -111,35 +111,37 @@ def broken_answers(found: Any, observation: Observation) -> Iterator[tuple[str, 
     rule : str
         The rule and the value received, beginning with "guess must".
     """
-    if not isinstance(found, list | tuple) or not all(isinstance(one, Guesses) for one in found):
-        received = [type(one).__name__ for one in found] if isinstance(found, list | tuple) else type(found).__name__
+    if not isinstance(answer, list | tuple) or not all(isinstance(guess, Guesses) for guess in answer):
+        received = type(answer).__name__
+        if isinstance(answer, list | tuple):
+            received = str([type(item).__name__ for item in answer])
         yield "form", f"guess must return a list of simulator.attacks.reconstruction.Guesses, received {received}"
         return
     named: set[tuple[int, str, int | None]] = set()
-    for one in found:
-        if one.query not in observation.queries:
-            words = f"guess must be about an observed query ({', '.join(map(str, observation.queries))})"
-            yield "form", f"{words}, received {one.query!r}"
+    for guess in answer:
+        if guess.query not in observation.queries:
+            rule = f"guess must be about an observed query ({', '.join(map(str, observation.queries))})"
+            yield "form", f"{rule}, received {guess.query!r}"
             continue
-        if (wrong := _wrong_form(one)) is not None:
+        if (wrong := _wrong_form(guess)) is not None:
             yield "form", wrong
             continue
-        if not isinstance(one.theory, int | float) or not (math.isnan(one.theory) or 0 <= one.theory <= 1):
-            yield "theory", f"guess must return a theory in 0…1, or NaN if it is not known, received {one.theory!r}"
-        if one.probability is not None and not _are_probabilities(np.asarray(one.probability), len(one.cells)):
+        if not isinstance(guess.theory, int | float) or not (math.isnan(guess.theory) or 0 <= guess.theory <= 1):
+            yield "theory", f"guess must return a theory in 0…1, or NaN if it is not known, received {guess.theory!r}"
+        if guess.probability is not None and not _are_probabilities(np.asarray(guess.probability), len(guess.cells)):
             yield "theory", "guess must return a probability in 0…1 for each guess, or None for all"
-        cells, most = np.asarray(one.cells), observation.mechanism.cells
+        cells, most = np.asarray(guess.cells), observation.mechanism.cells
         if len(outside := cells[(cells < 0) | (cells > most)]):
             yield "cells", f"guess must return cells in 0…{most}, 0 for outside, received {outside[0]}"
-        handles = [None] if one.handles is None else np.asarray(one.handles).tolist()
-        if one.handles is not None:
-            unknown = ~np.isin(one.handles, _known_handles(observation, one.query, one.handle_kind))
+        handles = [None] if guess.handles is None else np.asarray(guess.handles).tolist()
+        if guess.handles is not None:
+            unknown = ~np.isin(guess.handles, _known_handles(observation, guess.query, guess.handle_kind))
             if unknown.any():
-                words = f'guess must return handles of the observation, of kind "{one.handle_kind}"'
-                yield "handles", f"{words}, received {np.asarray(one.handles)[unknown][0]}"
-        keys = {(one.query, one.handle_kind, handle) for handle in handles}
+                rule = f'guess must return handles of the observation, of kind "{guess.handle_kind}"'
+                yield "handles", f"{rule}, received {np.asarray(guess.handles)[unknown][0]}"
+        keys = {(guess.query, guess.handle_kind, handle) for handle in handles}
         if len(keys) < len(handles) or keys & named:
-            yield "handles", f"guess must name each device at most once in query {one.query}"
+            yield "handles", f"guess must name each device at most once in query {guess.query}"
         named |= keys
 
 
@@ -148,21 +150,22 @@ def _are_probabilities(given: np.ndarray, guesses: int) -> bool:
     return given.shape == (guesses,) and given.dtype.kind in "fiu" and bool(((given >= 0) & (given <= 1)).all())
 
 
-def _wrong_form(one: Guesses) -> str | None:
+def _wrong_form(guess: Guesses) -> str | None:
     """Return the rule that the columns of one set of guesses break by their lengths or types, whatever their values."""
-    for name, column in (("handles", one.handles), ("cells", one.cells)):
+    for name, column in (("handles", guess.handles), ("cells", guess.cells)):
         entries = np.asarray([0] if column is None else column)
         if entries.ndim != 1 or (len(entries) and entries.dtype.kind not in "iu"):
             return f"guess must return {name} as whole numbers, (n,), received {entries.dtype} of {entries.shape}"
-    if len(one.cells) != (1 if one.handles is None else len(one.handles)):  # arrays may have changed since it was made
-        return f"guess must return one cell for each handle, received {len(one.cells)}"
+    devices = 1 if guess.handles is None else len(guess.handles)
+    if len(guess.cells) != devices:  # arrays may have changed since it was made
+        return f"guess must return one cell for each handle, received {len(guess.cells)}"
     return None
 
 
 def _known_handles(observation: Observation, query: int, kind: str) -> np.ndarray:
     """Return the handles of one kind that a coalition has of a query, those of its own vehicles included."""
     stored = [entry.handles for entry in observation.seen if (entry.query, entry.handle_kind) == (query, kind)]
-    own = observation.own_of(query)
-    if own is not None:
-        stored.append(own.devices if kind == "device" else own.pseudonyms)
-    return np.concatenate([np.empty(0, dtype=np.int64), *(one for one in stored if one is not None)])
+    sent = observation.own_of(query)
+    if sent is not None:
+        stored.append(sent.devices if kind == "device" else sent.pseudonyms)
+    return np.concatenate([np.empty(0, dtype=np.int64), *(handles for handles in stored if handles is not None)])

@@ -60,9 +60,9 @@ def released_claims(
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
     """
-    words, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
-    origin = f"Released by {words}, campaign {campaign.name}: "
-    place: Place = {"release": words, "campaign": campaign.name, "queries": queries}
+    release, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
+    origin = f"Released by {release}, campaign {campaign.name}: "
+    place: Place = {"release": release, "campaign": campaign.name, "queries": queries}
     if speeds is not None and speeds.mechanism == name:
         claim = speeds.release.claim(queries=queries)
         basis = f"{origin}{STATISTICS[speeds.statistic]}. {claim.basis}"
@@ -185,7 +185,8 @@ def _group_rows(
     asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
     for name, mechanism in alike[0].mechanisms.items():
         as_it_is = any(
-            one.speeds is None and name not in one.publications and one.deployment.noise is None for one in alike
+            campaign.speeds is None and name not in campaign.publications and campaign.deployment.noise is None
+            for campaign in alike
         )
         counted, claiming = CountedReports.of(name, alike, queries), alike[0].asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
@@ -194,7 +195,7 @@ def _group_rows(
         for repeats in dict.fromkeys((*asked, *lengths.values())):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
             made = deployment_views(name, alike, queries, repeats)
-            of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
+            of_servers = (pair for pair in made if isinstance(pair[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
                 seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
                 if isinstance(view, Shuffled) and source is not None:
@@ -279,8 +280,8 @@ def _weakened_claims(section: Claims, alike: Sequence[Campaign], closed: Sequenc
 def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncounted: bool) -> str:
     """State why claims are weaker, which query counted the fewest reports other than none, and a remedy."""
     answers = answers_of_devices(queries).items()
-    found = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
-    query, answer = min(found, key=lambda pair: min(pair[1].counted))
+    answered = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
+    query, answer = min(answered, key=lambda pair: min(pair[1].counted))
     fewest = f"query {query.number} of campaign {query.campaign} counted the fewest, {min(answer.counted):,}"
     if not uncounted:
         remedy = "ask when more vehicles are there (start_s), or let more take part (population.participation)"
@@ -295,8 +296,8 @@ def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCoun
     if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
         return expected
     counted = mechanism.claim(replace(view, counted=asked or None))
-    known = [claim for claim in (expected, counted) if claim.curve is not None]
-    return min(known, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
+    proved = [claim for claim in (expected, counted) if claim.curve is not None]
+    return min(proved, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
 
 
 def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:

@@ -114,10 +114,10 @@ class RunComponents:
     def warnings(self) -> list[Note]:
         """Return warnings of what may mislead a reader of the result, if known before the run."""
         covers = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
-        one = warning("one_cell", covers, "cells")
+        one_cell = warning("one_cell", covers, "cells")
         return [
             *warnings_among(self.city.notes),
-            *([one] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
+            *([one_cell] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
             *(warning("weak_release", text, "release") for text in self.scenario.release_warnings()),
             *(
                 warning("mechanism", f"mechanisms.{name}: {text}", f"mechanisms.{name}")

@@ -238,14 +238,14 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     if deployment.sharing is not None or not deployment.sums_reports:
         needed = deployment.needed or len(servers)
         shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, needed - 1, needed, len(servers)}]
-        found = [servers[:k] for k in shown]
+        listed = [servers[:k] for k in shown]
     else:
-        found = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
+        listed = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
     if MIXER in parties:
-        found += [(MIXER,), (*servers, MIXER)]
+        listed += [(MIXER,), (*servers, MIXER)]
     if NETWORK in parties and deployment.handles == "query" and not deployment.anonymous:
-        found += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
-    return [*found, (NETWORK,)] if NETWORK in parties else found
+        listed += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
+    return [*listed, (NETWORK,)] if NETWORK in parties else listed
 
 
 def _describe(
@@ -271,11 +271,11 @@ def _view(
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(campaign.asked[name], view)
-    delta, words = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
+    delta, statement = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
     return ViewRecord(
         coalition=list(coalition),
-        statement=statements.setdefault(words, len(statements)),
-        words=words,
+        statement=statements.setdefault(statement, len(statements)),
+        words=statement,
         view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,

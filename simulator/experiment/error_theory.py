@@ -126,12 +126,12 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
     described = []
     named = {campaign.name: campaign for campaign in campaigns if not campaign.adaptive}
     asked = [query for query in queries if query.campaign in named]
-    for (campaign, name), found in answers_of_devices(asked).items():
-        mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in found]
+    for (campaign, name), answered in answers_of_devices(asked).items():
+        mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in answered]
         received = [_share([answer.rounds[row] for answer in answers]) for row in range(mechanism.rounds)]
         if not 0.0 < min(received) < 1.0:
             continue
-        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
+        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in answered]))))
         truths = [_truth(mechanism, occupancy, asked) for asked in LOSS_POPULATIONS]
         both = math.prod(received)
         paired = [paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))) for truth in truths]

@@ -111,8 +111,9 @@ def refine_queries(
     records = []
     for refining in plan.refinings:
         refined = refined_answers(refining, mechanisms[refining.mechanism], queries)
-        for one in refined:
-            added[one.place].append(Answer(refining.name, one.estimate, np.hypot(one.drift, one.spread), []))
+        for answer in refined:
+            std_error = np.hypot(answer.drift, answer.spread)
+            added[answer.place].append(Answer(refining.name, answer.estimate, std_error, []))
         records.append(_describe(refining, refined))
     return [
         replace(query, answers=[*query.answers, *more]) for query, more in zip(queries, added, strict=True)
@@ -233,7 +234,7 @@ BIAS = {
 def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecord:
     """Return the record in `run.json` of a refinement of one mechanism."""
     properties, parameters = properties_of(refining), refining.parameters
-    words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
+    method = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from published values only: every claim for {} holds for it too{}."
     several = f", for the views of {parameters.get('window')} queries" if refining.combines else ""
     return RefinementRecord(
@@ -244,7 +245,7 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
         parameters=dict(parameters),
         biased=properties.biased,
         bias=BIAS[refining.kind],
-        made_of=f"{refining.mechanism}: {words}",
+        made_of=f"{refining.mechanism}: {method}",
         keeps=RefinementProperties(
             non_negative=properties.non_negative,
             total=properties.total,
@@ -260,20 +261,20 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
 def _measured(refining: Refining, refined: Sequence[Refined]) -> Iterator[MeasuredRefinement]:
     """Yield the mean errors in busy cells and in others by campaign, and the parts of a combination's error."""
     by_campaign: dict[str, list[Refined]] = {}
-    for one in refined:
-        by_campaign.setdefault(one.query.campaign, []).append(one)
+    for answer in refined:
+        by_campaign.setdefault(answer.query.campaign, []).append(answer)
     for campaign, made in by_campaign.items():
-        truth = np.stack([one.query.truth[1:] for one in made]).astype(np.float64)
-        error = np.stack([one.estimate.count for one in made]) - truth
-        unrefined_error = np.stack([one.unrefined.count for one in made]) - truth
+        truth = np.stack([answer.query.truth[1:] for answer in made]).astype(np.float64)
+        error = np.stack([answer.estimate.count for answer in made]) - truth
+        unrefined_error = np.stack([answer.unrefined.count for answer in made]) - truth
         cells = truth.shape[1]
         hot = max(1, round(HOT_SHARE * cells))
         threshold = np.partition(truth, cells - hot, axis=1)[:, cells - hot, np.newaxis]
         busy = (truth >= threshold) & (truth > 0)
         parts = {}
         if refining.combines:
-            parts["drift_rmse"] = _rms([one.drift for one in made])
-            parts["spread_rmse"] = _rms([one.spread for one in made])
+            parts["drift_rmse"] = _rms([answer.drift for answer in made])
+            parts["spread_rmse"] = _rms([answer.spread for answer in made])
         yield MeasuredRefinement(
             campaign=campaign,
             bias_busy=_mean(error, busy),
@@ -312,9 +313,9 @@ def refinement_warnings(plan: RefinementPlan, queries: Sequence[Query]) -> list[
         ]
     outside = max((int(query.truth[0]) for query in counts), default=0)
     asked = dict.fromkeys(r.refinement for r in plan.refinings if r.parameters.get("total") == "asked")
-    words = (
+    assumption = (
         f'total = "asked" assumes that every device asked is in some cell, but in a query {outside:,} were in '
         "none: they are added to the cells"
     )
     placed = (f"refinements.{name}" for name in asked if outside)
-    return [*warnings, *(warning("in_no_cell", f"{place}: {words}", place) for place in placed)]
+    return [*warnings, *(warning("in_no_cell", f"{place}: {assumption}", place) for place in placed)]

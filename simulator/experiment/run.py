@@ -60,10 +60,16 @@ class ProgressReceiver(Protocol):
         """Report that the simulation has reached `time_s`."""
 
 
-class Silent(ProgressReceiver):
+class Silent:
     """A progress receiver that ignores all reports."""
 
     clock = RunClock()
+
+    def phase(self, name: str, *, until_s: float | None = None) -> None:
+        """Ignore that a phase begins."""
+
+    def advance_to(self, time_s: float) -> None:
+        """Ignore the time."""
 
 
 _BEATS = 100

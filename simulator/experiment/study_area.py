@@ -171,7 +171,7 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
     middle = transform(ground.crs, WGS84, np.array([[(x_min + x_max) / 2, (y_min + y_max) / 2]]))[0]
     _, _, away_m = pyproj.Geod(ellps="WGS84").inv(*lonlat[-1], *middle)
     (lon, lat), (city_lon, city_lat) = lonlat[-1].tolist(), middle.tolist()
-    words = (
+    text = (
         f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {_km(away_m)} from that of "
         f"the {_traffic(ground)}s, longitude {city_lon:.4f} and latitude {city_lat:.4f}"
     )
@@ -181,8 +181,8 @@ def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
         there = transform(system, ground.crs, transform(WGS84, system, lonlat)[:, ::-1])
         inside = (there >= (x_min, y_min)) & (there <= (x_max, y_max))
         if inside.all(axis=1).any():
-            return f"{words}; with their two coordinates swapped they are in the city: swap them"
-    return f"{words}: are they of this city, and is their coordinate system stated rightly?"
+            return f"{text}; with their two coordinates swapped they are in the city: swap them"
+    return f"{text}: are they of this city, and is their coordinate system stated rightly?"
 
 
 def _km(metres: float) -> str:

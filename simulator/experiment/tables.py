@@ -240,16 +240,16 @@ def _score(
     rows = [answer.rows for answer in group]
     of_asked, of_all = _errors(rows), _errors([answer.scaled for answer in group])
     statistic = group[0].query.statistic
-    found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
+    recall, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
     if statistic == "count":
         hot = max(1, round(HOT_SHARE * len(rows[0].cell)))
-        found = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
+        recall = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
         each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
         mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
     theory = of_asked.pop("theory_rmse")
     return {
         **of_asked,
-        "hot_cells_recall": found,
+        "hot_cells_recall": recall,
         **mobility._asdict(),
         "theory_rmse": theory,
         **{f"scaled_{score}": value if statistic == "count" else math.nan for score, value in of_all.items()},

@@ -181,8 +181,8 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
         worlds = worlds_of(attack, stored, members)
         if not any(truth.queries for _, truth in worlds):
             return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
-        words = ", ".join(map(str, members)) or NO_MEMBER
-        guesser = Guesser(attack.name, attack.kind, words, stored.name, tuple(stored.campaigns))
+        named = ", ".join(map(str, members)) or NO_MEMBER
+        guesser = Guesser(attack.name, attack.kind, named, stored.name, tuple(stored.campaigns))
         rows, guesses[guesser] = [], []
         for place, (scores, columns) in enumerate(_rounds(attack, stored, worlds)):
             rows += columns
@@ -193,7 +193,7 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dic
         coalition = {
             "name": attack.name,
             "attack": attack.kind,
-            "coalition": words,
+            "coalition": named,
             "colluding": sum(member.vehicles or 1 for member in members),
             "servers": max(record.servers for record in stored.campaigns.values()),
             "mechanism": stored.name,
@@ -223,11 +223,11 @@ def _of_one_vehicle(attack: Attack, stored: StoredTranscripts, worlds: Sequence[
 
     It is the honest vehicle of the first choice that has targets.
     """
-    observer, truth = own = next(world for world in worlds if world[1].queries)
+    observer, truth = world = next(world for world in worlds if world[1].queries)
     if observer.corrupted is None or not observer.last_vehicle:
         return
     number = float(truth.queries[0].recorded.devices[0])
-    for _, rows in _rounds(attack, stored, [own]):
+    for _, rows in _rounds(attack, stored, [world]):
         for columns in rows:
             if columns["metric"] is None:
                 yield {**columns, "metric": ONE_VEHICLE, "value": number, "unit": "number of the vehicle"}
@@ -241,7 +241,7 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
     """
     record = stored.record
     if members:
-        present = (query for query in record.queries if any(one.at(query.number_in_campaign) for one in members))
+        present = (query for query in record.queries if any(member.at(query.number_in_campaign) for member in members))
         record = replace(record, queries=tuple(present))
     forging = any(game.forges for game in attack.games)
     corrupted_vehicles = 0 if forging else sum(member.vehicles for member in members)

@@ -158,12 +158,12 @@ def _of_pairs(scores: Sequence[Score], *, rng: np.random.Generator) -> float | N
     for score in scores:
         order = rng.permutation(len(score.truth))
         half = len(order) // 2
-        one, other = order[:half], order[half : 2 * half]
-        apart = score.truth[one] != score.truth[other]
-        apart &= score.truth[one] != (-1 if score.usual is None else score.usual)
-        named, one, other = score.truth[one][apart], one[apart], other[apart]
-        hits_p += int(np.count_nonzero(score.guesses[one] == named))
-        hits_q += int(np.count_nonzero(score.guesses[other] == named))
+        first, second = order[:half], order[half : 2 * half]
+        apart = score.truth[first] != score.truth[second]
+        apart &= score.truth[first] != (-1 if score.usual is None else score.usual)
+        named, first, second = score.truth[first][apart], first[apart], second[apart]
+        hits_p += int(np.count_nonzero(score.guesses[first] == named))
+        hits_q += int(np.count_nonzero(score.guesses[second] == named))
         pairs += len(named)
     if not pairs:
         return None

@@ -440,12 +440,12 @@ class Channel:
 
     def _arrive_between(self, parties: Sequence[str], transmission: Transmission, most_s: float) -> float:
         """Return the probability of arriving while one of the parties is down, at most `most_s` after transmission."""
-        found = 0.0
+        probability = 0.0
         for from_s, to_s in self._outage_intervals(parties):
             start_s, end_s = max(from_s - transmission.sent_s, 0.0), to_s - transmission.sent_s
             if isinstance(self.latency, ConstantDelay):  # an atom: it matters which end of the interval is excluded
                 took_s = self.latency.value_s
-                found += float(start_s <= took_s < end_s and took_s <= most_s)
+                probability += float(start_s <= took_s < end_s and took_s <= most_s)
             elif min(end_s, most_s) > start_s:
-                found += self.latency.exceeds(start_s) - self.latency.exceeds(min(end_s, most_s))
-        return found
+                probability += self.latency.exceeds(start_s) - self.latency.exceeds(min(end_s, most_s))
+        return probability

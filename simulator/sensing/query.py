@@ -273,9 +273,9 @@ def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[t
 
     Refined estimates are left out: no device was asked for them.
     """
-    found: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    answered: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
     for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             if answer.rounds:
-                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
-    return found
+                answered.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    return answered

@@ -132,6 +132,6 @@ class Recorder:
             self._targets.vehicles[self.places],
             self._reports,
             np.stack(self._in_time),
-            {party: np.stack([one.get(party, never) for one in self._arrived_s]) for party in parties},
+            {party: np.stack([arrived_s.get(party, never) for arrived_s in self._arrived_s]) for party in parties},
             rng=self._rng,
         )

@@ -112,9 +112,9 @@ def _publish(
     """Publish the statistic of each cell, in ascending order of cells."""
     order = np.argsort(cells, kind="stable")
     rate = float(received.mean()) if len(received) else 1.0
-    found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
+    occupied, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
     rows = []
-    for cell, start, stop in zip(found.tolist(), starts, starts + devices, strict=True):
+    for cell, start, stop in zip(occupied.tolist(), starts, starts + devices, strict=True):
         places = order[start:stop]
         asked, reported = speeds[places], speeds[places[received[places]]]
         if cell == 0 or len(reported) < question.min_vehicles:

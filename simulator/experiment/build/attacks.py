@@ -61,8 +61,8 @@ def build_attack(section: Any, games: Sequence[Game]) -> Attack:
 
 def _member(section: Any, given: Any) -> Member:
     """Return a member of a coalition, with the queries during which it is one."""
-    first = max(getattr(one, "from_query", None) or 1 for one in (section, given))
-    last = min(getattr(one, "to_query", None) or math.inf for one in (section, given))
+    first = max(getattr(holder, "from_query", None) or 1 for holder in (section, given))
+    last = min(getattr(holder, "to_query", None) or math.inf for holder in (section, given))
     return Member(getattr(given, "party", given), first, last)
 
 
@@ -93,9 +93,9 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
             for name in attack.mechanisms or campaign.mechanisms
         ]
         existing = set[str]().union(*parties)
-        fits = any(needed <= one for one in ([existing] if attack.together else parties))
+        fits = any(needed <= there for there in ([existing] if attack.together else parties))
         if existing and not fits:
-            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
-            faults.append(Fault(f"attacks.{attack.name}.coalition", words, members))
+            rule = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", rule, members))
     if faults:
         raise ScenarioError(scenario.name, faults)

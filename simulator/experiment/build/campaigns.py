@@ -49,7 +49,7 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
         outage is of a server that does not exist.
     """
     as_counts = scenario.population.answers == "counts"
-    asked = {name: drawn_as_counts(one) for name, one in mechanisms.items()} if as_counts else mechanisms
+    asked = {name: drawn_as_counts(mechanism) for name, mechanism in mechanisms.items()} if as_counts else mechanisms
     campaigns: list[Campaign] = []
     faults: list[Fault] = []
     for section, released in zip(scenario.campaigns, scenario.released(), strict=True):
@@ -64,7 +64,7 @@ def build_campaigns(scenario: Scenario, mechanisms: Mapping[str, LocalMechanism]
         for section, campaign in zip(scenario.campaigns, campaigns, strict=True):
             faults += faults_of_servers(scenario, section, campaign.deployment, mechanisms)
         outages = enumerate(scenario.channel.outages)
-        faults += faults_of_parties({one.server: f"channel.outages[{i}].server" for i, one in outages}, campaigns)
+        faults += faults_of_parties({outage.server: f"channel.outages[{i}].server" for i, outage in outages}, campaigns)
     if faults:
         raise ScenarioError(scenario.name, faults)
     return campaigns
@@ -89,7 +89,7 @@ def _campaign(
     budget = None
     if section.budget is not None:
         mechanisms, budget = build_budget(scenario, section.name, section.budget, city.cells.count)
-    attacks = (one for one in scenario.attacks if one.campaigns is None or section.name in one.campaigns)
+    attacks = (attack for attack in scenario.attacks if attack.campaigns is None or section.name in attack.campaigns)
     return Campaign(
         section.name,
         build_schedule(section),
@@ -113,12 +113,12 @@ def _overlapping(scenario: Scenario, campaigns: list[Campaign]) -> list[Fault]:
         schedule, gaps = campaign.schedule, len(campaign.moments) - 1
         takes_s = schedule.lasts_s(gaps + 1)
         if schedule.queries > 1 and exceeds(takes_s, schedule.every_s):
-            longest = [name for name, one in campaign.asked.items() if len(moments_of([one])) == gaps + 1]
-            words = (
+            longest = [name for name, mechanism in campaign.asked.items() if len(moments_of([mechanism])) == gaps + 1]
+            rule = (
                 f"rounds of one campaign must not overlap: with mechanism {', '.join(longest)} a query takes "
                 f"{gaps} times round_gap_s + deadline_s = {number(takes_s)} s, longer than every_s"
             )
-            faults.append(Fault(f"campaigns.{campaign.name}.every_s", words, section.every_s))
+            faults.append(Fault(f"campaigns.{campaign.name}.every_s", rule, section.every_s))
     return faults
 
 
@@ -165,8 +165,8 @@ def faults_of_servers(
                 yield Fault(f"{at}.noise", NOT_NOISY, name)
         release = campaign.release or scenario.release
         if release.kind != "none":
-            words = "cannot be combined with a release, which has noise or a sample of its own"
-            yield Fault(f"{at}.noise", words, release.kind)
+            rule = "cannot be combined with a release, which has noise or a sample of its own"
+            yield Fault(f"{at}.noise", rule, release.kind)
     if getattr(section, "robust", False) and is_capable("deployment", section.kind, "shares"):
         yield from _unchecked(f"{at}.robust", mechanisms)
 
@@ -201,21 +201,21 @@ def faults_of_parties(named: Mapping[str, str], campaigns: Iterable[Campaign]) -
     campaigns
         The campaigns of the run.
     """
-    known = {
+    parties = {
         party
         for campaign in campaigns
         for mechanism in campaign.mechanisms.values()
         for party in campaign.deployment.parties(mechanism)
     } - {NETWORK}
-    rule = f"there is none; there are {_listed(known)}"
-    return [Fault(where, rule, party) for party, where in named.items() if party not in known]
+    rule = f"there is none; there are {_listed(parties)}"
+    return [Fault(where, rule, party) for party, where in named.items() if party not in parties]
 
 
 def unchecked_counts(scenario: Scenario, campaigns: Iterable[Campaign]) -> Iterator[Note]:
     """Yield a note for each aggregator that accepts reports, if some devices have no reports but answer by counts."""
     devices = scenario.population.drawn_as_counts
     deployments = [campaign.deployment for campaign in campaigns]
-    for kind in dict.fromkeys(one.kind for one in deployments if isinstance(one, Combining) and one.checks):
+    for kind in dict.fromkeys(each.kind for each in deployments if isinstance(each, Combining) and each.checks):
         text = (
             f"aggregation: {kind} does not check {devices}: their reports are drawn as counts; "
             'population.answers = "reports" simulates each report'

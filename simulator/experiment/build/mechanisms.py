@@ -62,8 +62,8 @@ class PlugIn:
 
     def warnings(self) -> list[str]:
         """Return the mechanism's own warnings, if it has any."""
-        own = getattr(self._mechanism, "warnings", None)
-        return [] if own is None else own()
+        warnings_of = getattr(self._mechanism, "warnings", None)
+        return [] if warnings_of is None else warnings_of()
 
     def tally(self, reports: Any, where: Mask | None = None) -> IntArray:
         """Add up the reports of some devices."""
@@ -72,10 +72,10 @@ class PlugIn:
 
     def std_error(self, true_counts: IntArray, **received: Any) -> FloatArray:
         """Return the mechanism's own theoretical standard error, NaN if it has none."""
-        own = getattr(self._mechanism, "std_error", None)
-        if own is None:
+        std_error = getattr(self._mechanism, "std_error", None)
+        if std_error is None:
             return np.full(self.cells, np.nan)
-        return np.asarray(own(true_counts, **received))
+        return np.asarray(std_error(true_counts, **received))
 
 
 def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism]:
