@@ -32,10 +32,10 @@ class ThresholdShares(AggregationSection):
         return {"handles": "query" if given.get("paired") is True else "device", **given}
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a threshold above the number of servers, and for pairing under device numbers."""
-        if known.has("servers", "threshold") and known["threshold"] > known["servers"]:
-            yield known.violation("threshold", f"must be at most servers = {known['servers']}")
-        if known.get("paired") and known.get("handles") == "device":
-            words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
-            yield RuleViolation(("handles",), words, "device")
+        if valid.has("servers", "threshold") and valid["threshold"] > valid["servers"]:
+            yield valid.violation("threshold", f"must be at most servers = {valid['servers']}")
+        if valid.get("paired") and valid.get("handles") == "device":
+            rule = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
+            yield RuleViolation(("handles",), rule, "device")
