@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from simulator.aggregation.server_noise import normal_estimate
     from simulator.aggregation.transcript import Sharing
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
+    from simulator.attacks.guesses import CellAttack, Guesses, Prior
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
-    from simulator.attacks.own import CellAttack
-    from simulator.attacks.reconstruction import Guesses, Prior
     from simulator.exports.geopackage import write_geopackage
     from simulator.plots import COLUMN_IN, paper_style
     from simulator.plug_in_checks.aggregators import check_aggregator
@@ -71,8 +70,7 @@ _MODULES = {
     "simulator.aggregation.transcript": ("Sharing",),
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
-    "simulator.attacks.own": ("CellAttack",),
-    "simulator.attacks.reconstruction": ("Guesses", "Prior"),
+    "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
     "simulator.plug_in_checks.aggregators": ("check_aggregator",),
     "simulator.plug_in_checks.attacks": ("check_attack",),
     "simulator.plug_in_checks.cells": ("check_cells",),

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
@@ -231,12 +232,17 @@ class Aggregation(AggregationSection):
         for capability, why in _CANNOT_PAIR.items():
             if valid.get("paired") and is_capable("deployment", kind, capability):
                 yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
-        if valid.get("paired") and is_capable("deployment", kind, "shares") and valid.get("handles") == "device":
-            rule = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
-            yield RuleViolation(("handles",), rule, "device")
+        if is_capable("deployment", kind, "shares"):
+            yield from _paired_shares(valid)
         if valid.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
             rule = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
             yield RuleViolation(("handles",), rule, "query")
+
+
+def _paired_shares(valid: ValidFields) -> Iterator[RuleViolation]:
+    if valid.get("paired") and valid.get("handles") == "device":
+        rule = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
+        yield RuleViolation(("handles",), rule, "device")
 
 
 def _servers(valid: ValidFields) -> Iterator[RuleViolation]:
@@ -249,6 +255,46 @@ def _servers(valid: ValidFields) -> Iterator[RuleViolation]:
         yield valid.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
     elif servers != 1:
         yield valid.violation("servers", f'needs kind = "secret_shared": {kind} has one server')
+
+
+class ThresholdShares(AggregationSection):
+    """Servers that hold shares of each report, of which any ``threshold`` suffice."""
+
+    kind: Literal["threshold_shared"]
+    servers: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 3
+    """Number of servers among which reports are shared."""
+    threshold: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 2
+    """Number of servers whose shares suffice, at most ``servers``; fewer servers learn nothing about a report."""
+    paired: bool = False
+    """Whether only devices received in every round are counted."""
+    handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
+    """Identifier under which servers store shares: the device's number, or a one-time pseudonym, new in each query.
+
+    Default: the device's number, and a pseudonym for paired shares."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the handles, which depend on pairing."""
+        return {"handles": "query" if given.get("paired") is True else "device", **given}
+
+    @classmethod
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for a threshold above the number of servers, and for pairing under device numbers."""
+        if valid.has("servers", "threshold") and valid["threshold"] > valid["servers"]:
+            yield valid.violation("threshold", f"must be at most servers = {valid['servers']}")
+        yield from _paired_shares(valid)
+
+
+class RoadsideUnitsSection(AggregationSection):
+    """A road-side unit for each district, to which the devices of the district report; it knows the district."""
+
+    kind: Literal["roadside_units"]
+    level: Annotated[int, Field(ge=0, le=HIGHEST)] = 1
+    """How many times the side of a cell is doubled to obtain a district."""
+    paired: bool = False
+    """Whether a unit counts only devices received in every round."""
+    handles: Literal["device", "query"] = "device"
+    """Identifier under which units store reports: the device's number, or a one-time pseudonym, new in each query."""
 
 
 Servers = Annotated[

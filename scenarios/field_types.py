@@ -53,7 +53,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def rule(text: str) -> PydanticCustomError:
-    """Return the error of one field that breaks the rule in `words`."""
+    """Return the error of one field that breaks a rule."""
     return PydanticCustomError("rule", "{rule}", {"rule": text})
 
 

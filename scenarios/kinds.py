@@ -162,14 +162,14 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
             "servers that hold threshold shares",
             "servers:ThresholdShared",
             "shares",
-            model="threshold_shares:ThresholdShares",
+            model="channel:ThresholdShares",
         ),
         _deployment(
             "roadside_units",
             "a road-side unit for each district",
             "combining:RoadsideUnits",
             "divided",
-            model="divided_servers:RoadsideUnitsSection",
+            model="channel:RoadsideUnitsSection",
         ),
     ),
     "latency": (

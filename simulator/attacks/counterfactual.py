@@ -11,7 +11,7 @@ from mechanisms.inference.poisoning import contribution, crafted_encodings, forg
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
 from simulator.arrays import Cells, IntArray, Mask
-from simulator.attacks.reconstruction import Prior
+from simulator.attacks.guesses import Prior
 
 ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
 

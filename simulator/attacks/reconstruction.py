@@ -13,8 +13,6 @@ from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
 from simulator.attacks.unlinked import guess_devices
 
-__all__ = ["ROUND_ATTACKS", "Guesses", "LongitudinalAttack", "Prior", "RoundAttack", "guess_sampled"]
-
 LARGEST = 2**32
 """Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
 

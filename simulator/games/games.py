@@ -11,7 +11,7 @@ from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import NotEstimableError
 from mechanisms.parameter import ParameterError
 from simulator.arrays import IntArray
-from simulator.attacks.own import WrongGuessesError
+from simulator.attacks.guesses import WrongGuessesError
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, warning
 from simulator.games.records import CampaignRecord, NotPlayableError, StoredTranscripts

@@ -9,8 +9,7 @@ import numpy as np
 from mechanisms.inference.likelihood import report_law
 from mechanisms.local import SamplingPrivacy
 from simulator.arrays import IntArray
-from simulator.attacks.guesses import Guesses, Prior
-from simulator.attacks.own import CellAttack
+from simulator.attacks.guesses import CellAttack, Guesses, Prior
 from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, guess_sampled
 from simulator.games.records import CampaignRecord, QueryRecord, places_of
 from simulator.games.scores import Score

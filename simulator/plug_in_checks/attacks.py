@@ -31,9 +31,8 @@ from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import FloatArray
+from simulator.attacks.guesses import CellAttack, Guesses, Prior, broken_answers
 from simulator.attacks.observation import Observation
-from simulator.attacks.own import CellAttack, broken_answers
-from simulator.attacks.reconstruction import Guesses, Prior
 from simulator.games.guesses import score_cells
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer

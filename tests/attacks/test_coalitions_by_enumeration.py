@@ -25,8 +25,9 @@ from mechanisms.local import (
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Released
+from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports
-from simulator.attacks.reconstruction import ROUND_ATTACKS, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS
 
 DEPLOYMENTS = {
     "trusted": Trusted(),

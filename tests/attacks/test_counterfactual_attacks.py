@@ -19,7 +19,7 @@ from mechanisms.local import (
 from mechanisms.privacy import Report
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.counterfactual import others_dropped
-from simulator.attacks.reconstruction import Prior
+from simulator.attacks.guesses import Prior
 from simulator.games.poisoning import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)

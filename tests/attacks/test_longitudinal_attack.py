@@ -10,7 +10,8 @@ from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evalu
 from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
 from simulator.aggregation.servers import PerRound, SecretShared, Trusted
-from simulator.attacks.reconstruction import LongitudinalAttack, Prior
+from simulator.attacks.guesses import Prior
+from simulator.attacks.reconstruction import LongitudinalAttack
 
 ASKED = (1, 2, 5)
 MECHANISMS = {

@@ -10,8 +10,9 @@ from synthetic_campaigns import record_of
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
 from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.aggregation.transcript import Released, StoredEntries
+from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports, read_round
-from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {

@@ -7,7 +7,7 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import OwnAttack
 from simulator.aggregation.transcript import MIXER
-from simulator.attacks.own import CheckedAttack
+from simulator.attacks.guesses import CheckedAttack
 from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files
 from simulator.games.games import Attack
 from simulator.games.guesses import CellGame
