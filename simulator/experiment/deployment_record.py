@@ -171,7 +171,16 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
         answering = {name: counted for name, counted in every.items() if counted is not None}
         if not answering:
             continue
-        statements: dict[str, int] = {}
+        statements: dict[str, int] = {}  # the number of each sentence in the deployment
+        mechanisms = []
+        for name, counted in answering.items():
+            mechanism = campaign.mechanisms[name]
+            learns = [
+                _view(members, campaign, name, counted, statements) for members in coalitions(deployment, mechanism)
+            ]
+            cost = CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True)
+            parties = list(deployment.parties(mechanism))
+            mechanisms.append(MechanismDeployment(mechanism=name, parties=parties, cost=cost, learns=learns))
         described.append(
             DeploymentRecord(
                 campaign=campaign.name,
@@ -181,7 +190,7 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
                 paired=deployment.paired,
                 robust=deployment.robust,
                 handles=deployment.handles,
-                mechanisms=[_describe(name, campaign, counted, statements) for name, counted in answering.items()],
+                mechanisms=mechanisms,
             )
         )
     return described
@@ -246,21 +255,6 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     if NETWORK in parties and deployment.handles == "query" and not deployment.anonymous:
         listed += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
     return [*listed, (NETWORK,)] if NETWORK in parties else listed
-
-
-def _describe(
-    name: str, campaign: Campaign, counted: CountedReports, statements: dict[str, int]
-) -> MechanismDeployment:
-    """Return the record of a mechanism's deployment; `statements` numbers the sentences of the deployment so far."""
-    mechanism, deployment = campaign.mechanisms[name], campaign.deployment
-    return MechanismDeployment(
-        mechanism=name,
-        parties=list(deployment.parties(mechanism)),
-        cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=[
-            _view(coalition, campaign, name, counted, statements) for coalition in coalitions(deployment, mechanism)
-        ],
-    )
 
 
 def _view(
