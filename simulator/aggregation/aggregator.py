@@ -198,11 +198,9 @@ class Aggregator:
         *,
         asked: int,
         answered: int,
-        late: int = 0,
-        lost: int = 0,
-        duplicates: int = 0,
         duplicate_nbytes: int = 0,
         servers: ServerAccounts | None = None,
+        **others: int,
     ) -> None:
         """Close a round and record its account.
 
@@ -212,30 +210,29 @@ class Aggregator:
             From 1.
         asked, answered
             Devices asked, and reports sent.
-        late, lost
-            Reports that were not received in time at every server that must receive them.
-        duplicates, duplicate_nbytes
-            Additional copies of messages that arrived, and their size.
+        duplicate_nbytes
+            Size of the additional copies of messages that arrived.
         servers
             Messages that each server received.
+        others
+            `late` and `lost`, reports that were not received in time at every server that must receive them, and
+            `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
 
         Raises
         ------
         ValueError
             If answered is not the number of reports received, late and lost.
         """
-        row = round_ - 1
+        row, counted = round_ - 1, int(self._counted[round_ - 1])
         self._accounts[round_] = RoundAccount(
-            asked=asked,
-            answered=answered,
-            counted=int(self._counted[row]),
-            late=late,
-            lost=lost,
+            asked,
+            answered,
+            counted,
             rejected=int(self._rejected[row]),
             unpaired=int(self._unpaired[row]),
-            duplicates=duplicates,
             bytes_up=answered * self._bytes_up + duplicate_nbytes,
-            servers=() if servers is None else servers.close(int(self._counted[row])),
+            servers=() if servers is None else servers.close(counted),
+            **others,
         )
 
     @property

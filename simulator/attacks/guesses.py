@@ -209,13 +209,12 @@ class CheckedAttack:
         for _, rule in broken_answers(answer, observation):
             raise WrongGuessesError(rule)
         return [
-            Guesses(
-                guess.query,
-                guess.handle_kind,
-                None if guess.handles is None else np.asarray(guess.handles, dtype=np.int64),
-                np.asarray(guess.cells, dtype=np.int32),
-                float(guess.theory),
-                None if guess.probability is None else np.asarray(guess.probability, dtype=np.float64),
+            replace(
+                guess,
+                handles=None if guess.handles is None else np.asarray(guess.handles, dtype=np.int64),
+                cells=np.asarray(guess.cells, dtype=np.int32),
+                theory=float(guess.theory),
+                probability=None if guess.probability is None else np.asarray(guess.probability, dtype=np.float64),
             )
             for guess in answer
         ]

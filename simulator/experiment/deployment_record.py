@@ -23,6 +23,7 @@ from mechanisms.privacy import (
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
+from simulator.experiment.build.constructors import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
 from simulator.results.claims import Reason
@@ -184,13 +185,9 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
         described.append(
             DeploymentRecord(
                 campaign=campaign.name,
-                kind=deployment.kind,
                 servers=max(len(deployment.servers_of(campaign.mechanisms[name])) for name in answering),
-                needed=deployment.needed,
-                paired=deployment.paired,
-                robust=deployment.robust,
-                handles=deployment.handles,
                 mechanisms=mechanisms,
+                **same_keys(deployment, "kind", "needed", "paired", "robust", "handles"),
             )
         )
     return described

@@ -8,7 +8,7 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import OwnAttack
 from simulator.aggregation.transcript import MIXER
 from simulator.attacks.guesses import CheckedAttack
-from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files
+from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.games.games import Attack
 from simulator.games.guesses import CellGame
 from simulator.games.world import Game, Member
@@ -45,15 +45,10 @@ def games_of(section: Any) -> list[Game]:
 def build_attack(section: Any, games: Sequence[Game]) -> Attack:
     """Return an attack from its section and its games."""
     return Attack(
-        name=section.name,
-        kind=section.kind,
+        **same_keys(section, "name", "kind", "campaigns", "mechanisms", "targets", "growing"),
         games=games,
         members=tuple(_member(section, given) for given in section.coalition),
-        campaigns=section.campaigns,
-        mechanisms=section.mechanisms,
-        targets=section.targets,
         even=section.prior == "uniform",
-        growing=section.growing,
         # A user's own attack does not span campaigns, whatever its parameters are called.
         together=not isinstance(section, OwnAttack) and getattr(section, "together", False),
     )
