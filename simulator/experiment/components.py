@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -38,8 +39,6 @@ class RunComponents:
     ----------
     scenario
         The scenario, as read.
-    streams
-        The random generators of the run.
     city
         Roads and cells.
     mechanisms
@@ -59,7 +58,6 @@ class RunComponents:
     """
 
     scenario: Scenario
-    streams: Streams
     city: City
     mechanisms: dict[str, LocalMechanism]
     campaigns: Sequence[Campaign]
@@ -78,7 +76,6 @@ class RunComponents:
         ScenarioError
             For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
-        streams = Streams(scenario.seed)
         check_own_kinds(scenario)  # refuses before any file is read
         city = cached_city(scenario, lambda: build_city(scenario))
         clock = _clock(scenario, city)
@@ -94,9 +91,12 @@ class RunComponents:
         if steps > _MANY_STEPS:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
-        return cls(
-            scenario, streams, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock
-        )
+        return cls(scenario, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock)
+
+    @cached_property
+    def streams(self) -> Streams:
+        """The random generators of the run."""
+        return Streams(self.scenario.seed)
 
     @property
     def end_s(self) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, keeps_randomness
 
 
@@ -100,24 +101,23 @@ def _not_combinable(mechanism: LocalMechanism) -> str | None:
 
 
 def refine_queries(
-    plan: RefinementPlan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+    plan: RefinementPlan, campaigns: Sequence[Campaign], queries: Sequence[Query]
 ) -> tuple[list[Query], list[RefinementRecord]]:
     """Return the queries with the refined answers added after their own, and the record of each refinement.
 
     A refined answer has no rounds, since no device was asked for it. Its `std_error` is the theoretical root mean
     square error: √(drift² + spread²) for a combination, both from the truth; unknown (NaN) for the other refinements.
     """
-    added: list[list[Answer]] = [[] for _ in queries]
+    added: dict[int, list[Answer]] = {id(query): [] for query in queries}
     records = []
     for refining in plan.refinings:
-        refined = refined_answers(refining, mechanisms[refining.mechanism], queries)
+        mechanisms = {campaign.name: campaign.mechanisms[refining.mechanism] for campaign in campaigns}
+        refined = refined_answers(refining, mechanisms, queries)
         for answer in refined:
             std_error = np.hypot(answer.drift, answer.spread)
-            added[answer.place].append(Answer(refining.name, answer.estimate, std_error, []))
+            added[id(answer.query)].append(Answer(refining.name, answer.estimate, std_error, []))
         records.append(_describe(refining, refined))
-    return [
-        replace(query, answers=[*query.answers, *more]) for query, more in zip(queries, added, strict=True)
-    ], records
+    return [replace(query, answers=[*query.answers, *added[id(query)]]) for query in queries], records
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +126,6 @@ class Refined:
 
     Attributes
     ----------
-    place
-        The position of the query in the list of queries.
     query
         The query.
     unrefined, estimate
@@ -137,7 +135,6 @@ class Refined:
         given the weights; NaN for the other refinements.
     """
 
-    place: int
     query: Query
     unrefined: Estimate
     estimate: RefinedEstimate
@@ -145,58 +142,60 @@ class Refined:
     spread: FloatArray
 
 
-def refined_answers(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
-    """Return the refined answers to the queries that a refinement applies to, in their order."""
+def refined_answers(
+    refining: Refining, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+) -> list[Refined]:
+    """Return the refined answers to the queries that a refinement applies to, in their order.
+
+    `mechanisms` has the refined mechanism as each campaign asks it, by campaign.
+    """
     if refining.combines:
-        return _combined(refining, mechanism, queries)
+        return _combined(refining, mechanisms, queries)
     refine, made = constructor_of("refinement", refining.kind), []
-    for place, answer, unrefined in refinable(refining, queries):
-        asked, unknown = answer.asked[mechanism.truth_round - 1], np.full(len(unrefined), np.nan)
-        estimate = refine(unrefined, asked=asked, **refining.parameters)
-        made.append(Refined(place, queries[place], unrefined, estimate, unknown, unknown))
+    for query, answer, unrefined in refinable(refining, queries):
+        asked = answer.asked[mechanisms[query.campaign].truth_round - 1]
+        estimate, unknown = refine(unrefined, asked=asked, **refining.parameters), np.full(len(unrefined), np.nan)
+        made.append(Refined(query, unrefined, estimate, unknown, unknown))
     return made
 
 
-def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[int, Answer, Estimate]]:
-    """Yield the position, the answer and the estimate of each query that a refinement applies to.
+def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[Query, Answer, Estimate]]:
+    """Yield the query, the answer and the estimate of each query that a refinement applies to.
 
     Speeds are not refined. Values published through a release are refined but not combined: they may be biased, and
     have no variance that holds for every count.
     """
-    for place, query in enumerate(queries):
+    for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             left_out = answer.mechanism != refining.mechanism or (answer.published and refining.combines)
             estimate = answer.estimate
             if not left_out and isinstance(estimate, Estimate):
-                yield place, answer, estimate
+                yield query, answer, estimate
 
 
-def _combined(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
+def _combined(refining: Refining, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[Refined]:
     """Return the combination of each query with those before it in its campaign."""
-    laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
-    def law_of(answer: Answer) -> QuadraticVariance:
-        asked, counted = answer.asked, answer.counted
-        key = asked, counted, answer.paired
-        if key not in laws:
-            theory = partial(theoretical_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
-            laws[key] = variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
-        return laws[key]
+    @cache
+    def law_of(campaign: str, asked: tuple[int, ...], counted: tuple[int, ...], paired: bool) -> QuadraticVariance:  # noqa: FBT001 - a key
+        mechanism = mechanisms[campaign]
+        theory = partial(theoretical_std_error, mechanism, asked=asked, counted=counted, paired=paired)
+        return variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
 
     made = []
     seen: dict[str, list[tuple[FloatArray, Answer, Estimate]]] = {}
-    for place, answer, estimate in refinable(refining, queries):
-        before = seen.setdefault(queries[place].campaign, [])
-        before.append((queries[place].truth[1:].astype(np.float64), answer, estimate))
+    for query, answer, estimate in refinable(refining, queries):
+        before = seen.setdefault(query.campaign, [])
+        before.append((query.truth[1:].astype(np.float64), answer, estimate))
         window = before[-refining.parameters["window"] :]
         combination = combine(
             np.stack([each.count for _, _, each in window]),
-            [law_of(each) for _, each, _ in window],
-            asked=answer.asked[mechanism.truth_round - 1],
+            [law_of(query.campaign, each.asked, each.counted, each.paired) for _, each, _ in window],
+            asked=answer.asked[mechanisms[query.campaign].truth_round - 1],
         )
         drift = combination.drift(np.stack([truth for truth, _, _ in window]))
         around = spread(combination.weights, np.stack([each.std_error for _, each, _ in window]))
-        made.append(Refined(place, queries[place], estimate, combination.estimate, drift, around))
+        made.append(Refined(query, estimate, combination.estimate, drift, around))
     return made
 
 

@@ -200,7 +200,7 @@ def _run(
                 moved = motion_of_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
-            *refine_queries(parts.refinements, parts.mechanisms, queries),
+            *refine_queries(parts.refinements, parts.campaigns, queries),
             attacked,
             traffic,
             noticed,
@@ -238,7 +238,7 @@ def _simulate(
         clock=clock,
         population=population,
         channel=build_channel(scenario),
-        memories=Memories(parts.mechanisms, devices=engine.vehicles + reporting_outside, streams=streams),
+        memories=Memories(devices=engine.vehicles + reporting_outside, streams=streams),
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,

@@ -368,7 +368,7 @@ class CampaignProcess:
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
                 draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
-                remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
+                remember=lambda batch: context.memories.of(name, mechanism, numbers[devices[batch]]),
                 **given,
             )
 

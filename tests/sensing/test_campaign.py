@@ -58,7 +58,7 @@ def ask(
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        memories=Memories(mechanisms or EVERYONE, devices=10 + outside, streams=Streams(seed)),
+        memories=Memories(devices=10 + outside, streams=Streams(seed)),
         streams=Streams(seed),
         stopwatch=Stopwatch(),
         closed=closed.append,

@@ -61,7 +61,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        memories=Memories(mechanisms, devices=3, streams=Streams(1)),
+        memories=Memories(devices=3, streams=Streams(1)),
         streams=Streams(1),
         stopwatch=Stopwatch(),
         closed=closed.append,
