@@ -209,8 +209,8 @@ def _group_rows(
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
                 of_campaign = [*_with_noise(name, campaign, queries, repeats)]
                 of_campaign += released_claims(name, campaign, repeats, crowds)
-                for columns, claim in of_campaign:
-                    yield from _rows(columns, claim, section.epsilons)
+                for published, claim in of_campaign:
+                    yield from _rows(published, claim, section.epsilons)
 
 
 def _seen(mechanism: str, view: View) -> dict[str, Any]:
