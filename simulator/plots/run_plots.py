@@ -12,7 +12,6 @@ from simulator.charts.spec import open_axis
 from simulator.charts.styles import PLAIN
 from simulator.plots.city_map import chosen, draw_map, projected, shape_of, values_of
 from simulator.plots.looks import new_axes
-from simulator.reporting.attacks_section import findings_in_order
 from simulator.reporting.run_charts import growth, style
 from simulator.reporting.traffic_section import over_time
 from simulator.results.claims import Claim, worth_reading
@@ -213,7 +212,7 @@ class RunPlots:
         NothingToDrawError
             If no attack of the run guesses.
         """
-        found = findings_in_order(self._run).dropna(subset=["success", "prior"])
+        found = self._run.findings.dropna(subset=["success", "prior"])
         found = found[found["metric"].isin(["", "queries"])]
         after = ["" if math.isnan(value) else f", {_queries(int(value))}" for value in found["value"]]
         rows = found.assign(

@@ -31,14 +31,6 @@ STEP = 0.07
 MARGIN = 0.04
 
 
-def findings_in_order(run: RunResult) -> pd.DataFrame:
-    """Return `findings` in the order of the campaigns; those of all campaigns together last."""
-    order = {campaign: place for place, campaign in enumerate(run.deployments)}
-    return findings(run.attacks).sort_values(
-        "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
-    )
-
-
 def attack_lines(attacks: pd.DataFrame) -> list[str]:
     """
     Summarize each kind of attack in one or two lines for a terminal.
@@ -104,7 +96,7 @@ def attacks_section(run: RunResult) -> Section | None:
     """
     if run.attacks.empty:
         return None
-    rows = findings_in_order(run)
+    rows = run.findings
     own = sorted(set(rows["attack"]) - set(KINDS))
     guesses = rows["attack"].isin([*GUESS_KINDS, *own]) & (rows["metric"] == "")
     values = {

@@ -33,7 +33,7 @@ from simulator.results.store import (
     read_scenario,
     write_record,
 )
-from simulator.results.tables import error_intervals, is_partial, mean_asked, of_all_vehicles
+from simulator.results.tables import error_intervals, findings, is_partial, mean_asked, of_all_vehicles
 from simulator.stopwatch import Stopwatch
 
 if TYPE_CHECKING:
@@ -479,6 +479,14 @@ class RunResult:
         scores["unit"] = [self.owners.unit(self.statistics[campaign].unit) for campaign, _ in pairs]
         ends = error_intervals(self.estimates).astype({"campaign": str, "mechanism": str})
         return scores.merge(ends, on=["campaign", "mechanism"], how="left")
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """The findings of attacks in the order of the campaigns; those of all campaigns together last."""
+        order = {campaign: place for place, campaign in enumerate(self.deployments)}
+        return findings(self.attacks).sort_values(
+            "campaign", key=lambda names: names.map(order).fillna(len(order)), kind="stable"
+        )
 
     @property
     def errors_by_unit(self) -> dict[str, pd.DataFrame]:

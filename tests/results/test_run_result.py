@@ -8,6 +8,7 @@ import pytest
 
 import crowdveil as cv
 from simulator.reporting import build_report
+from simulator.results.record import ViewRecord
 from simulator.results.schema import TABLES
 
 OLD = Path(__file__).parents[1] / "reporting" / "run_of_version_0_1_0"
@@ -73,3 +74,23 @@ def test_a_run_of_version_0_1_0_has_every_table_and_a_summary(tmp_path):
 def test_a_run_has_no_other_attributes(result):
     with pytest.raises(AttributeError, match="no attribute 'estimate'"):
         _ = result.estimate
+
+
+def test_errors_are_one_frame_for_every_page_and_plot(result):
+    errors, scores = result.errors, result.scores
+    assert [*zip(errors["campaign"], errors["mechanism"], strict=True)] == [
+        *zip(scores["campaign"].astype(str), scores["mechanism"].astype(str), strict=True)
+    ]
+    assert (errors["label"] == [*map(result.published_label, errors["campaign"], errors["mechanism"])]).all()
+    assert {*errors["unit"]} == {*result.errors_by_unit} == {"vehicles"}
+    bounded = errors[errors["low"].notna()]
+    assert len(bounded)
+    assert ((bounded["low"] <= bounded["rmse"] + 1e-9) & (bounded["rmse"] <= bounded["high"] + 1e-9)).all()
+
+
+def test_statements_of_an_earlier_run_are_joined_by_what_it_recorded():
+    """Runs that did not number what coalitions learn are read in the current form; no page looks at the words."""
+    facts = {"coalition": ["server:1"], "words": "Nothing.", "view": None, "kind": "exact", "epsilon": 0.0}
+    facts |= {"delta": 0.0, "delta_kind": "exact"}
+    assert ViewRecord.model_validate(facts).statement == "Nothing."
+    assert ViewRecord.model_validate({**facts, "statement": 3}).statement == 3
