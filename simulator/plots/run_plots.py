@@ -14,7 +14,7 @@ from simulator.plots.city_map import chosen, draw_map, projected, shape_of, valu
 from simulator.plots.looks import new_axes
 from simulator.reporting.run_charts import growth, style
 from simulator.reporting.traffic_section import over_time
-from simulator.results.claims import Claim, worth_reading
+from simulator.results.claims import Claim
 from simulator.results.run import RunResult
 
 if TYPE_CHECKING:
@@ -185,11 +185,9 @@ class RunPlots:
         An upper bound has a ≤ before it. What is not known stands right of ∞.
         """
         by_delta = chosen(quantity, ("epsilon", "delta"), "quantity") == "delta"
-        claims = [claim for claim in self._run.privacy if claim.queries == queries]
         values: dict[str, dict[str, tuple[float, bool]]] = {}
-        for name in dict.fromkeys(claim.mechanism for claim in claims):
-            own = [claim for claim in claims if claim.mechanism == name]
-            for claim in worth_reading(own):
+        for name, claims in self._run.claims_by_mechanism.items():
+            for claim in (claim for claim in claims if claim.queries == queries):
                 row = values.setdefault(_view_words(claim, with_crowd=by_delta), {})
                 new, weakest = _claimed(claim, by_delta=by_delta), row.get(name, (-1.0, False))
                 # What is not known, NaN, is weaker than any value.

@@ -1,9 +1,7 @@
 """The report's section of claims: what each observer can learn about a driver."""
 
-from dataclasses import replace
-
 from simulator.reporting.document import Section
-from simulator.results.claims import by_crowd, worth_reading
+from simulator.results.claims import by_crowd
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words
 
@@ -23,16 +21,11 @@ def claims_section(run: RunResult) -> Section:
         The section.
     """
     tables = []
-    for name in dict.fromkeys(claim.mechanism for claim in run.privacy):
-        views = run.views_seen(name)
-        own = [
-            replace(claim, seen=views is None or claim.view in views or not claim.of_reports)
-            for claim in worth_reading(claim for claim in run.privacy if claim.mechanism == name)
-        ]
-        epsilons = sorted({epsilon for claim in own for epsilon, _ in claim.curve})
+    for name, claims in run.claims_by_mechanism.items():
+        epsilons = sorted({epsilon for claim in claims for epsilon, _ in claim.curve})
         rows = [
             (row_words(alike), alike, [[dict(claim.curve).get(at) for claim in alike] for at in epsilons])
-            for alike in by_crowd(own)
+            for alike in by_crowd(claims)
         ]
         tables.append((run.label(name), epsilons, rows))
     return Section("claims", "Privacy claims", template="claims", values={"tables": tables})

@@ -241,7 +241,7 @@ def worth_reading(claims: Iterable[Claim]) -> list[Claim]:
     Parameters
     ----------
     claims
-        One mechanism's claims.
+        The claims.
 
     Returns
     -------
@@ -250,14 +250,13 @@ def worth_reading(claims: Iterable[Claim]) -> list[Claim]:
         that are the same for both adjacencies into the one for a move, which bounds the other.
     """
     same_for = attrgetter(
-        "campaign", "view", "queries", "suppressed_below", "colluding", "servers", "limits", "release"
+        "mechanism", "campaign", "view", "queries", "suppressed_below", "colluding", "servers", "limits", "release"
     )
+    of_same = attrgetter("mechanism", "queries", "campaign")
     chosen: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         alone = [
-            other.limits
-            for other in chosen.values()
-            if other.family == "report" and (other.queries, other.campaign) == (claim.queries, claim.campaign)
+            other.limits for other in chosen.values() if other.family == "report" and of_same(other) == of_same(claim)
         ]
         unlinked = claim.view == "linked_reports" and claim.limits in alone
         no_difference = claim.view == "released_differences" and claim.kind == "unknown"

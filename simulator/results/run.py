@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +21,7 @@ from scenarios.manifest import data_set
 from scenarios.references import DATA_PREFIX
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.messages import release_parameters
-from simulator.results.claims import Claim, claims_in
+from simulator.results.claims import Claim, claims_in, worth_reading
 from simulator.results.names import COUNT, NO_PRIVACY, OwnerNames, Statistic, statistic_of
 from simulator.results.record import DeploymentRecord, MechanismRecord, RefinementRecord, ReleaseRecord, RunRecord
 from simulator.results.schema import TABLES
@@ -498,6 +499,16 @@ class RunResult:
     def privacy(self) -> list[Claim]:
         """What is claimed of each mechanism in each view."""
         return claims_in(self.claims, {name: mechanism.rounds for name, mechanism in self.mechanisms.items()})
+
+    @cached_property
+    def claims_by_mechanism(self) -> dict[str, list[Claim]]:
+        """By mechanism, its claims that are worth reading, each with whether any party of the run has the view."""
+        claims: dict[str, list[Claim]] = {}
+        for claim in worth_reading(self.privacy):
+            views = self.views_seen(claim.mechanism)
+            seen = views is None or claim.view in views or not claim.of_reports
+            claims.setdefault(claim.mechanism, []).append(replace(claim, seen=seen))
+        return claims
 
     @cached_property
     def budgeted(self) -> set[str]:
