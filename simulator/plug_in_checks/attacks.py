@@ -113,7 +113,7 @@ def check_attack(make: Callable[[], CellAttack] | CellAttack, *, seed: int = 0) 
     findings = {name: Findings() for name in CHECKS}
     for number, case in enumerate(CASES):
         _check_case(attack, case, findings, seed=(seed, number))
-    results: list[CheckResult] = [found.result(name) for name, found in findings.items()]
+    results: list[CheckResult] = [of_check.result(name) for name, of_check in findings.items()]
     return ConformanceReport(" ".join(repr(attack).split()), seed, LEVEL, tuple(results), (CELLS,))
 
 
@@ -218,8 +218,8 @@ def _check_success(
     best = float(q.max()) if best is None else best
     hits = score_cells(query, answer, prior, observer, rng=np.random.default_rng(0)).hits
     surprise = float(binom.sf(hits - 1, DEVICES, min(best, 1.0)))
-    words = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
-    findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {words}")
+    shown = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
+    findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {shown}")
     findings.figures[f"{case.name}: right"] = f"{hits / DEVICES:.1%}, at best {best:.1%}, by the prior {q.max():.1%}"
 
 
@@ -231,6 +231,12 @@ def _content(observation: Observation, prior: Prior) -> bytes:
 def _plain(answer: list[Guesses]) -> list[tuple[object, ...]]:
     """Return an answer as plain values, to be compared."""
     return [
-        (one.query, one.handle_kind, np.asarray(one.handles).tolist(), np.asarray(one.cells).tolist(), repr(one.theory))
-        for one in answer
+        (
+            guesses.query,
+            guesses.handle_kind,
+            np.asarray(guesses.handles).tolist(),
+            np.asarray(guesses.cells).tolist(),
+            repr(guesses.theory),
+        )
+        for guesses in answer
     ]
