@@ -28,13 +28,11 @@ from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import FloatArray
+from simulator.attacks.guesses import CellAttack, Guesses, Prior, broken_answers
 from simulator.attacks.observation import Observation
-from simulator.attacks.own import CellAttack, broken_answers
-from simulator.attacks.reconstruction import Guesses, Prior
 from simulator.games.guesses import score_cells
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
@@ -173,7 +171,7 @@ def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryR
         aggregator.close_round(round_, asked=DEVICES, answered=int(arrives.sum()))
     arrived_s = {party: np.full(received.shape, np.inf) for party in deployment.parties(mechanism)}
     for round_ in rounds:
-        on_the_way = {"network", *(party for path in deployment.route(round_, mechanism) for party in path)}
+        on_the_way = {"network", *(party for path in deployment.route(round_) for party in path)}
         for party in on_the_way:
             arrived_s[party][round_ - 1] = np.where(received[round_ - 1], 1.0, np.inf)
     # Numbers far from 0…n − 1: a position that is taken for a handle is unknown.
