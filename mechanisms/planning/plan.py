@@ -19,7 +19,7 @@ from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
-class Record:
+class PlanRecord:
     """A dataclass with a JSON form: its fields in order, null for a number that is infinite or not known."""
 
     left_out: ClassVar[frozenset[str]] = frozenset()
@@ -33,7 +33,7 @@ class Record:
 
 def _jsonable(value: Any) -> Any:
     """Return a value without numbers that JSON cannot represent."""
-    if isinstance(value, Record):
+    if isinstance(value, PlanRecord):
         return value.to_dict()
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
@@ -43,7 +43,7 @@ def _jsonable(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class PlannedClaim(Record):
+class PlannedClaim(PlanRecord):
     """A claim about one view at the planned parameters, for one pair of ε and δ.
 
     Parameters
@@ -78,7 +78,7 @@ class PlannedClaim(Record):
 
 
 @dataclass(frozen=True)
-class Plan(Record):
+class Plan(PlanRecord):
     """Parameters of one mechanism that meet a target, or the reason that none do.
 
     Parameters

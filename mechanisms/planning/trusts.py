@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mechanisms.planning.families import FAMILIES, families_named
-from mechanisms.planning.plan import Plan, Planning, Record, plan
+from mechanisms.planning.plan import Plan, Planning, PlanRecord, plan
 from mechanisms.planning.sampling_families import RELEASES
 from mechanisms.planning.target import Target
 
@@ -64,7 +64,7 @@ TRUSTS = (
 
 
 @dataclass(frozen=True)
-class TrustCost(Record):
+class TrustCost(PlanRecord):
     """What a target costs under one trust.
 
     Parameters
@@ -115,7 +115,7 @@ def _cost(made: Plan, target: Target) -> float:
 
 
 @dataclass(frozen=True)
-class LeastNumber(Record):
+class LeastNumber(PlanRecord):
     """The least number with which one mechanism meets a privacy target and an error.
 
     Parameters
