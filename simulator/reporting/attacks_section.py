@@ -7,7 +7,7 @@ from simulator.charts import Axis, Chart, Series
 from simulator.charts.spec import Mark, with_shared_ends
 from simulator.charts.styles import PLAIN
 from simulator.reporting.deployments_section import campaign_words
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.reporting.run_charts import style
 from simulator.results.formatting import number, percent
 from simulator.results.run import RunResult
@@ -80,7 +80,7 @@ def _source(row: "pd.Series[str]") -> str:
     return ", ".join(filter(None, row[["coalition", "campaign", "mechanism"]]))
 
 
-def attacks_section(run: RunResult) -> Section | None:
+def attacks_section(run: RunResult) -> PageSection | None:
     """
     Show the guesses of coalitions and their gain over the prior.
 
@@ -108,7 +108,7 @@ def attacks_section(run: RunResult) -> Section | None:
         "several": rows["campaign"].nunique() > 1,
         "rows": records(rows),
     }
-    return Section("attacks", "Attacks", template="attacks", values=values)
+    return PageSection("attacks", "Attacks", template="attacks", values=values)
 
 
 def _legend(run: RunResult, rows: pd.DataFrame) -> list[tuple[str, str, str]]:

@@ -1,12 +1,12 @@
 """The report's section of claims: what each observer can learn about a driver."""
 
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.results.claims import by_crowd
 from simulator.results.run import RunResult
 from simulator.results.statements import row_words
 
 
-def claims_section(run: RunResult) -> Section:
+def claims_section(run: RunResult) -> PageSection:
     """
     State in words what each observer can learn, for each mechanism.
 
@@ -28,4 +28,4 @@ def claims_section(run: RunResult) -> Section:
             for alike in by_crowd(claims)
         ]
         tables.append((run.label(name), epsilons, rows))
-    return Section("claims", "Privacy claims", template="claims", values={"tables": tables})
+    return PageSection("claims", "Privacy claims", template="claims", values={"tables": tables})

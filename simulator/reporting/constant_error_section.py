@@ -4,7 +4,7 @@ import math
 
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.styles import PLAIN
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.reporting.run_charts import growth, measured, style
 from simulator.results.claims import Claim, Reason
 from simulator.results.formatting import parameter, whole
@@ -17,7 +17,7 @@ GROWS = 1.2
 """Smallest ratio of two errors of which the second is reported to have grown."""
 
 
-def growth_section(run: RunResult) -> Section | None:
+def growth_section(run: RunResult) -> PageSection | None:
     """
     Show how the error grows with the devices asked and what Sampling Privacy's constant error costs in privacy.
 
@@ -42,7 +42,7 @@ def growth_section(run: RunResult) -> Section | None:
         "curves": [curve for mechanism in run.private.values() if (curve := _curve(run, mechanism))],
         "costs": [_cost(run, each) for each in sampled],
     }
-    return Section("growth", "Growth and cost", template="growth", values=values)
+    return PageSection("growth", "Growth and cost", template="growth", values=values)
 
 
 def _curve(run: RunResult, mechanism: MechanismRecord) -> dict[str, object] | None:
@@ -108,7 +108,7 @@ def _is_suppressed(run: RunResult, claim: Claim) -> bool:
     return release is not None and release.release["kind"] == "suppress"
 
 
-def loss_section(run: RunResult) -> Section | None:
+def loss_section(run: RunResult) -> PageSection | None:
     """
     Show the theoretical error under this run's report losses against the devices asked, and the measured error.
 
@@ -132,7 +132,7 @@ def loss_section(run: RunResult) -> Section | None:
     drawn = [_draw_loss(run, record, label) for record, label in zip(records, labels, strict=True)]
     rows = list(zip(records, labels, ends, drawn, strict=True))
     values = {"records": rows, "independent": independent, "grows": GROWS}
-    return Section("loss", "Lost reports", template="loss", values=values)
+    return PageSection("loss", "Lost reports", template="loss", values=values)
 
 
 def _ends(errors: list[float | None]) -> tuple[float, float] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from scenarios.kinds import is_capable, title
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.results.formatting import listed, sentence_case
 from simulator.results.record import DeploymentRecord, ViewRecord
 from simulator.results.run import RunResult
@@ -89,7 +89,7 @@ def coalition_words(coalition: Sequence[str], record: DeploymentRecord) -> str:
     return f"Server {servers[0]}" if len(servers) == 1 else f"Servers {listed(servers)}"
 
 
-def deployments_section(run: RunResult) -> Section | None:
+def deployments_section(run: RunResult) -> PageSection | None:
     """
     Show what each party learns about a device in each deployment, and the cost of each deployment.
 
@@ -118,7 +118,7 @@ def deployments_section(run: RunResult) -> Section | None:
         tables.append((heading, names, _matrix(alike[0], names)))
     notes = list(dict.fromkeys(note for _, _, cost in costs for note in cost.notes))
     values = {"tables": tables, "costs": costs, "notes": notes}
-    return Section("deployments", "Parties", template="deployments", values=values)
+    return PageSection("deployments", "Parties", template="deployments", values=values)
 
 
 def _matrix(record: DeploymentRecord, names: Sequence[str]) -> list[tuple[str, str, list[ViewRecord | None]]]:

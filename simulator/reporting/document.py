@@ -34,7 +34,7 @@ _MAP_SCRIPTS = ("cells.js", "motion.js", "map.js")
 """Scripts of a page whose data have a map."""
 
 
-class Table(NamedTuple):
+class ShownTable(NamedTuple):
     """A table of a section.
 
     Attributes
@@ -59,7 +59,7 @@ class Table(NamedTuple):
     left_out: str = ""
 
 
-class Group(NamedTuple):
+class PageGroup(NamedTuple):
     """Charts, or a table, that stand together in a section.
 
     Attributes
@@ -76,12 +76,12 @@ class Group(NamedTuple):
 
     title: str = ""
     charts: Sequence[Chart] = ()
-    table: Table | None = None
+    table: ShownTable | None = None
     folded: bool = False
 
 
 @dataclass(frozen=True)
-class Section:
+class PageSection:
     """A section of a page.
 
     Parameters
@@ -113,7 +113,7 @@ class Section:
     title: str
     heading: str = ""
     about: Sequence[str] = ()
-    groups: Sequence[Group] = ()
+    groups: Sequence[PageGroup] = ()
     same_scale: str = ""
     notes: Sequence[str] = ()
     template: str = "section"
@@ -149,7 +149,7 @@ class Document:
     kicker: str
     heading: str
     header: str
-    sections: Sequence[Section]
+    sections: Sequence[PageSection]
     made_of: str
     values: Mapping[str, object] = field(default_factory=dict)
     data: Mapping[str, object] = field(default_factory=dict)
@@ -247,7 +247,7 @@ def _template(name: str) -> Template:
     return _environment().get_template(f"{name}.html.j2")
 
 
-def _written(section: Section, values: Mapping[str, object], drawn: dict[str, object]) -> str:
+def _written(section: PageSection, values: Mapping[str, object], drawn: dict[str, object]) -> str:
     """Return a section as HTML, and add its charts to those that the page's script draws."""
     numbers = count()
 

@@ -5,7 +5,7 @@ from typing import Any
 from pandas import DataFrame
 
 from simulator.charts.spec import with_shared_ends
-from simulator.reporting.document import Group, Section
+from simulator.reporting.document import PageGroup, PageSection
 from simulator.reporting.run_charts import occupancy
 from simulator.results.formatting import listed, whole
 from simulator.results.names import COUNT
@@ -14,7 +14,7 @@ from simulator.results.run import RunResult
 from simulator.results.tables import records
 
 
-def occupancy_section(run: RunResult) -> Section | None:
+def occupancy_section(run: RunResult) -> PageSection | None:
     """
     Show the errors against the number of vehicles in the cell.
 
@@ -40,13 +40,13 @@ def occupancy_section(run: RunResult) -> Section | None:
     about += f" with {listed(sorted(asked))} devices asked)." if asked else ")."
     about += " Suppressed or merged counts have no band." if run.record.releases else ""
     about += " Refined estimates are biased, and have no band." if run.refined else ""
-    return Section(
+    return PageSection(
         "occupancy",
         "Error by occupancy",
         heading="Error by occupancy of the cell",
         about=[about],
         same_scale="occupancy",
-        groups=[Group(charts=with_shared_ends(charts, "occupancy"))],
+        groups=[PageGroup(charts=with_shared_ends(charts, "occupancy"))],
     )
 
 
@@ -74,7 +74,7 @@ def _published_alike(run: RunResult) -> list[tuple[str, list[str], str, Occupanc
     return groups
 
 
-def scores_section(run: RunResult) -> Section:
+def scores_section(run: RunResult) -> PageSection:
     """
     Tabulate the errors by mechanism, one table for each unit.
 
@@ -94,7 +94,7 @@ def scores_section(run: RunResult) -> Section:
         "tables": {unit: _rows_with_bars(scores) for unit, scores in run.errors_by_unit.items()},
         "distributions": records(with_overlap),
     }
-    return Section("scores", "Error by mechanism", template="scores", values=values)
+    return PageSection("scores", "Error by mechanism", template="scores", values=values)
 
 
 def _rows_with_bars(scores: DataFrame) -> list[dict[Any, Any]]:

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simulator.charts.spec import Chart, with_shared_ends
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.reporting.motion_section import motion_section
 from simulator.reporting.run_charts import over_queries
 from simulator.results.formatting import LARGE, finite
@@ -295,7 +295,7 @@ def _rounded(values: NDArray[np.float64]) -> list[list[float | None]]:
     return [finite(row) for row in values]
 
 
-def map_section(run: RunResult) -> Section:
+def map_section(run: RunResult) -> PageSection:
     """
     Show truth, estimate and error, as a map or, for a single cell, over time.
 
@@ -332,8 +332,8 @@ def map_section(run: RunResult) -> Section:
     return _city(values, data)
 
 
-def _city(values: dict[str, object], data: dict[str, object] | None = None) -> Section:
-    return Section("map", "City", template="map", values=values, data=data or {})
+def _city(values: dict[str, object], data: dict[str, object] | None = None) -> PageSection:
+    return PageSection("map", "City", template="map", values=values, data=data or {})
 
 
 def _series(run: RunResult) -> list[Chart]:

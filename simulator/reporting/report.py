@@ -13,7 +13,7 @@ from simulator.reporting.attacks_section import attacks_section
 from simulator.reporting.claims_section import claims_section
 from simulator.reporting.constant_error_section import growth_section, loss_section
 from simulator.reporting.deployments_section import deployments_section
-from simulator.reporting.document import Document, Section, render, write_document
+from simulator.reporting.document import Document, PageSection, render, write_document
 from simulator.reporting.errors_section import occupancy_section, scores_section
 from simulator.reporting.findings_section import first_screen
 from simulator.reporting.map_section import map_section
@@ -27,7 +27,7 @@ ANSWERED = ("counted", "late", "lost", "rejected", "unpaired")
 """What became of each answer."""
 
 
-def rounds_section(run: RunResult) -> Section:
+def rounds_section(run: RunResult) -> PageSection:
     """
     Tabulate the devices asked, answered and counted, by mechanism and round.
 
@@ -50,10 +50,10 @@ def rounds_section(run: RunResult) -> Section:
         "rows": totals.to_dict("records"),
         "balanced": bool((fates == totals["answered"]).all()),
     }
-    return Section("rounds", "Answers", template="rounds", values=values)
+    return PageSection("rounds", "Answers", template="rounds", values=values)
 
 
-def scenario_section(run: RunResult) -> Section:
+def scenario_section(run: RunResult) -> PageSection:
     """
     Check that at each query every vehicle is in one state.
 
@@ -76,7 +76,7 @@ def scenario_section(run: RunResult) -> Section:
         "unbalanced": sum(not balanced for _, balanced in queries),
         "coordinates": _in_words(run.record.city.crs),
     }
-    return Section("scenario", "Scenario", template="scenario", values=values)
+    return PageSection("scenario", "Scenario", template="scenario", values=values)
 
 
 def _in_words(crs: str | None) -> str:
@@ -89,7 +89,7 @@ def _in_words(crs: str | None) -> str:
 
 
 FILE_NAME = "report.html"
-SECTIONS: tuple[Callable[[RunResult], Section | None], ...] = (
+SECTIONS: tuple[Callable[[RunResult], PageSection | None], ...] = (
     map_section,
     occupancy_section,
     scores_section,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from scenarios.kinds import names_of, title
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.styles import PLAIN, STYLES, numbered_style
-from simulator.reporting.document import Section
+from simulator.reporting.document import PageSection
 from simulator.results.formatting import sentence_case
 from simulator.results.record import BESIDE, LinkVolumes, TrafficRecord
 from simulator.results.run import RunResult
@@ -70,7 +70,7 @@ class EngineTraffic:
         return self.record.arrived[-1] / self.departed if self.departed else math.nan
 
 
-def traffic_section(run: RunResult) -> Section | None:
+def traffic_section(run: RunResult) -> PageSection | None:
     """
     Show vehicles on the road and waiting over time, and the state at the end, with engines side by side.
 
@@ -101,8 +101,8 @@ def traffic_section(run: RunResult) -> Section | None:
     return _traffic({"recording": None, "engines": engines, "drawn": over_time(run), "notes": notes})
 
 
-def _traffic(values: dict[str, object]) -> Section:
-    return Section("traffic", "Traffic", template="traffic", values=values)
+def _traffic(values: dict[str, object]) -> PageSection:
+    return PageSection("traffic", "Traffic", template="traffic", values=values)
 
 
 def over_time(run: RunResult, *, arrived: bool = False) -> Chart:
@@ -142,7 +142,7 @@ FURTHEST = 20
 """Number of links, those whose volumes differ most, that are listed individually."""
 
 
-def flow_check_section(run: RunResult) -> Section | None:
+def flow_check_section(run: RunResult) -> PageSection | None:
     """
     Compare the run's link volumes with published ones, and explain the differences.
 
@@ -162,7 +162,7 @@ def flow_check_section(run: RunResult) -> Section | None:
     volumes = check.volumes
     links = sorted(range(check.links), key=lambda link: -abs(volumes.run[link] - volumes.published[link]))[:FURTHEST]
     values = {"check": check, "links": links, "drawn": _scatter(volumes)}
-    return Section("flows", "Published flows", template="flows", values=values)
+    return PageSection("flows", "Published flows", template="flows", values=values)
 
 
 def _scatter(volumes: LinkVolumes) -> Chart:

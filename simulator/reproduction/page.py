@@ -9,7 +9,7 @@ from typing import TypeAlias
 from simulator.charts import Chart, Series
 from simulator.charts.spec import over_names
 from simulator.charts.styles import PUBLISHED, styles_of
-from simulator.reporting.document import Document, Section, asset, render, write_document
+from simulator.reporting.document import Document, PageSection, asset, render, write_document
 from simulator.reproduction.data import without_folder
 from simulator.reproduction.published_results import CITATIONS, OWN, Entry, Reproduction, Value
 from simulator.results.formatting import MISSING, number, scientific, whole
@@ -112,7 +112,7 @@ def build_page(done: Done, *, seed: int) -> str:
     several = len(done) > 1
     title = "The founding papers’ tables and figures, computed anew" if several else done[0][0].title
     entries = [
-        Section(
+        PageSection(
             entry.name,
             entry.name,
             entry.title if several else "Published beside computed",
@@ -128,7 +128,7 @@ def build_page(done: Done, *, seed: int) -> str:
         kicker=f"reproduction, seed {seed}",
         heading=title,
         header="reproduction_header",
-        sections=[*([Section("index", "", template="index")] if several else []), *entries],
+        sections=[*([PageSection("index", "", template="index")] if several else []), *entries],
         made_of=f"with seed {seed}",
         values={
             "done": done,

@@ -9,7 +9,7 @@ import pandas as pd
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.spec import Mark, names_axis, open_axis, with_shared_ends
 from simulator.charts.styles import PLAIN, styles_of
-from simulator.reporting.document import Group
+from simulator.reporting.document import PageGroup
 from simulator.results.formatting import claimed, parameter, real
 from simulator.results.names import statistic_of
 from simulator.studies.summary import HALF, SCORES, ScoreColumn, front, is_numeric, leaks_of
@@ -50,16 +50,16 @@ def _panels(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]
         yield setting_words(groups[index][1].iloc[0], factors, titles), groups[index][1]
 
 
-def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[Group]:
+def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str, str]) -> list[PageGroup]:
     """Draw each score against each factor, one panel per combination of the other factors; all but the first folded."""
     unit = statistic_of(str(own["statistic"].iloc[0])).unit
-    drawn: list[Group] = []
+    drawn: list[PageGroup] = []
     for score in SCORES:
         if score.column not in own or not own[score.column].notna().any():
             continue
         stated = score._replace(unit=unit if score.unit is None else score.unit)
         if charts := _curves(own, stated, "mechanism", factors, titles):
-            drawn.append(Group(score.title if drawn else "", charts, folded=bool(drawn)))
+            drawn.append(PageGroup(score.title if drawn else "", charts, folded=bool(drawn)))
     return drawn
 
 
@@ -200,9 +200,9 @@ def _front(
     return series, x
 
 
-def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]) -> list[Group]:
+def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: Mapping[str, str]) -> list[PageGroup]:
     """Draw the success of each attack against each factor, a line per mechanism and coalition."""
-    drawn: list[Group] = []
+    drawn: list[PageGroup] = []
     score = ScoreColumn("success", "Success", "share of targets", "percent")
     groups = () if attacks is None else attacks.groupby(["name", "campaign", "metric"], sort=False, dropna=False)
     for (name, campaign, metric), rows in groups:
@@ -210,5 +210,5 @@ def attack_charts(attacks: pd.DataFrame | None, factors: Sequence[str], titles: 
         line = rows["mechanism"] + (", " + rows["coalition"] if several else "")
         title = f"{name}, campaign {campaign}" + (f", {metric}" if isinstance(metric, str) else "")
         if charts := _curves(rows.assign(line=line), score, "line", factors, titles):
-            drawn.append(Group(title, charts, folded=bool(drawn)))
+            drawn.append(PageGroup(title, charts, folded=bool(drawn)))
     return drawn

@@ -7,7 +7,7 @@ import pandas as pd
 
 from simulator.charts import Axis, Chart, Series
 from simulator.charts.styles import styles_of
-from simulator.reporting.document import Document, Group, render, write_document
+from simulator.reporting.document import Document, PageGroup, render, write_document
 from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
@@ -42,9 +42,9 @@ def write_evaluation(
     views = {name: view_table(name, captions[name], table, titles=titles) for name, table in shown.items()}
     charts = _decile_charts(tables["deciles"])
     groups = {
-        "table": [Group(table=views.pop("evaluation"))] if "evaluation" in views else [],
-        "deciles": [Group(charts=charts)] if charts else [],
-        "tables": [Group(view.caption, table=view, folded=True) for view in views.values()],
+        "table": [PageGroup(table=views.pop("evaluation"))] if "evaluation" in views else [],
+        "deciles": [PageGroup(charts=charts)] if charts else [],
+        "tables": [PageGroup(view.caption, table=view, folded=True) for view in views.values()],
     }
     document = Document(
         title="Evaluation · crowdveil",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from simulator.reporting.document import Document, Group, render, write_document
+from simulator.reporting.document import Document, PageGroup, render, write_document
 from simulator.results.formatting import sentence_case, whole
 from simulator.results.names import statistic_of
 from simulator.results.tables import is_partial
@@ -91,14 +91,14 @@ def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
     campaigns = {name: settings[settings["campaign"] == name].reset_index(drop=True) for name in names}
     several = len(campaigns) > 1
     heading = {name: f"Campaign {name}" if several else "" for name in names}
-    curves, heats, fronts = list[Group](), list[Group](), list[Group]()
+    curves, heats, fronts = list[PageGroup](), list[PageGroup](), list[PageGroup]()
     for name, own in campaigns.items():
         scores = score_charts(own, factors, titles)
         curves += [group if place else group._replace(title=heading[name]) for place, group in enumerate(scores)]
         if charts := heat_maps(own, factors, titles):
-            heats.append(Group(heading[name], charts))
+            heats.append(PageGroup(heading[name], charts))
         if charts := error_against_leak(own, leaks, factors, titles):
-            fronts.append(Group(heading[name], charts, folded=bool(fronts)))
+            fronts.append(PageGroup(heading[name], charts, folded=bool(fronts)))
     replicates = study.points["replicate"].nunique() if len(study.points) else 0
     points = _OF_MEANS if replicates > 1 else "Points are single runs."
     groups = {
@@ -217,12 +217,12 @@ def _acting(rows: pd.DataFrame, factors: Sequence[str]) -> list[str]:
     return acting
 
 
-def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> list[Group]:
+def _views(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> list[PageGroup]:
     """Return the tables as they are shown, all but the first folded."""
     formats, captions = dict.fromkeys(titles, "parameter"), SHOWN["captions"]
-    groups: list[Group] = []
+    groups: list[PageGroup] = []
     for name, table in tables.items():
         shown = table.drop(columns=["key", "setting"], errors="ignore")
         view = view_table(name, captions[name], shown, formats=formats, titles=titles)
-        groups.append(Group(sentence_case(name) if groups else "", table=view, folded=bool(groups)))
+        groups.append(PageGroup(sentence_case(name) if groups else "", table=view, folded=bool(groups)))
     return groups

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.reporting.document import FORMATS, Group, Section, Table, marked, write_document
+from simulator.reporting.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
 from simulator.results.formatting import whole
 from simulator.studies.summary import HALF, is_numeric
 
@@ -46,7 +46,7 @@ def _latex_number(value: float) -> str:
     return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$" if exponent else mantissa
 
 
-def sections_of(page: str, groups: Mapping[str, Sequence[Group]], **facts: object) -> list[Section]:
+def sections_of(page: str, groups: Mapping[str, Sequence[PageGroup]], **facts: object) -> list[PageSection]:
     """Return those sections of a page that have charts or tables, with their texts in ``tables.toml``.
 
     Parameters
@@ -62,7 +62,7 @@ def sections_of(page: str, groups: Mapping[str, Sequence[Group]], **facts: objec
     for name, texts in SHOWN["sections"][page].items():
         about = [texts["about"].format(**facts)] if "about" in texts else []
         if groups[name]:
-            sections.append(Section(name, texts["title"], texts["heading"], about, groups[name]))
+            sections.append(PageSection(name, texts["title"], texts["heading"], about, groups[name]))
     return sections
 
 
@@ -73,7 +73,7 @@ def view_table(
     *,
     formats: Mapping[str, str] = {},
     titles: Mapping[str, str] = {},
-) -> Table:
+) -> ShownTable:
     """Prepare any table for the page.
 
     Parameters
@@ -105,7 +105,7 @@ def view_table(
         columns.append([_cell(*pair, chosen) for pair in zip(table[column], half, strict=True)])
     heads = [(titles.get(str(column), str(column)), is_numeric(table[column])) for column in shown]
     rows = [list(row) for row in zip(*columns, strict=True)]
-    return Table(caption, heads, rows, f"{name}.csv", f"data:text/csv;base64,{content}", left_out)
+    return ShownTable(caption, heads, rows, f"{name}.csv", f"data:text/csv;base64,{content}", left_out)
 
 
 def _cell(value: Any, half: float, format_name: str) -> str:

@@ -16,7 +16,7 @@ from reproduce_browser import open_page
 from simulator.charts import Axis, Chart, Series, Style
 from simulator.charts.spec import data, names_axis, open_axis, over_names, with_shared_ends
 from simulator.charts.styles import STYLES, numbered_style, styles_of
-from simulator.reporting.document import Document, Group, Section, render
+from simulator.reporting.document import Document, PageGroup, PageSection, render
 
 X, Y = np.array([1.0, 10.0, 100.0]), [2, None, 8.5]
 HOSTILE = '<img src=x> $\\frac{ & "quoted"'
@@ -134,7 +134,7 @@ def test_matplotlib_draws_every_mark(mark, sideways):
 
 def test_the_pages_script_draws_every_mark(tmp_path):
     drawn = list(every_mark().values())
-    section = Section("marks", "Marks", groups=[Group(charts=drawn)])
+    section = PageSection("marks", "Marks", groups=[PageGroup(charts=drawn)])
     path = tmp_path / "page.html"
     values = {"goal": "", "sentences": []}
     document = Document("marks", "marks", "marks", "evaluation_header", [section], "marks", values)
