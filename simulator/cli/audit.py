@@ -12,14 +12,11 @@ from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
 from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser, of_function
 
-app = typer.Typer(add_completion=False)
-
 T = TypeVar("T")
 
 NO_PROOF = "An ε from below proves no privacy: it only shows that no smaller ε holds."
 
 
-@app.command()
 def audit(
     randomiser: Annotated[
         str,

@@ -17,9 +17,6 @@ from simulator.cli.common import Role, find_own_modules, print_json, wrapped
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
 
-app = typer.Typer(add_completion=False)
-
-
 KITS: Mapping[Role, str] = {
     "mechanism": "mechanisms.conformance:check_mechanism",
     "aggregator": "simulator.plug_in_checks.aggregators:check_aggregator",
@@ -38,7 +35,6 @@ class OwnKindError(ValueError):
     """A class that cannot be checked: it does not exist, is of no role, or does not accept the parameters."""
 
 
-@app.command()
 def check(
     kind: Annotated[
         str,

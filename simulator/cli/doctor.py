@@ -20,8 +20,6 @@ from crowdveil import obstacle
 from simulator.cli.common import Json, print_json, print_rows
 from simulator.files.extras import own_version
 
-app = typer.Typer(add_completion=False)
-
 NEEDED = ""
 """In place of the name of an extra: the packages that everything needs."""
 NOT_LISTED = ("all", "dev")
@@ -36,7 +34,6 @@ for name in sys.argv[1:]:
 """
 
 
-@app.command()
 def doctor(*, as_json: Json = False) -> None:
     """Show what is installed, which extras work, and where data and caches are; exit code 1 if what is needed fails."""
     packages = _packages()

@@ -27,13 +27,10 @@ from simulator.results.formatting import claimed, listed, number
 if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation
 
-app = typer.Typer(add_completion=False)
-
 WIDE = 120
 """Columns of a terminal from which on the table has every column."""
 
 
-@app.command()
 @target_options("view", "epsilon", "delta", "error", "adjacency", "queries", "k")
 def evaluate(
     *,

@@ -12,8 +12,6 @@ import typer
 
 from simulator.cli.common import Role
 
-app = typer.Typer(add_completion=False)
-
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
 FILES = {
@@ -24,7 +22,6 @@ FILES = {
 """Files of a role's templates, and what they are written to."""
 
 
-@app.command()
 def new(
     role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the module, without .py.")],

@@ -16,13 +16,10 @@ from simulator.cli.common import print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
-app = typer.Typer(add_completion=False)
-
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
 
 
-@app.command()
 @target_options()
 def plan(
     *,

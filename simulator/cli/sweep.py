@@ -26,12 +26,9 @@ if TYPE_CHECKING:
     from simulator.studies.store import StudyDirectory
     from simulator.studies.sweep import Sweep
 
-app = typer.Typer(add_completion=False)
-
 _INDEX_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 
-@app.command()
 def sweep(
     references: Annotated[
         list[str],
