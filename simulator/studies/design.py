@@ -17,8 +17,9 @@ from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.errors import RuleViolation, write_path
 from scenarios.overrides import toml_value
 from scenarios.section import Section, ValidFields
+from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
-from simulator.studies.point import Point, setting_sha256
+from simulator.studies.point import Point
 
 LABELS = ("key", "point", "setting", "replicate", "seed")
 """Columns that identify a point, in every table of a study, before those of the factors."""

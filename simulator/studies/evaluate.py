@@ -15,7 +15,7 @@ from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.suggestions import suggestion
-from simulator.experiment.build.constructors import check_own_kinds
+from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
@@ -166,7 +166,7 @@ class Evaluation:
                 made = setting(name, "fixed", {"mechanisms": self._fixed})
             except ScenarioError:  # stated with the data set later
                 continue
-            check_own_kinds(made.scenario)
+            setting_sha256(made.scenario)  # refuses a class that may not be imported or lacks methods
             return
 
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -14,9 +14,9 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.provenance import package_versions, source_sha256
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
+from simulator.results.provenance import package_versions, source_sha256
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, PointTimeoutError, run_point
 from simulator.studies.store import DESIGN, FACTS, FAILURES, SCENARIO, STUDY_FORMAT, StudyDirectory

@@ -180,7 +180,7 @@ def test_results_of_another_version_are_not_mixed_in(tmp_path, monkeypatch, whol
     do(sweep(tmp_path / "study"), until=4)
     old = StudyDirectory(tmp_path / "study").finished()
     with monkeypatch.context() as patch:
-        patch.setattr("simulator.studies.point.source_sha256", lambda: "another version")
+        patch.setattr("simulator.experiment.run.source_sha256", lambda: "another version")
         patch.setattr("simulator.studies.sweep.source_sha256", lambda: "another version")
         work = sweep(tmp_path / "study")
         assert len(do(work)) == 8
@@ -194,7 +194,7 @@ def test_results_of_another_version_are_not_mixed_in(tmp_path, monkeypatch, whol
 
 def test_a_worker_with_another_version_is_refused(monkeypatch):
     point = Design.of_grid("tiny", {}).points()[0]
-    monkeypatch.setattr("simulator.studies.point.source_sha256", lambda: "another version")
+    monkeypatch.setattr("simulator.experiment.run.source_sha256", lambda: "another version")
     with pytest.raises(DifferentVersionError, match="another version of crowdveil"):
         run_point(point, ("scores",))
 
