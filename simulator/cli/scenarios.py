@@ -30,9 +30,9 @@ def list_scenarios(*, as_json: Json = False) -> None:
     """List the shipped scenarios."""
     shipped = scenarios.shipped()
     if as_json:
-        print_json([{"name": one.name, "description": one.description, "file": str(one.path)} for one in shipped])
+        print_json([{"name": file.name, "description": file.description, "file": str(file.path)} for file in shipped])
     else:
-        print_rows((one.name, one.description) for one in shipped)
+        print_rows((file.name, file.description) for file in shipped)
 
 
 @app.command("show")

@@ -65,10 +65,10 @@ def available_nbytes() -> float:
     return max(0.0, min([float(psutil.virtual_memory().available), *_of_groups(), *_of_address_space()]))
 
 
-def _of_groups(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
+def _of_groups(root: Path = Path("/sys/fs/cgroup"), listed: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
     """Yield the memory left in each control group of this process: its limit minus its use that cannot be reclaimed."""
     with suppress(OSError):
-        for line in own.read_text(encoding="utf-8").splitlines():
+        for line in listed.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and "memory" not in controllers.split(","):
                 continue

@@ -90,7 +90,7 @@ class Design:
                 replicate=replicate,
             )
             if (same := points.get(point.key)) is not None:
-                which = (f"setting {one.setting}, replicate {one.replicate}" for one in (same, point))
+                which = (f"setting {twin.setting}, replicate {twin.replicate}" for twin in (same, point))
                 raise InputError([f"vary (--vary): two runs are the same: {', and '.join(which)}"])
             points[point.key] = point
         return list(points.values())
@@ -101,15 +101,11 @@ class Design:
         Numbers are int64, or float64 where any is no whole number; a list or table is its TOML text.
         """
         points = list(points)
-        labels = {
-            "key": pd.Series([point.key for point in points], dtype="str"),
-            "point": pd.Series([point.number for point in points], dtype="int64"),
-            "setting": pd.Series([point.setting for point in points], dtype="int64"),
-            "replicate": pd.Series([point.replicate for point in points], dtype="int64"),
-            "seed": pd.Series([point.seed for point in points], dtype="int64"),
-        }
-        values = {name: [self.settings[point.setting - 1].values[name] for point in points] for name in self.factors}
-        return pd.DataFrame(labels | {name: typed_column(column) for name, column in values.items()})
+        labels = [(point.key, point.number, point.setting, point.replicate, point.seed) for point in points]
+        table = pd.DataFrame(labels, columns=LABELS).astype({**dict.fromkeys(LABELS, "int64"), "key": "str"})
+        for name in self.factors:
+            table[name] = typed_column([self.settings[point.setting - 1].values[name] for point in points])
+        return table
 
     @classmethod
     def of_grid(
@@ -263,7 +259,7 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
     try:
         design = _DesignFile.model_validate(raw)
     except ValidationError as error:
-        faults = [Fault(write_path(one["loc"], raw), one["ctx"]["rule"], one["input"]) for one in error.errors()]
+        faults = [Fault(write_path(e["loc"], raw), e["ctx"]["rule"], e["input"]) for e in error.errors()]
         raise ScenarioError(str(path), faults) from error
     reference = str(path.parent / design.scenario) if design.scenario.endswith(".toml") else design.scenario
     permissions = {name: options[name] for name in ("allow_plugins", "untrusted") if name in options}
@@ -309,7 +305,7 @@ class _LatinHypercube(Section):
 
         sampler = qmc.LatinHypercube(len(self.ranges), rng=np.random.default_rng(self.seed))
         shares = sampler.random(self.settings)
-        columns = [one.at(shares[:, i]) for i, one in enumerate(self.ranges.values())]
+        columns = [range_.at(shares[:, i]) for i, range_ in enumerate(self.ranges.values())]
         return [dict(zip(self.ranges, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

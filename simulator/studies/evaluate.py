@@ -149,8 +149,8 @@ class Evaluation:
         for name, size in sizes.items():
             target = self.goal.target(size)
             made = plan(target, self._families, claims=False).plans if self._families else ()
-            self.plans |= {(name, one.name): one for one in made}
-            for group, tables in _groups([one for one in made if one.meets], self._fixed, self.goal):
+            self.plans |= {(name, planned.name): planned for planned in made}
+            for group, tables in _groups([planned for planned in made if planned.meets], self._fixed, self.goal):
                 try:
                     settings.append(setting(name, group, tables))
                 except ScenarioError as error:
@@ -190,7 +190,7 @@ class Evaluation:
                 made = self.plans.get((data, name))
                 parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
                 if made is None:
-                    parameters = next((_parameters(one) for one in self._fixed if one["name"] == name), {})
+                    parameters = next((_parameters(section) for section in self._fixed if section["name"] == name), {})
                 crowd = None if made is None else made.crowd
                 row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
@@ -302,7 +302,7 @@ def _base(scenario: Scenario) -> dict[str, Any]:
         If it has no such campaign.
     """
     tables = scenario.tables()
-    counting = [index for index, one in enumerate(scenario.campaigns) if one.statistic == "count"]
+    counting = [index for index, campaign in enumerate(scenario.campaigns) if campaign.statistic == "count"]
     if not counting:
         raise ScenarioError(scenario.name, [Fault("campaigns", 'none has statistic = "count"')])
     campaign = dict(tables["campaigns"][counting[0]])
@@ -316,22 +316,22 @@ def _base(scenario: Scenario) -> dict[str, Any]:
 
 def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the mechanisms that can share a run, and the sections of the scenario that they need."""
-    crowds = sorted({one.crowd for one in plans if one.crowd})
+    crowds = sorted({planned.crowd for planned in plans if planned.crowd})
     claims: dict[str, Any] = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
     claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
-    together = [one for one in plans if one.release is None and one.aggregation is None]
-    sections = [_section(one) for one in together] + [dict(section) for section in fixed]
+    together = [planned for planned in plans if planned.release is None and planned.aggregation is None]
+    sections = [_section(planned) for planned in together] + [dict(section) for section in fixed]
     if sections:
         yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
-    for one in plans:
-        if one not in together:
-            tables: dict[str, Any] = {"mechanisms": [_section(one)], "claims": claims, **shuffled}
-            if one.release is not None:
-                tables["release"] = {**one.release, "mechanisms": [one.name]}
-            if one.aggregation is not None:
-                tables["aggregation"] = dict(one.aggregation)
-            yield one.name, tables
+    for planned in plans:
+        if planned not in together:
+            tables: dict[str, Any] = {"mechanisms": [_section(planned)], "claims": claims, **shuffled}
+            if planned.release is not None:
+                tables["release"] = {**planned.release, "mechanisms": [planned.name]}
+            if planned.aggregation is not None:
+                tables["aggregation"] = dict(planned.aggregation)
+            yield planned.name, tables
 
 
 def _section(made: Plan) -> dict[str, Any]:
@@ -351,9 +351,9 @@ def _sections(name: str) -> list[dict[str, Any]]:
             read = tomllib.loads(Path(name).read_text(encoding="utf-8-sig")).get("mechanisms")
         except (OSError, ValueError) as error:
             raise InputError([f"mechanisms (--mechanisms): {name} cannot be read: {error}"]) from error
-        if not isinstance(read, list) or not all(isinstance(one, dict) and "kind" in one for one in read):
+        if not isinstance(read, list) or not all(isinstance(section, dict) and "kind" in section for section in read):
             raise InputError([f"mechanisms (--mechanisms): {name} must have [[mechanisms]], each with a kind"])
-        return [{"name": str(one["kind"]).rpartition(":")[2], **one} for one in read]
+        return [{"name": str(section["kind"]).rpartition(":")[2], **section} for section in read]
     if ":" in name:
         return [{"name": name.rpartition(":")[2], "kind": name}]
     rule = f"must be {', '.join(family_names())}, a file or package.module:Class{suggestion(name, family_names())}"

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -114,6 +114,11 @@ class Sweep:
             self._take_up()
             yield
 
+    def run(self) -> None:
+        """Do all the work; what failed is in `failures`, and what else can go wrong as in `outcomes`."""
+        with self.opened():
+            deque(self.outcomes(), maxlen=0)
+
     def progress(self) -> str:
         """How many points are finished and kept, in words, for a study that is stopped."""
         kept = len(self.directory.finished() & {point.key for point in self.points})
@@ -191,26 +196,33 @@ class Sweep:
         }
 
     def _flush(self, buffer: list[PointResult]) -> None:
-        if not buffer:
-            return
-        try:
-            self.directory.add(buffer)
-        except OSError as error:
-            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
-            raise StudyError([f"{words}; {self.progress()}"]) from error
-        finally:
-            buffer.clear()
+        if buffer:
+            with self._writing(self.progress):
+                results, buffer[:] = buffer[:], []
+                self.directory.add(results)
 
     def _finish(self) -> None:
         """Join the results, and record how far the study is."""
         table = self.design.table(self.points)
-        try:
-            rows = {failure.point.key: failure.error for failure in self.failures}
-            failed = table[table["key"].isin(rows.keys())]
+        rows = {failure.point.key: failure.error for failure in self.failures}
+        failed = table[table["key"].isin(rows.keys())]
+        with self._writing(lambda: "all finished points are kept: the same command goes on"):
             self.directory.finish(table, failed.assign(error=failed["key"].map(rows)), self._facts())
+
+    @contextmanager
+    def _writing(self, kept: Callable[[], str]) -> Iterator[None]:
+        """Report an error of the file system in the block.
+
+        Raises
+        ------
+        StudyError
+            With the file, the reason, and what `kept` returns.
+        """
+        try:
+            yield
         except OSError as error:
-            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
-            raise StudyError([f"{words}; all finished points are kept: the same command goes on"]) from error
+            fault = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
+            raise StudyError([f"{fault}; {kept()}"]) from error
 
     def _outcomes(self) -> Iterator[PointResult | Failure]:
         """Yield the outcome of every point to do; a point that fails is run once more at the end, alone."""

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
-import psutil
 import pytest
 from typer.testing import CliRunner
 
