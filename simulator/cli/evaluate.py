@@ -49,7 +49,7 @@ def evaluate(
         directory=out,
         replicates=replicates,
         options=common.loading(),
-        **common.running(),
+        running=common.running(),
     )
     for stage in work.stages():
         run_with_progress(stage, quiet=common.quiet)

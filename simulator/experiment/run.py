@@ -30,7 +30,7 @@ from simulator.experiment.refine import refine_queries
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
-from simulator.files.extras import record_extras
+from simulator.files.extras import recorded_extras
 from simulator.games.games import play_attacks
 from simulator.games.records import record_campaigns
 from simulator.results.provenance import data_checksums, source_sha256, without_paths
@@ -140,8 +140,9 @@ def run_scenario(
         if behaviour is not None and scenario.sensing.engine != "messages":
             rule = "must be messages for devices or parties with a behaviour of their own"
             raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
-    with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario):
-        return _run(scenario, stopwatch, progress or Silent(), processes, behaviour or Behaviour(), motion=motion)
+    with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario), recorded_extras() as extras:
+        receiver, behaviour = progress or Silent(), behaviour or Behaviour()
+        return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras)
 
 
 def setting_sha256(scenario: Scenario) -> str:
@@ -189,9 +190,10 @@ def _run(
     behaviour: Behaviour,
     *,
     motion: bool,
+    extras: set[str],
 ) -> RunResult:
     """Simulate a checked scenario."""
-    extras, motion = record_extras(), motion and scenario.shows_vehicles
+    motion = motion and scenario.shows_vehicles
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)

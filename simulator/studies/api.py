@@ -164,10 +164,8 @@ def evaluate(
         mechanisms,
         directory=_folder(out),
         replicates=replicates,
-        start=start_of(scheduler, workers),
         options=options,
-        assume_yes=assume_yes,
-        timeout_s=timeout_s,
+        running={"start": start_of(scheduler, workers), "assume_yes": assume_yes, "timeout_s": timeout_s},
     )
     for stage in work.stages():
         stage.run()

@@ -108,37 +108,6 @@ class Design:
         return table
 
     @classmethod
-    def of_grid(
-        cls,
-        scenario: Scenario | str | Path,
-        vary: Mapping[str, Sequence[Any]],
-        *,
-        replicates: int = 1,
-        **options: Any,
-    ) -> "Design":
-        """Return the design of every combination of values.
-
-        Parameters
-        ----------
-        scenario
-            Name of a shipped scenario, a file, or a scenario already read.
-        vary
-            For each key path of the scenario, as in `scenarios.load`, the values it takes.
-        replicates
-            Runs of each setting, with different seeds.
-        options
-            Seed, overrides and permissions, as in `scenarios.load`.
-
-        Raises
-        ------
-        ScenarioError
-            If the scenario has a fault with any of the values.
-        InputError
-            If a key has no values.
-        """
-        return cls.of_values(scenario, _combined(vary), replicates=replicates, **options)
-
-    @classmethod
     def of_values(
         cls,
         scenario: Scenario | str | Path,
@@ -148,7 +117,7 @@ class Design:
         overrides: Overrides = (),
         **options: Any,
     ) -> "Design":
-        """Return the design of given settings, each a value for every key path; parameters as in `of_grid`.
+        """Return the design of given settings, each a value for every key path; other parameters as in `design_of`.
 
         Raises
         ------
@@ -210,19 +179,36 @@ def is_design(reference: str | Path) -> bool:
 
 
 def design_of(
-    scenario: Scenario | str | Path, vary: Mapping[str, Sequence[Any]], *, replicates: int | None, **options: Any
+    scenario: Scenario | str | Path,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    replicates: int | None = None,
+    **options: Any,
 ) -> Design:
-    """Return the design in a file, or else that of every combination of values; parameters as in `Design.of_grid`.
+    """Return the design in a file, or else that of every combination of values.
+
+    Parameters
+    ----------
+    scenario
+        The file of a design; the name of a shipped scenario, a file of one, or a scenario already read.
+    vary
+        For each key path of the scenario, as in `scenarios.load`, the values it takes.
+    replicates
+        Runs of each setting, with different seeds; by default those of the file, or 1.
+    options
+        Seed, overrides and permissions, as in `scenarios.load`.
 
     Raises
     ------
     ScenarioError
         If the file has a fault, or the scenario has one with any of the values.
     InputError
-        If values are given for the file of a design, which has its own.
+        If a key has no values, or values are given for the file of a design, which has its own.
     """
     if isinstance(scenario, Scenario) or not is_design(scenario):
-        return Design.of_grid(scenario, vary, replicates=1 if replicates is None else replicates, **options)
+        return Design.of_values(
+            scenario, _combined(vary), replicates=1 if replicates is None else replicates, **options
+        )
     if vary:
         raise InputError(["vary (--vary): the file of a design names what is varied itself"])
     return read_design(Path(scenario), replicates=replicates, **options)

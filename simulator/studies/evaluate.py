@@ -32,7 +32,6 @@ from simulator.studies.evaluation_tables import (
 )
 from simulator.studies.store import StudyDirectory
 from simulator.studies.sweep import Sweep
-from simulator.studies.workers import Start
 
 DATA = (
     "gowalla-nyc",
@@ -80,12 +79,10 @@ class Evaluation:
         Where results are kept.
     replicates
         Runs of each data set.
-    start
-        Starts the workers.
     options
         Permissions, as in `scenarios.load`, and `seed`.
-    assume_yes, timeout_s
-        As in `Sweep`.
+    running
+        `start`, `assume_yes` and `timeout_s`, as in `Sweep`.
     missing
         Why a data set could not be used, by name.
     plans
@@ -97,10 +94,8 @@ class Evaluation:
     mechanisms: Sequence[str]
     directory: Path
     replicates: int
-    start: Start
     options: Mapping[str, Any] = field(default_factory=dict)
-    assume_yes: bool = False
-    timeout_s: float | None = None
+    running: Mapping[str, Any] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict, init=False)
     plans: dict[tuple[str, str], Plan] = field(default_factory=dict, init=False)
 
@@ -140,11 +135,10 @@ class Evaluation:
 
         self._check_own(setting, bases)
         probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
-        probe = self._sweep(
-            "probe", Design("data sets without privacy", probes, self.replicates), self.directory / _PROBE
-        )
+        probe_design = Design("data sets without privacy", probes, self.replicates)
+        probe = Sweep(probe_design, StudyDirectory(self.directory / _PROBE), keep="probe", **self.running)
         yield probe
-        sizes = self._sizes(probe, StudyDirectory(self.directory / _PROBE))
+        sizes = self._sizes(probe)
         settings = []
         for name, size in sizes.items():
             target = self.goal.target(size)
@@ -157,7 +151,8 @@ class Evaluation:
                     self.missing[name] = _first_fault(error)
         if not settings:
             raise InputError(self._reasons())
-        yield self._sweep("evaluation", Design("evaluation", settings, self.replicates), self.directory / _RUNS)
+        design = Design("evaluation", settings, self.replicates)
+        yield Sweep(design, StudyDirectory(self.directory / _RUNS), keep="evaluation", **self.running)
 
     def _check_own(self, setting: Callable[[str, str, dict[str, Any]], Setting], names: Iterable[str]) -> None:
         """Check that the users' mechanisms may be imported and can be, before anything is computed."""
@@ -190,7 +185,7 @@ class Evaluation:
                 made = self.plans.get((data, name))
                 parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
                 if made is None:
-                    parameters = next((_parameters(section) for section in self._fixed if section["name"] == name), {})
+                    parameters = next((section for section in self._fixed if section["name"] == name), {})
                 crowd = None if made is None else made.crowd
                 row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
@@ -212,15 +207,11 @@ class Evaluation:
         write_evaluation(self.directory, tables, goal=self.goal.words(), sentences=sentences(tables, self.goal.view))
         return tables
 
-    def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:
-        limits: dict[str, Any] = {"assume_yes": self.assume_yes, "timeout_s": self.timeout_s}
-        return Sweep(design, StudyDirectory(directory), keep=keep, start=self.start, **limits)
-
-    def _sizes(self, probe: Sweep, study: StudyDirectory) -> dict[str, Size]:
+    def _sizes(self, probe: Sweep) -> dict[str, Size]:
         """Return the size of each data set, from its run without privacy, and note those that failed."""
         for failure in probe.failures:
             self.missing[probe.design.settings[failure.point.setting - 1].values["data"]] = failure.error
-        rounds, deciles = study.read_table("rounds"), study.read_table("asked_deciles")
+        rounds, deciles = (probe.directory.read_table(name) for name in ("rounds", "asked_deciles"))
         sizes = {}
         for name, group in rounds.groupby("data", sort=False):
             of_cells = deciles[deciles["data"] == name]
@@ -372,14 +363,10 @@ def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
     return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
 
 
-def _parameters(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if key not in {"name", "kind"}}
-
-
 def _noise(made: Plan) -> dict[str, Any]:
     return {} if made.aggregation is None else {"servers": made.aggregation["servers"], **made.aggregation["noise"]}
 
 
 def _text(parameters: Mapping[str, Any]) -> str:
     shown = {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in parameters.items()}
-    return ", ".join(f"{key} = {value}" for key, value in shown.items() if key != "kind")
+    return ", ".join(f"{key} = {value}" for key, value in shown.items() if key not in {"name", "kind"})
