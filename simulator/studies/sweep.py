@@ -92,12 +92,10 @@ class Sweep:
     def __post_init__(self) -> None:
         if self.keep not in KEPT:
             raise InputError([f"keep (--keep): must be scores, estimates or all; got {self.keep!r}"])
-        index, of = self.shard
-        if not 1 <= index <= of:
-            raise InputError([f"shard (--shard): must be i/N with i from 1 to N; got {index}/{of}"])
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise InputError([f"timeout (--timeout): must be above 0 seconds; got {self.timeout_s:g}"])
         self.points = self.design.points()
+        index, of = self.shard
         first, last = (len(self.points) * part // of for part in (index - 1, index))
         self.todo = self.points[first:last]
 
