@@ -12,14 +12,11 @@ from simulator.cli.check import OwnKindError, import_own
 from simulator.cli.common import print_json, wrapped
 from simulator.plug_in_checks.audit_adapters import ADAPTERS, Randomiser, of_function
 
-app = typer.Typer(add_completion=False)
-
 T = TypeVar("T")
 
 NO_PROOF = "An ε from below proves no privacy: it only shows that no smaller ε holds."
 
 
-@app.command()
 def audit(
     randomiser: Annotated[
         str,
@@ -54,14 +51,14 @@ def audit(
         raise typer.BadParameter("must be at least 0.5 and below 1", param_hint="--confidence")
     subject, alpha = _subject(randomiser, values, epsilon, estimator, seed), 1.0 - confidence
     reports = _called(randomiser, lambda: subject.reports(values=values, trials=trials, seed=seed))
-    found = epsilon_from_below(subject.outcomes(reports), delta=delta, alpha=alpha)
+    bound = epsilon_from_below(subject.outcomes(reports), delta=delta, alpha=alpha)
     bias: Bias | None = None
     if subject.estimate is not None:
         estimate = subject.estimate
         bias = _called(estimator or randomiser, lambda: estimate_bias(reports, estimate, alpha=alpha))
     elif subject.numbers:
         bias = _called(randomiser, lambda: report_bias(reports, alpha=alpha))
-    contradicted = epsilon is not None and found.epsilon > epsilon
+    contradicted = epsilon is not None and bound.epsilon > epsilon
     if json:
         print_json(
             {
@@ -72,9 +69,9 @@ def audit(
                 "confidence": confidence,
                 "delta": delta,
                 "epsilon_claimed": epsilon,
-                "epsilon_from_below": found.epsilon,
-                "pair": [found.value, found.other],
-                "outcomes": found.outcomes,
+                "epsilon_from_below": bound.epsilon,
+                "pair": [bound.value, bound.other],
+                "outcomes": bound.outcomes,
                 "contradicted": contradicted,
                 "bias": None
                 if bias is None
@@ -89,7 +86,7 @@ def audit(
             }
         )
     else:
-        _print(found, bias, epsilon=epsilon, delta=delta, confidence=confidence, trials=trials)
+        _print(bound, bias, epsilon=epsilon, delta=delta, confidence=confidence, trials=trials)
         typer.echo(wrapped(" ".join(filter(None, (subject.note, NO_PROOF)))))
     raise typer.Exit(1 if contradicted else 0)
 
@@ -123,15 +120,15 @@ def _called(reference: str, call: Callable[[], T]) -> T:
 
 
 def _print(
-    found: PairBound, bias: Bias | None, *, epsilon: float | None, delta: float, confidence: float, trials: int
+    bound: PairBound, bias: Bias | None, *, epsilon: float | None, delta: float, confidence: float, trials: int
 ) -> None:
     """Print the figures and the verdict in sentences."""
     at = f" at δ = {delta:g}" if delta else ""
-    which = f", from values {found.value} and {found.other}" if found.epsilon else ": no pair of values was told apart"
-    sizes = f"{found.outcomes:,} outcomes, {trials:,} reports of each value, confidence {confidence:g} over all pairs"
-    typer.echo(wrapped(f"ε from below: {_floor(found.epsilon)}{at}{which} ({sizes})"))
+    which = f", from values {bound.value} and {bound.other}" if bound.epsilon else ": no pair of values was told apart"
+    sizes = f"{bound.outcomes:,} outcomes, {trials:,} reports of each value, confidence {confidence:g} over all pairs"
+    typer.echo(wrapped(f"ε from below: {_floor(bound.epsilon)}{at}{which} ({sizes})"))
     if epsilon is not None:
-        verdict = "contradicts" if found.epsilon > epsilon else "does not contradict"
+        verdict = "contradicts" if bound.epsilon > epsilon else "does not contradict"
         typer.echo(f"The audit {verdict} the claimed ε = {epsilon:g}{at}.")
     if bias is not None:
         typer.echo(wrapped(f"Bias of each value ({bias.unit}), intervals of confidence {confidence:g} together:"))

@@ -17,9 +17,6 @@ from simulator.cli.common import Role, find_own_modules, print_json, wrapped
 if TYPE_CHECKING:
     from mechanisms.conformance import ConformanceReport
 
-app = typer.Typer(add_completion=False)
-
-
 KITS: Mapping[Role, str] = {
     "mechanism": "mechanisms.conformance:check_mechanism",
     "aggregator": "simulator.plug_in_checks.aggregators:check_aggregator",
@@ -38,7 +35,6 @@ class OwnKindError(ValueError):
     """A class that cannot be checked: it does not exist, is of no role, or does not accept the parameters."""
 
 
-@app.command()
 def check(
     kind: Annotated[
         str,
@@ -77,14 +73,14 @@ def check(
     """Check a class of your own against the contract of its role; exit code 1 if it fails."""
     if quick and thorough:
         raise typer.BadParameter("--quick and --thorough cannot be given together")
-    found, parameters = import_own(kind), _parameters(set_ or [])
-    role = role or _role_of(kind, found)
-    own = {"--cells": cells, "--quick": quick, "--thorough": thorough}
-    if role != "mechanism" and (given := [option for option, value in own.items() if value]):
+    subject, parameters = import_own(kind), _parameters(set_ or [])
+    role = role or _role_of(kind, subject)
+    for_mechanisms = {"--cells": cells, "--quick": quick, "--thorough": thorough}
+    if role != "mechanism" and (given := [option for option, value in for_mechanisms.items() if value]):
         raise typer.BadParameter(f"{', '.join(given)} can be given for mechanisms only, and {kind} is of role {role}")
     module, _, name = KITS[role].partition(":")
     kit = getattr(importlib.import_module(module), name)
-    make = _maker(kind, found, parameters)
+    make = _maker(kind, subject, parameters)
     if role == "mechanism":
         make(cells=cells or CELLS)
         report = kit(make, cells=cells or CELLS, seed=seed, quick=quick, thorough=thorough, raise_failures=False)
@@ -111,17 +107,17 @@ def import_own(reference: str) -> Any:
         module, name = "mechanisms.local", reference
     find_own_modules()
     classes = {} if colon else mechanism_classes()
-    known = list(classes)
+    names = list(classes)
     try:
         imported = importlib.import_module(module)
-        known += dir(imported)
-        found = getattr(imported, name)
+        names += dir(imported)
+        subject = getattr(imported, name)
     except Exception as error:  # a user's module may raise anything while it is imported
-        words = f"{reference} cannot be imported ({type(error).__name__}: {error})"
-        raise OwnKindError(f"{words}{suggestion(name, known, instead=classes)}") from error
-    if not callable(found):
-        raise OwnKindError(f"{reference} must be a class, and is of type {type(found).__name__}")
-    return found
+        fault = f"{reference} cannot be imported ({type(error).__name__}: {error})"
+        raise OwnKindError(f"{fault}{suggestion(name, names, instead=classes)}") from error
+    if not callable(subject):
+        raise OwnKindError(f"{reference} must be a class, and is of type {type(subject).__name__}")
+    return subject
 
 
 def _parameters(settings: list[str]) -> dict[str, Any]:
@@ -132,7 +128,7 @@ def _parameters(settings: list[str]) -> dict[str, Any]:
     return parameters
 
 
-def _role_of(reference: str, found: Any) -> Role:
+def _role_of(reference: str, subject: Any) -> Role:
     """Return the one role whose methods a class has.
 
     Raises
@@ -143,9 +139,9 @@ def _role_of(reference: str, found: Any) -> Role:
     from scenarios.plug_ins import WORDS  # noqa: PLC0415 - imported only when needed
     from simulator.experiment.build.constructors import METHODS, missing_methods  # noqa: PLC0415 - as above
 
-    words = {WORDS.get(role, role): role for role in METHODS}
-    needed = {word: METHODS[role] for word, role in words.items()}
-    roles = [role for role in KITS if not missing_methods(words[role], found)]
+    by_word = {WORDS.get(role, role): role for role in METHODS}
+    needed = {word: METHODS[role] for word, role in by_word.items()}
+    roles = [role for role in KITS if not missing_methods(by_word[role], subject)]
     if len(roles) == 1:
         return roles[0]
     if roles:
@@ -154,18 +150,18 @@ def _role_of(reference: str, found: Any) -> Role:
     raise OwnKindError(f"{reference} has the methods of no role, which are\n{lists}\nor name its role with --role")
 
 
-def _maker(reference: str, found: Any, parameters: dict[str, Any]) -> Callable[..., Any]:
+def _maker(reference: str, subject: Any, parameters: dict[str, Any]) -> Callable[..., Any]:
     """Return what makes an instance with the parameters; it raises `OwnKindError` if they are refused."""
-    accepted = signature(found).parameters
-    if not any(one.kind is Parameter.VAR_KEYWORD for one in accepted.values()):
+    accepted = signature(subject).parameters
+    if not any(parameter.kind is Parameter.VAR_KEYWORD for parameter in accepted.values()):
         for name in parameters.keys() - accepted.keys():
             hint = suggestion(name, accepted) or f"; it has {', '.join(accepted) or 'none'}"
             raise OwnKindError(f"{reference} refuses its parameters: there is no {name}{hint}")
 
-    @wraps(found, updated=())
+    @wraps(subject, updated=())
     def make(*given: Any, **named: Any) -> Any:
         try:
-            return found(*given, **{**named, **parameters})
+            return subject(*given, **{**named, **parameters})
         except (TypeError, ValueError) as error:
             raise OwnKindError(f"{reference} refuses its parameters: {error}") from error
 
@@ -183,8 +179,8 @@ def _print_conformance(report: "ConformanceReport") -> None:
     for result in report.results:
         # Lower bounds proved by samples are shown for claims of reports only; those of small crowds would fill a page.
         shown = result.figures.items() if result.name in {"claims_hold", "success"} else ()
-        found = result.detail or "\n".join(f"{name} {value}" for name, value in shown if name.endswith(SHOWN))
-        table.add_row(result.name, Text(result.status, styles[result.status]), Text(found))
+        text = result.detail or "\n".join(f"{name} {value}" for name, value in shown if name.endswith(SHOWN))
+        table.add_row(result.name, Text(result.status, styles[result.status]), Text(text))
     console = Console()
     console.print(table)
     failed = len(report.failures)

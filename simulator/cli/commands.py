@@ -38,8 +38,8 @@ COMMANDS = {
     "roads": "Roads of a scenario: show, export.",
 }
 """The first line of each command's own help."""
-MODULES = {"report": "run"}
-"""The module of a command in this package, if it has not the command's name."""
+PLACES = {"report": "run:report", "open": "open:open_report"}
+"""Module and function of a command in this package, if they have not the command's name."""
 
 
 @contextmanager
@@ -95,10 +95,14 @@ class LazyGroup(Group):
 
 def load_command(name: str) -> "Command":
     """Import the module of a command and return the command, whose help is plain text: rich breaks words in boxes."""
-    app = import_module(f"simulator.cli.{MODULES.get(name, name)}").app
-    app.rich_markup_mode = None
-    found = get_command(app)
-    return found.commands.get(name, found) if isinstance(found, TyperGroup) else found
+    module, _, function = PLACES.get(name, f"{name}:{name}").partition(":")
+    imported = import_module(f"simulator.cli.{module}")
+    group = getattr(imported, "app", None)
+    if group is None:
+        group = typer.Typer(add_completion=False)
+        group.command()(getattr(imported, function))
+    group.rich_markup_mode = None
+    return get_command(group)
 
 
 app = typer.Typer(

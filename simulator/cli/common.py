@@ -7,9 +7,10 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
+from functools import partial
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_type_hints
 
 import typer
 
@@ -31,11 +32,6 @@ Overrides = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", help="Continue even if memory may not suffice.")]
 Seed = Annotated[int | None, typer.Option(help="Seed that replaces the scenario's.", min=0)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")]
-Scheduler = Annotated[str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")]
-Workers = Annotated[int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")]
-Timeout = Annotated[
-    float | None, typer.Option(metavar="SECONDS", help="Longest time of a point, after which it counts as failed.")
-]
 AllowPlugins = Annotated[
     bool, typer.Option("--allow-plugins", help="Import the classes the scenario names; CROWDVEIL_ALLOW_PLUGINS=1 too.")
 ]
@@ -47,6 +43,40 @@ Untrusted = Annotated[
         "CROWDVEIL_UNTRUSTED=1 too.",
     ),
 ]
+
+
+class StudyOptions(NamedTuple):
+    """What `sweep` and `evaluate` have in common: seed and permissions, and where and how long the points run."""
+
+    seed: Seed = None
+    scheduler: Annotated[
+        str, typer.Option(metavar="processes|dask://HOST:PORT", help="Where the runs are computed.")
+    ] = "processes"
+    workers: Annotated[int | None, typer.Option(help="Processes; if not given, as many as cores and memory allow.")] = (
+        None
+    )
+    timeout: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Longest time of a point, after which it counts as failed.")
+    ] = None
+    quiet: Quiet = False
+    allow_plugins: AllowPlugins = False
+    untrusted: Untrusted = False
+    yes: Yes = False
+
+    def loading(self) -> dict[str, Any]:
+        """Return how scenarios are loaded, as `scenarios.load` takes it; a user's own modules can then be imported."""
+        if self.allow_plugins:
+            find_own_modules()
+        return {"seed": self.seed, "allow_plugins": self.allow_plugins, "untrusted": self.untrusted}
+
+    def running(self) -> dict[str, Any]:
+        """Return how points are run, as `Sweep` and `Evaluation` take it."""
+        from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
+
+        start = start_of(self.scheduler, self.workers)
+        return {"start": start, "assume_yes": self.yes, "timeout_s": self.timeout}
+
+
 Role = Literal["mechanism", "aggregator", "attack", "engine", "cells", "demand"]
 """The roles of classes of a user's own."""
 MOST_NAMED = 5
@@ -84,14 +114,23 @@ def target_options(*names: str) -> Callable[[Command], Command]:
             default = Parameter.empty if field.default is MISSING else field.default
             kind = Annotated[field.type, option]  # type: ignore[name-defined]  # known when it is run
             options.append(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
+    return partial(_with_options, before=options)
 
-    def with_options(command: Command) -> Command:
-        own = [one for one in signature(command).parameters.values() if one.kind is not Parameter.VAR_KEYWORD]
-        command.__signature__ = Signature([*options, *own])  # type: ignore[attr-defined]
-        command.__annotations__ |= {option.name: option.annotation for option in options}
-        return command
 
-    return with_options
+def study_options(command: Command) -> Command:
+    """Give a command the fields of `StudyOptions` as options, which it receives as keywords."""
+    kinds, defaults = get_type_hints(StudyOptions, include_extras=True), StudyOptions._field_defaults
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kinds[name]) for name in kinds
+    ]
+    return _with_options(command, after=options)
+
+
+def _with_options(command: Command, before: Sequence[Parameter] = (), after: Sequence[Parameter] = ()) -> Command:
+    declared = [each for each in signature(command).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    command.__signature__ = Signature([*before, *declared, *after])  # type: ignore[attr-defined]
+    command.__annotations__ |= {option.name: option.annotation for option in (*before, *after)}
+    return command
 
 
 def load_scenario(

@@ -35,7 +35,7 @@ def data_set_names() -> Sequence[str]:
     """Return the names of the data sets' folders."""
     from simulator.datasets.manifest import read_manifest  # noqa: PLC0415 - imported only when needed
 
-    return [known.folder for known in read_manifest()]
+    return [data_set.folder for data_set in read_manifest()]
 
 
 def entry_names() -> Sequence[str]:

@@ -24,7 +24,7 @@ app = typer.Typer(cls=Group, help="Data sets: list, check, fetch.", add_completi
 @app.command("list")
 def list_data(*, as_json: Json = False) -> None:
     """List the known data sets, and what of them is under CROWDVEIL_DATA; exit code 0 even where nothing is."""
-    rows = [describe_data_set(known) for known in read_manifest()]
+    rows = [describe_data_set(data_set) for data_set in read_manifest()]
     if as_json:
         print_json(rows)
         return
@@ -58,10 +58,10 @@ def check_data(
     """
     manifest = read_manifest()
     asked = [manifest.data_set(folder) for folder in dict.fromkeys(folders or ())]
-    root = data_root() if any(known.folder != "samples" for known in asked or manifest) else None
-    every = {known.folder: check_data_set(known, root) for known in asked or manifest}
-    shown = every if asked else {folder: found for folder, found in every.items() if _any_present(found)}
-    checks = [check for found in shown.values() for check in found]
+    root = data_root() if any(data_set.folder != "samples" for data_set in asked or manifest) else None
+    every = {data_set.folder: check_data_set(data_set, root) for data_set in asked or manifest}
+    shown = every if asked else {folder: of_folder for folder, of_folder in every.items() if _any_present(of_folder)}
+    checks = [check for of_folder in shown.values() for check in of_folder]
     if as_json:
         print_json([{"folder": c.folder, "file": c.name, "state": c.state, "detail": c.detail} for c in checks])
     else:
@@ -73,9 +73,9 @@ def check_data(
         )
     faults = [str(check) for check in checks if check.state == "differs"]
     faults += [
-        f"{known.folder}: none of its files is under CROWDVEIL_DATA = {root}. To get it: {known.how_to_obtain}"
-        for known in asked
-        if not _any_present(every[known.folder])
+        f"{data_set.folder}: none of its files is under CROWDVEIL_DATA = {root}. To get it: {data_set.how_to_obtain}"
+        for data_set in asked
+        if not _any_present(every[data_set.folder])
     ]
     if faults:
         raise InputError(faults)
@@ -104,44 +104,45 @@ def fetch_data(
     asked: dict[str, tuple[DataSet, list[DataFile]]] = {}
     for name in folders:
         folder, _, inside = name.rstrip("/").partition("/")
-        known = manifest.data_set(folder)
-        _, files = asked.setdefault(folder, (known, []))
-        files += [file for file in ((known.file(inside),) if inside else known.files) if file not in files]
+        data_set = manifest.data_set(folder)
+        _, files = asked.setdefault(folder, (data_set, []))
+        files += [file for file in ((data_set.file(inside),) if inside else data_set.files) if file not in files]
     root = to if to is not None else data_root()
     faults: list[str] = []
     dead: set[str] = set()
-    for known, files in asked.values():
-        typer.echo(f"{known.folder}: {known.title}\n  licence: {known.licence}\n  cite: {known.citation}", err=True)
-        faults += _fetch(known, files, root, overwrite=overwrite, dead=dead)
+    for data_set, files in asked.values():
+        terms = f"licence: {data_set.licence}\n  cite: {data_set.citation}"
+        typer.echo(f"{data_set.folder}: {data_set.title}\n  {terms}", err=True)
+        faults += _fetch(data_set, files, root, overwrite=overwrite, dead=dead)
     if faults:
         raise InputError(faults)
 
 
-def _fetch(known: DataSet, files: Sequence[DataFile], root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
+def _fetch(data_set: DataSet, files: Sequence[DataFile], root: Path, *, overwrite: bool, dead: set[str]) -> list[str]:
     """Get the files of one data set, telling of each; return what is wrong in the end.
 
     `dead` are the servers that could not be reached: none is tried twice.
     """
-    folder = folder_of(known.folder, root)
+    folder = folder_of(data_set.folder, root)
     faults: list[str] = []
     by_hand: list[str] = []
     for file in files:
         if file.url is None or server_of(file.url) in dead:
-            check = check_file(known, file, folder)
+            check = check_file(data_set, file, folder)
             by_hand += [] if check.state == "ok" or file.url is not None else [str(check)]
         else:
             try:
-                with _meter(f"{known.folder}/{file.name}", file.bytes) as add:
-                    check = fetch_file(known, file, folder, overwrite=overwrite, progress=add)
+                with _meter(f"{data_set.folder}/{file.name}", file.bytes) as add:
+                    check = fetch_file(data_set, file, folder, overwrite=overwrite, progress=add)
             except InputError as error:
                 faults += error.faults
                 dead |= {server_of(file.url)} if isinstance(error, UnreachableError) else set()
                 continue
             faults += [] if check.state == "ok" else [str(check)]
         typer.echo(f"  {check.name}: {check.state}{f' ({check.detail})' if check.detail else ''}", err=True)
-    if by_hand or not known.files:
-        what = "; ".join(by_hand) or f"{known.folder}: its files cannot be checked, since no checksums are known"
-        faults.append(f"{what}. To get it: {known.how_to_obtain} (owner: {known.owner_page})")
+    if by_hand or not data_set.files:
+        what = "; ".join(by_hand) or f"{data_set.folder}: its files cannot be checked, since no checksums are known"
+        faults.append(f"{what}. To get it: {data_set.how_to_obtain} (owner: {data_set.owner_page})")
     return faults
 
 
@@ -155,28 +156,28 @@ def _meter(name: str, total: int) -> Iterator[Callable[[int], None]]:
         yield partial(progress.advance, progress.add_task(name, total=total))
 
 
-def describe_data_set(known: DataSet) -> dict[str, Any]:
+def describe_data_set(data_set: DataSet) -> dict[str, Any]:
     """Describe a data set and what of it is there, for `data list` and `doctor`."""
     try:
         root: Path | None = data_root()
     except InputError:
         root = None
-    checks = check_data_set(known, root) if root is not None or known.folder == "samples" else []
-    states = {file.name: "missing" for file in known.files} | {check.name: check.state for check in checks}
-    count, files, fetchable = Counter(states.values()), len(known.files), len(known.fetchable)
+    checks = check_data_set(data_set, root) if root is not None or data_set.folder == "samples" else []
+    states = {file.name: "missing" for file in data_set.files} | {check.name: check.state for check in checks}
+    count, files, fetchable = Counter(states.values()), len(data_set.files), len(data_set.fetchable)
     share = {files: "yes", 0: "no"}.get(fetchable, f"{fetchable} of {files}")
     return {
-        "folder": known.folder,
-        "title": known.title,
-        "licence": known.licence,
-        "owner_page": known.owner_page,
+        "folder": data_set.folder,
+        "title": data_set.title,
+        "licence": data_set.licence,
+        "owner_page": data_set.owner_page,
         "root": None if root is None else str(root),
         "files": files,
         "present": count["ok"],
         "changed": count["differs"],
         "absent": count["missing"],
-        "fetchable": "shipped" if known.folder == "samples" else share,
-        "states": {file.name: states[file.name] for file in known.files},
+        "fetchable": "shipped" if data_set.folder == "samples" else share,
+        "states": {file.name: states[file.name] for file in data_set.files},
     }
 
 

@@ -20,8 +20,6 @@ from crowdveil import obstacle
 from simulator.cli.common import Json, print_json, print_rows
 from simulator.files.extras import own_version
 
-app = typer.Typer(add_completion=False)
-
 NEEDED = ""
 """In place of the name of an extra: the packages that everything needs."""
 NOT_LISTED = ("all", "dev")
@@ -36,14 +34,13 @@ for name in sys.argv[1:]:
 """
 
 
-@app.command()
 def doctor(*, as_json: Json = False) -> None:
     """Show what is installed, which extras work, and where data and caches are; exit code 1 if what is needed fails."""
     packages = _packages()
     needed = packages.pop(NEEDED)
     hidden = obstacle(str(Path.cwd()))  # `crowdveil` does not search this folder, but Python does
     problems = [*(each["fault"] for each in needed if each["fault"]), *filter(None, [hidden])]
-    found: dict[str, Any] = {
+    report: dict[str, Any] = {
         "crowdveil": own_version(),
         "python": f"{platform.python_version()}, {sys.executable}",
         "system": platform.platform(),
@@ -57,17 +54,17 @@ def doctor(*, as_json: Json = False) -> None:
             for extra, its in packages.items()
         },
     }
-    rows = [(key, found[key]) for key in ("crowdveil", "python", "system")] + [("packages", _words(needed))]
-    for extra, its in found["extras"].items():
-        words = _words(its["packages"])
-        rows.append((f"[{extra}]", f"works: {words}" if its["works"] else f"{words}; {its['install']}"))
+    rows = [(key, report[key]) for key in ("crowdveil", "python", "system")] + [("packages", _words(needed))]
+    for extra, its in report["extras"].items():
+        text = _words(its["packages"])
+        rows.append((f"[{extra}]", f"works: {text}" if its["works"] else f"{text}; {its['install']}"))
     if problems in ([], [hidden]):  # else what follows cannot be imported
         for key, value, text in _places():
-            found[key] = value
+            report[key] = value
             rows.append((key, text))
             problems += [text] if value is None and key == "compiled" else []
     if as_json:
-        print_json({**found, "problems": problems})
+        print_json({**report, "problems": problems})
     else:
         print_rows([*rows, *(("PROBLEM", problem) for problem in problems)])
     raise typer.Exit(1 if problems else 0)
@@ -79,13 +76,12 @@ def _words(packages: Sequence[Mapping[str, Any]]) -> str:
 
 def _packages() -> dict[str, list[dict[str, Any]]]:
     """Return name, version and fault of the packages of each extra; a fault is None if the package can be imported."""
-    own = distribution("crowdveil")
-    every = [Requirement(text) for text in own.requires or ()]
-    groups = {NEEDED: [one for one in every if one.marker is None or one.marker.evaluate({"extra": NEEDED})]}
-    for extra in own.metadata.get_all("Provides-Extra") or ():
+    crowdveil = distribution("crowdveil")
+    every = [Requirement(text) for text in crowdveil.requires or ()]
+    groups = {NEEDED: _required(NEEDED, every)}
+    for extra in crowdveil.metadata.get_all("Provides-Extra") or ():
         if extra not in NOT_LISTED:
-            others = [one for one in every if one not in groups[NEEDED]]
-            groups[extra] = [one for one in others if one.marker is None or one.marker.evaluate({"extra": extra})]
+            groups[extra] = _required(extra, [each for each in every if each not in groups[NEEDED]])
     modules: dict[str, list[str]] = {}
     for module, names in packages_distributions().items():
         for name in names:
@@ -95,29 +91,33 @@ def _packages() -> dict[str, list[dict[str, Any]]]:
     return dict(zip(groups, checked, strict=True))
 
 
+def _required(extra: str, requirements: Sequence[Requirement]) -> list[Requirement]:
+    return [each for each in requirements if each.marker is None or each.marker.evaluate({"extra": extra})]
+
+
 def _check_packages(its: Sequence[Requirement], modules: Mapping[str, list[str]]) -> Iterator[dict[str, Any]]:
     """Yield name, version and fault of packages, after they were imported in a process of their own."""
     versions: dict[str, str] = {}
-    for one in its:
+    for requirement in its:
         try:
-            versions[one.name] = distribution(one.name).version
+            versions[requirement.name] = distribution(requirement.name).version
         except PackageNotFoundError:
             continue
-    own = {name: name.replace("-", "_") for name in versions}  # a package may have several modules
-    of = {name: min(modules.get(canonicalize_name(name), [own[name]]), key=own[name].__ne__) for name in versions}
+    usual = {name: name.replace("-", "_") for name in versions}  # a package may have several modules
+    of = {name: min(modules.get(canonicalize_name(name), [usual[name]]), key=usual[name].__ne__) for name in versions}
     process = [sys.executable, "-P", "-W", "ignore", "-c", IMPORT, *of.values()]
     done = subprocess.run(process, capture_output=True, text=True, check=False)  # noqa: S603 - Python itself
     refused = dict(json.loads(line) for line in done.stdout.splitlines() if line.startswith("["))
-    for one in its:
-        version, fault = versions.get(one.name), None
+    for requirement in its:
+        version, fault = versions.get(requirement.name), None
         if version is None:
-            fault = f"{one.name} is not installed"
-        elif not one.specifier.contains(version, prereleases=True):
-            fault = f"{one.name} must be {one.specifier}; got {version}"
-        elif of[one.name] in refused or done.returncode:
-            why = refused.get(of[one.name], f"Python ends with code {done.returncode}")
-            fault = f"{one.name} {version} cannot be imported: {why}"
-        yield {"name": one.name, "version": version, "fault": fault}
+            fault = f"{requirement.name} is not installed"
+        elif not requirement.specifier.contains(version, prereleases=True):
+            fault = f"{requirement.name} must be {requirement.specifier}; got {version}"
+        elif of[requirement.name] in refused or done.returncode:
+            why = refused.get(of[requirement.name], f"Python ends with code {done.returncode}")
+            fault = f"{requirement.name} {version} cannot be imported: {why}"
+        yield {"name": requirement.name, "version": version, "fault": fault}
 
 
 def _places() -> Iterator[tuple[str, Any, str]]:
@@ -142,7 +142,7 @@ def _places() -> Iterator[tuple[str, Any, str]]:
         row["folder"]: {"present": row["present"], "files": row["files"]}
         for row in map(describe_data_set, read_manifest())
     }
-    texts = [f"{name} {one['present']}/{one['files']}" for name, one in sets.items() if one["files"]]
+    texts = [f"{name} {counts['present']}/{counts['files']}" for name, counts in sets.items() if counts["files"]]
     yield "data", sets, f"files present: {', '.join(texts)}"
     cache = build_cache.default_folder()
     sizes = [path.stat().st_size for path in cache.iterdir() if path.is_file()] if cache.is_dir() else []

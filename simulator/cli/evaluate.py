@@ -8,18 +8,7 @@ import typer
 from rich.table import Column, Table
 from rich.text import Text
 
-from simulator.cli.common import (
-    AllowPlugins,
-    Quiet,
-    Scheduler,
-    Seed,
-    Timeout,
-    Untrusted,
-    Workers,
-    Yes,
-    find_own_modules,
-    target_options,
-)
+from simulator.cli.common import StudyOptions, study_options, target_options
 from simulator.cli.sweep import run_with_progress
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, listed, number
@@ -27,14 +16,12 @@ from simulator.results.formatting import claimed, listed, number
 if TYPE_CHECKING:
     from simulator.studies.evaluate import Evaluation
 
-app = typer.Typer(add_completion=False)
-
 WIDE = 120
 """Columns of a terminal from which on the table has every column."""
 
 
-@app.command()
 @target_options("view", "epsilon", "delta", "error", "adjacency", "queries", "k")
+@study_options
 def evaluate(
     *,
     mechanisms: Annotated[
@@ -45,41 +32,29 @@ def evaluate(
     ] = None,
     data: Annotated[str | None, typer.Option(metavar="A,B,…", help="Shipped scenarios, or files.")] = None,
     replicates: Annotated[int, typer.Option(help="Runs of each data set, with seeds one apart.")] = 5,
-    seed: Seed = None,
-    scheduler: Scheduler = "processes",
-    workers: Workers = None,
-    timeout: Timeout = None,
     out: Annotated[Path, typer.Option(help="Directory of the evaluation; one begun there goes on.")] = Path(
         "studies/evaluation"
     ),
-    quiet: Quiet = False,
-    allow_plugins: AllowPlugins = False,
-    untrusted: Untrusted = False,
-    yes: Yes = False,
-    **goal: Any,
+    **given: Any,
 ) -> None:
     """Evaluate mechanisms over data sets: error, leak and cost of each, set for one target; one table."""
     from simulator.studies.evaluate import DATA, MECHANISMS, Evaluation  # noqa: PLC0415 - imported only when needed
     from simulator.studies.evaluation_tables import Goal  # noqa: PLC0415 - imported only when needed
-    from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
 
-    if allow_plugins:
-        find_own_modules()
+    common = StudyOptions(**{name: given.pop(name) for name in StudyOptions._fields})
     work = Evaluation(
-        Goal(**goal),
+        Goal(**given),
         _listed(data) or DATA,
         _listed(mechanisms) or MECHANISMS,
         directory=out,
         replicates=replicates,
-        start=start_of(scheduler, workers),
-        options={"seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted},
-        assume_yes=yes,
-        timeout_s=timeout,
+        options=common.loading(),
+        running=common.running(),
     )
     for stage in work.stages():
-        run_with_progress(stage, quiet=quiet)
+        run_with_progress(stage, quiet=common.quiet)
     tables = work.write()
-    if not quiet:
+    if not common.quiet:
         print_evaluation(work, tables)
 
 
@@ -124,10 +99,8 @@ def print_evaluation(work: "Evaluation", tables: dict[str, pd.DataFrame]) -> Non
     if rows["meets"].isin([False]).any():
         console.print("! misses the target", highlight=False)
     if rows["crowd"].notna().any():
-        words = (
-            "* its claim relies on a number of devices that are certain to be in the cell: column crowd of the table"
-        )
-        console.print(words, highlight=False)
+        mark = "* its claim relies on a number of devices that are certain to be in the cell: column crowd of the table"
+        console.print(mark, highlight=False)
     without = rows[(rows["runs"] == 0) & ~rows["data"].isin(work.missing)]
     for mechanism, group in without.groupby("mechanism", sort=False):
         why = f"{mechanism}: not on {listed(list(group['data']))}: {group['reason'].iloc[0]}"

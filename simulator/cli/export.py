@@ -5,15 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-app = typer.Typer(add_completion=False)
-
-
 NAMES = {"geopackage": "run.gpkg", "kepler": "kepler.geojson", "simwrapper": "simwrapper"}
 """What is written into the run directory if no path is given."""
 POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
 
 
-@app.command()
 def export(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
     *,

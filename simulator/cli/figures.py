@@ -5,10 +5,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def figures(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
     *,

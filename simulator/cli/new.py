@@ -12,8 +12,6 @@ import typer
 
 from simulator.cli.common import Role
 
-app = typer.Typer(add_completion=False)
-
 TEMPLATES = Path(__file__).parent / "templates"
 """One folder for each role, with the files of `FILES`, in which ``$name`` and ``$class`` stand for the names."""
 FILES = {
@@ -24,7 +22,6 @@ FILES = {
 """Files of a role's templates, and what they are written to."""
 
 
-@app.command()
 def new(
     role: Annotated[Role, typer.Argument(metavar="ROLE", help=f"{', '.join(get_args(Role))}.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the module, without .py.")],
@@ -51,10 +48,10 @@ def new(
 
 def _class_of(name: str) -> str:
     """Return the name of the class in a module of this name: my_attack has MyAttack."""
-    words = [word for word in name.split("_") if word]
+    parts = [word for word in name.split("_") if word]
     if not re.fullmatch(r"[A-Za-z]\w*", name, flags=re.ASCII) or keyword.iskeyword(name):
         raise typer.BadParameter(
             f"must be the name of a Python module: letters, digits and _, first a letter, and no keyword; got {name}",
             param_hint="NAME",
         )
-    return "".join(word[0].upper() + word[1:] for word in words)
+    return "".join(word[0].upper() + word[1:] for word in parts)

@@ -10,14 +10,11 @@ import typer
 
 from simulator.files.errors import InputError
 
-app = typer.Typer(add_completion=False)
-
 FOLDERS = ("runs", "studies")
 """Where commands write runs and studies if no other directory is given."""
 PAGE = "report.html"
 
 
-@app.command("open")
 def open_report(
     directory: Annotated[
         Path | None, typer.Argument(metavar="[DIR]", help="A finished run or study, or a page of its own.")

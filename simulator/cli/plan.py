@@ -16,13 +16,10 @@ from simulator.cli.common import print_json, target_options
 from simulator.reporting.terminal_summary import wide_console
 from simulator.results.formatting import claimed, counted, listed, number, related, whole
 
-app = typer.Typer(add_completion=False)
-
 WIDEST = 34
 """Columns of a parameter in a table, so that the table fits into 80."""
 
 
-@app.command()
 @target_options()
 def plan(
     *,
@@ -65,10 +62,11 @@ def plan(
             print_trusts(target, costs)
         return
     if find and allowed is not None:
-        found = planning.find_least(target, error=allowed, number=find, mechanisms=mechanism or ())
-        print_json([one.to_dict() for one in found], allow_nan=False) if json else print_least(
-            target, find, allowed, found
-        )
+        numbers = planning.find_least(target, error=allowed, number=find, mechanisms=mechanism or ())
+        if json:
+            print_json([result.to_dict() for result in numbers], allow_nan=False)
+        else:
+            print_least(target, find, allowed, numbers)
         return
     plans = planning.plan(target, mechanism or ())
     if json:
@@ -137,23 +135,25 @@ def _cost(plan: Plan, target: Target) -> str:
     return number(plan.std_error) if target.error is None else claimed(plan.epsilon)
 
 
-def print_least(target: Target, find: str, error: float, found: Sequence[LeastNumber]) -> None:
+def print_least(target: Target, find: str, error: float, numbers: Sequence[LeastNumber]) -> None:
     """Print the least batch or crowd with which each mechanism meets the target and the error."""
     console = wide_console()
-    ranked = sorted(found, key=lambda one: math.inf if one.least is None else one.least)
+    ranked = sorted(numbers, key=lambda result: math.inf if result.least is None else result.least)
     least = ranked[0].least if ranked else None
-    words = "No mechanism meets both."
+    headline = "No mechanism meets both."
     if least is not None:
-        words = f"Least {find}: {whole(least)} ({listed([one.mechanism for one in ranked if one.least == least])})."
-    console.print(Text(words, "bold"))
+        best = listed([result.mechanism for result in ranked if result.least == least])
+        headline = f"Least {find}: {whole(least)} ({best})."
+    console.print(Text(headline, "bold"))
     console.print(describe_target(target), f"And an error of {number(error)} vehicles.", highlight=False)
     table = Table("mechanism")
     table.add_column(f"least {find}", justify="right")
     table.add_column("error there, vehicles", justify="right")
     most = {"batch": target.population, "crowd": target.expected, "honest": target.servers}[find]
-    for one in ranked:
-        shown = f"none up to {whole(most)}" if one.least is None else whole(one.least)
-        table.add_row(one.mechanism, shown, number(one.std_error) if math.isfinite(one.std_error) else "no plan")
+    for result in ranked:
+        shown = f"none up to {whole(most)}" if result.least is None else whole(result.least)
+        error_there = number(result.std_error) if math.isfinite(result.std_error) else "no plan"
+        table.add_row(result.mechanism, shown, error_there)
     console.print(table)
 
 
@@ -208,23 +208,23 @@ def verdict(planning: Planning) -> str:
         least = related("ε", "=", best.epsilon) if math.isfinite(best.epsilon) else "no finite ε"
         loss = f"the least privacy loss in {target.view}: {least} at δ = {exact(target.delta)}"
         return f"Best: {_with_parameters(best)}, with {loss}{_reliance(planning)}{linked}{others}."
-    words = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
+    text = f"Best: {_with_parameters(best)}, with an error of {number(best.std_error)} vehicles in a cell of "
     useless = best.std_error >= max(target.expected, 1)
     whose = "the error of every mechanism is" if len(planning.plans) > 1 else "its error is"
     warning = f": {whose} as large as the count" if useless else ""
-    return f"{words}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
+    return f"{text}{whole(target.expected)}{warning}{_reliance(planning)}{linked}{others}."
 
 
 def _left_open(best: Plan, target: Target) -> str:
     """Return the words for what the target does not cover, with the claims about it; empty if it covers everything."""
-    words = _claims(best.claims)
-    seen = [words[view] for view in best.covers if view.startswith("report_")]
+    claims = _claims(best.claims)
+    seen = [claims[view] for view in best.covers if view.startswith("report_")]
     left_open = []
-    if "linked_reports" not in best.covers and words["linked_reports"] not in seen[:1]:
-        left_open.append(f"whoever has all of a device's reports, linked: {words['linked_reports']}")
+    if "linked_reports" not in best.covers and claims["linked_reports"] not in seen[:1]:
+        left_open.append(f"whoever has all of a device's reports, linked: {claims['linked_reports']}")
     if not target.published and target.view not in {"linked_reports", *RELEASED} and len(best.covers) > 1:
-        published = next(view for view in ("released_differences", "released_counts") if view in words)
-        left_open.append(f"readers of what is published: {words[published]}")
+        published = next(view for view in ("released_differences", "released_counts") if view in claims)
+        left_open.append(f"readers of what is published: {claims[published]}")
     return f"; left open: {'; '.join(left_open)}" if left_open else ""
 
 
@@ -233,10 +233,10 @@ def _reliance(planning: Planning) -> str:
     best, alone = planning.best, planning.best_without_crowd
     if best is None or best is alone:
         return ""
-    words = f", if at least {whole(best.crowd or 1)} devices are certain to be in the cell"
+    text = f", if at least {whole(best.crowd or 1)} devices are certain to be in the cell"
     if alone is None:
-        return f"{words}; no other mechanism meets the target without"
-    return f"{words}; without: {alone.name}, error {number(alone.std_error)}"
+        return f"{text}; no other mechanism meets the target without"
+    return f"{text}; without: {alone.name}, error {number(alone.std_error)}"
 
 
 def _as_good(plan: Plan, best: Plan, target: Target) -> bool:
@@ -264,8 +264,8 @@ def _claims_table(meeting: Sequence[Plan]) -> Table:
     for plan in meeting:
         table.add_section()
         table.add_row(Text(plan.name, "bold"))
-        for view, words in _claims(plan.claims).items():
-            table.add_row(f"  {view}", words)
+        for view, claim in _claims(plan.claims).items():
+            table.add_row(f"  {view}", claim)
     return table
 
 
@@ -309,9 +309,9 @@ def _claims(claims: Sequence[PlannedClaim]) -> dict[str, str]:
     lines: dict[str, str] = {}
     for claim in claims:
         if claim.view not in lines:
-            known = claim.kind != "unknown"
+            is_known = claim.kind != "unknown"
             finite = math.isfinite(claim.epsilon)
-            lines[claim.view] = f"ε = {claimed(claim.epsilon)}" if finite else "ε infinite" if known else "ε unknown"
+            lines[claim.view] = f"ε = {claimed(claim.epsilon)}" if finite else "ε infinite" if is_known else "ε unknown"
         elif math.isnan(claim.delta):
             lines[claim.view] += ", δ unknown"
         elif claim.delta > 0.0:

@@ -8,10 +8,7 @@ import typer
 from simulator.cli import completions
 from simulator.cli.common import print_json, print_rows
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def reproduce(
     name: Annotated[
         str | None,

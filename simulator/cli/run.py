@@ -19,10 +19,7 @@ from simulator.cli.common import (
     print_files_outside,
 )
 
-app = typer.Typer(add_completion=False)
 
-
-@app.command()
 def run(
     scenario: Reference,
     *,
@@ -41,10 +38,10 @@ def run(
     checked = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)
     # Imported only here: a scenario with a fault is refused before, and the user sees that something happens.
     with nullcontext() if quiet else notice("loading the simulator"):
-        from simulator.experiment.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.experiment.run import run_scenario  # noqa: PLC0415 - imported only when needed
         from simulator.files.available_memory import permitting  # noqa: PLC0415 - imported only when needed
         from simulator.reporting import Progress, print_summary, write_report  # noqa: PLC0415 - imported only when needed
+        from simulator.results.provenance import files_outside  # noqa: PLC0415 - imported only when needed
         from simulator.results.store import check_free, link_latest  # noqa: PLC0415 - imported only when needed
 
     directory = out or Path("runs") / f"{checked.name}-{checked.seed}"
@@ -62,7 +59,6 @@ def run(
         print_summary(saved)
 
 
-@app.command()
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A finished run.")],
 ) -> None:

@@ -30,9 +30,9 @@ def list_scenarios(*, as_json: Json = False) -> None:
     """List the shipped scenarios."""
     shipped = scenarios.shipped()
     if as_json:
-        print_json([{"name": one.name, "description": one.description, "file": str(one.path)} for one in shipped])
+        print_json([{"name": file.name, "description": file.description, "file": str(file.path)} for file in shipped])
     else:
-        print_rows((one.name, one.description) for one in shipped)
+        print_rows((file.name, file.description) for file in shipped)
 
 
 @app.command("show")
@@ -67,9 +67,9 @@ def check_scenario(
     from simulator.experiment.build.constructors import faults_of_own_kinds  # noqa: PLC0415 - slow, as the next
     from simulator.experiment.build.demand import check_demand  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.experiment.components import RunComponents  # noqa: PLC0415 - slow, and needed by this command alone
-    from simulator.experiment.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.available_memory import permitting  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.files.messages import notes_of, texts_of  # noqa: PLC0415 - needed by this command alone
+    from simulator.results.provenance import without_paths  # noqa: PLC0415 - slow, and needed by this command alone
     from simulator.streams import Streams  # noqa: PLC0415 - slow, and needed by this command alone
 
     given = load_scenario(scenario, set_, seed=seed, allow_plugins=allow_plugins, untrusted=untrusted)

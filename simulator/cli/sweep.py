@@ -3,35 +3,22 @@
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from simulator.cli import completions
-from simulator.cli.common import (
-    AllowPlugins,
-    Overrides,
-    Quiet,
-    Scheduler,
-    Seed,
-    Timeout,
-    Untrusted,
-    Workers,
-    Yes,
-    find_own_modules,
-)
+from simulator.cli.common import Overrides, StudyOptions, study_options
 from simulator.files.errors import InputError
 
 if TYPE_CHECKING:
     from simulator.studies.store import StudyDirectory
     from simulator.studies.sweep import Sweep
 
-app = typer.Typer(add_completion=False)
-
 _INDEX_VARIABLES = ("SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX")
 
 
-@app.command()
+@study_options
 def sweep(
     references: Annotated[
         list[str],
@@ -50,13 +37,9 @@ def sweep(
         int | None, typer.Option(help="Runs of each setting, with seeds one apart; 1 if not given.")
     ] = None,
     set_: Overrides = None,
-    seed: Seed = None,
     keep: Annotated[
         Literal["scores", "estimates", "all"], typer.Option(help="Tables kept of each run, besides claims and attacks.")
     ] = "scores",
-    scheduler: Scheduler = "processes",
-    workers: Workers = None,
-    timeout: Timeout = None,
     shard: Annotated[
         str | None,
         typer.Option(metavar="I/N", help="Only the I-th of N parts of the points, for jobs that share no disk."),
@@ -65,45 +48,32 @@ def sweep(
     out: Annotated[
         Path | None, typer.Option(help="Directory of the study; if not given, studies/NAME. A study there goes on.")
     ] = None,
-    quiet: Quiet = False,
-    allow_plugins: AllowPlugins = False,
-    untrusted: Untrusted = False,
-    yes: Yes = False,
+    **given: Any,
 ) -> None:
     """Run a scenario with varied values, and go on where an earlier command stopped; exit code 1 if points failed."""
     from simulator.studies.design import design_of, parse_vary  # noqa: PLC0415 - imported only when needed
     from simulator.studies.store import StudyDirectory  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import Sweep  # noqa: PLC0415 - imported only when needed
     from simulator.studies.sweep import merge as merged  # noqa: PLC0415 - imported only when needed
-    from simulator.studies.workers import start_of  # noqa: PLC0415 - imported only when needed
 
+    common = StudyOptions(**given)
     if merge:
         if out is None:
             raise InputError(["out (--out): --merge needs the directory that the shards are joined in"])
-        finish(merged([Path(reference) for reference in references], out), quiet=quiet)
+        finish(merged([Path(reference) for reference in references], out), quiet=common.quiet)
         return
     scenario, *others = references
     if others:
         raise InputError(
             [f"SCENARIO: must be one scenario or one design, unless --merge is given; got {', '.join(references)}"]
         )
-    options = {"overrides": tuple(set_ or ()), "seed": seed, "allow_plugins": allow_plugins, "untrusted": untrusted}
-    if allow_plugins:
-        find_own_modules()
+    options = {"overrides": tuple(set_ or ()), **common.loading()}
     design = design_of(scenario, parse_vary(vary or ()), replicates=replicates, **options)
     part = parse_shard(shard)
     name = design.name if part == (1, 1) else f"{design.name}-{part[0]}-of-{part[1]}"
-    work = Sweep(
-        design,
-        StudyDirectory(out or Path("studies") / name),
-        keep=keep,
-        start=start_of(scheduler, workers),
-        shard=part,
-        assume_yes=yes,
-        timeout_s=timeout,
-    )
-    run_with_progress(work, quiet=quiet)
-    finish(work.directory, quiet=quiet)
+    directory = StudyDirectory(out or Path("studies") / name)
+    run_with_progress(Sweep(design, directory, keep=keep, shard=part, **common.running()), quiet=common.quiet)
+    finish(directory, quiet=common.quiet)
 
 
 def parse_shard(text: str | None) -> tuple[int, int]:
@@ -118,11 +88,11 @@ def parse_shard(text: str | None) -> tuple[int, int]:
         return 1, 1
     index, slash, of = text.partition("/")
     if not index and slash:
-        found = {name: os.environ[name] for name in _INDEX_VARIABLES if name in os.environ}
-        if not found:
+        variables = {name: os.environ[name] for name in _INDEX_VARIABLES if name in os.environ}
+        if not variables:
             names = " nor ".join(_INDEX_VARIABLES)
             raise InputError([f"shard (--shard): /N is for array jobs, and neither {names} is set; got {text!r}"])
-        name, value = next(iter(found.items()))
+        name, value = next(iter(variables.items()))
         # Kubernetes counts from 0, and SLURM from the least number of --array.
         least = os.environ.get("SLURM_ARRAY_TASK_MIN", "1") if name == _INDEX_VARIABLES[0] else "0"
         index = str(int(value) - int(least) + 1) if value.isdecimal() and least.isdecimal() else value
@@ -155,8 +125,8 @@ def run_with_progress(work: "Sweep", *, quiet: bool) -> None:
                 if not console.is_terminal and done * 10 // total > said:
                     said = done * 10 // total
                     left = (time.monotonic() - began) / done * (total - done)
-                    words = f", about {duration(left)} left" if done < total else ""
-                    console.print(f"{done:,} of {total:,} points{words}", highlight=False)
+                    remaining = f", about {duration(left)} left" if done < total else ""
+                    console.print(f"{done:,} of {total:,} points{remaining}", highlight=False)
         except (KeyboardInterrupt, SystemExit):
             console.print(work.progress(), highlight=False)
             raise

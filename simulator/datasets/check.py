@@ -39,12 +39,12 @@ class FileCheck:
         return f"{self.folder}/{self.name}: {self.state}{f', {self.detail}' if self.detail else ''}"
 
 
-def check_data_set(known: DataSet, root: Path | None = None) -> list[FileCheck]:
+def check_data_set(data_set: DataSet, root: Path | None = None) -> list[FileCheck]:
     """Check every file of a data set, and find those that the manifest does not list.
 
     Parameters
     ----------
-    known
+    data_set
         The data set's entry in the manifest.
     root
         The folder of data sets; if None, the one that CROWDVEIL_DATA names.
@@ -59,22 +59,22 @@ def check_data_set(known: DataSet, root: Path | None = None) -> list[FileCheck]:
     InputError
         If there is no folder of data sets.
     """
-    folder = folder_of(known.folder, root)
-    checks = [check_file(known, file, folder) for file in known.files]
-    listed = set(known.names)
+    folder = folder_of(data_set.folder, root)
+    checks = [check_file(data_set, file, folder) for file in data_set.files]
+    listed = set(data_set.names)
     inside = sorted(path for path in folder.rglob("*") if path.is_file()) if folder.is_dir() else []
     names = [path.relative_to(folder).as_posix() for path in inside]
     unlisted = [name for name in names if name not in listed and not any(part[0] == "." for part in name.split("/"))]
-    detail = "" if known.files else "the manifest lists no checksums for this data set"
-    return checks + [FileCheck(known.folder, name, "unlisted", detail) for name in unlisted]
+    detail = "" if data_set.files else "the manifest lists no checksums for this data set"
+    return checks + [FileCheck(data_set.folder, name, "unlisted", detail) for name in unlisted]
 
 
-def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
+def check_file(data_set: DataSet, file: DataFile, folder: Path) -> FileCheck:
     """Compare one file with the manifest.
 
     Parameters
     ----------
-    known
+    data_set
         The data set of the file.
     file
         The file's entry in the manifest.
@@ -91,19 +91,19 @@ def check_file(known: DataSet, file: DataFile, folder: Path) -> FileCheck:
     if not path.is_file():
         plain = path.with_name(path.name.removesuffix(".gz"))
         hint = "compress it with gzip" if file.compression == "gzip" and plain != path and plain.is_file() else ""
-        return FileCheck(known.folder, file.name, "missing", f"but {plain.name} exists: {hint}" if hint else "")
+        return FileCheck(data_set.folder, file.name, "missing", f"but {plain.name} exists: {hint}" if hint else "")
     try:
-        found, length = digest(path, compressed=file.compression == "gzip", at_most=file.bytes)
+        sha256, length = digest(path, compressed=file.compression == "gzip", at_most=file.bytes)
     except (OSError, EOFError, zlib.error) as error:
         reason = " ".join(str(error).split())
-        return FileCheck(known.folder, file.name, "differs", f"it cannot be read: {reason}")
+        return FileCheck(data_set.folder, file.name, "differs", f"it cannot be read: {reason}")
     if length > file.bytes:
         detail = f"expected {file.bytes:,} bytes of contents, found more"
-    elif found != file.sha256:
-        detail = f"expected sha256 {file.sha256} ({file.bytes:,} bytes), found {found} ({length:,} bytes)"
+    elif sha256 != file.sha256:
+        detail = f"expected sha256 {file.sha256} ({file.bytes:,} bytes), found {sha256} ({length:,} bytes)"
     else:
-        return FileCheck(known.folder, file.name, "ok")
-    return FileCheck(known.folder, file.name, "differs", detail)
+        return FileCheck(data_set.folder, file.name, "ok")
+    return FileCheck(data_set.folder, file.name, "differs", detail)
 
 
 def digest(path: Path, *, compressed: bool, at_most: int) -> tuple[str, int]:

@@ -31,14 +31,14 @@ class _TooLongError(Exception):
     """A server sends more bytes than the file should have."""
 
 
-def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool, progress: Progress) -> FileCheck:
+def fetch_file(data_set: DataSet, file: DataFile, folder: Path, *, overwrite: bool, progress: Progress) -> FileCheck:
     """Download one file, unless it exists already.
 
     The file is downloaded to a staging folder, checked, converted, compressed, and finally moved into place.
 
     Parameters
     ----------
-    known
+    data_set
         The data set of the file.
     file
         The file's entry in the manifest, with an address.
@@ -60,23 +60,23 @@ def fetch_file(known: DataSet, file: DataFile, folder: Path, *, overwrite: bool,
     InputError
         If the file cannot be downloaded; `UnreachableError` if the server cannot be reached. No partial file is left.
     """
-    before = check_file(known, file, folder)
+    before = check_file(data_set, file, folder)
     if before.state == "ok":
-        return FileCheck(known.folder, file.name, "ok", "kept")
+        return FileCheck(data_set.folder, file.name, "ok", "kept")
     if before.state == "differs" and not overwrite:
-        return FileCheck(known.folder, file.name, "differs", f"kept; --overwrite replaces it; {before.detail}")
+        return FileCheck(data_set.folder, file.name, "differs", f"kept; --overwrite replaces it; {before.detail}")
     target = folder / file.name
     try:
         with staging_directory(target) as staging:
-            contents = _download(known, file, staging, progress)
+            contents = _download(data_set, file, staging, progress)
             if file.conversion is not None:
-                contents = _converted(known, file, contents)
+                contents = _converted(data_set, file, contents)
             ready = _compressed(contents) if file.compression == "gzip" else contents
             ready.chmod(0o644)
             publish(ready, target, replace=overwrite)
     except OSError as error:
         raise InputError([f"{target}: cannot be written: {error.strerror or error}"]) from None
-    return FileCheck(known.folder, file.name, "ok", "fetched")
+    return FileCheck(data_set.folder, file.name, "ok", "fetched")
 
 
 def server_of(url: str) -> str:
@@ -84,13 +84,13 @@ def server_of(url: str) -> str:
     return urlsplit(url).netloc
 
 
-def _download(known: DataSet, file: DataFile, scratch: Path, progress: Progress) -> Path:
+def _download(data_set: DataSet, file: DataFile, scratch: Path, progress: Progress) -> Path:
     """Download into `scratch` and check; every error of a server or the network is raised as one sentence."""
     pooch = import_extra("pooch", needed="fetching needs pooch", extra="data")
     import requests  # noqa: PLC0415  comes with it
 
     pooch.get_logger().setLevel("ERROR")  # it logs every file
-    where = f"{known.folder}/{file.name}: {file.url}"
+    where = f"{data_set.folder}/{file.name}: {file.url}"
     expected = file.origin_sha256 or file.sha256
     at_most = file.bytes * (_CONVERTED_AT_MOST if file.conversion else 1)
 
@@ -137,22 +137,22 @@ def _root_of(error: BaseException) -> str:
     return " ".join(str(_root_of(reason) if isinstance(reason, BaseException) else error).split())
 
 
-def _converted(known: DataSet, file: DataFile, got: Path) -> Path:
+def _converted(data_set: DataSet, file: DataFile, got: Path) -> Path:
     """Convert a table in R's format to CSV, and check it."""
     try:
         pyreadr = importlib.import_module("pyreadr")  # not in an extra: only one data set is served in R's format
     except ImportError:
         raise InputError(
-            [f"{known.folder}/{file.name}: its owner serves R's format, which needs pyreadr: pip install pyreadr"]
+            [f"{data_set.folder}/{file.name}: its owner serves R's format, which needs pyreadr: pip install pyreadr"]
         ) from None
     made = got.with_name("made")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about pyreadr's own calls of pandas
         pyreadr.read_r(os.fspath(got))[None].to_csv(made, index=False)
-    found, length = digest(made, compressed=False, at_most=file.bytes)
-    if found != file.sha256:
+    sha256, length = digest(made, compressed=False, at_most=file.bytes)
+    if sha256 != file.sha256:
         fault = (
-            f"{known.folder}/{file.name}: converted, its sha256 should be {file.sha256} and is {found} "
+            f"{data_set.folder}/{file.name}: converted, its sha256 should be {file.sha256} and is {sha256} "
             f"({length:,} bytes): other versions of pyreadr or pandas may write numbers differently"
         )
         raise InputError([fault])

@@ -35,6 +35,12 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 FileName = Annotated[str, Field(min_length=1), AfterValidator(_inside)]
 
 
+def _check_distinct(names: list[str], rule: str) -> None:
+    """Raise `ValueError` with the rule and the names that are repeated."""
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"{rule}; repeated are {', '.join(twice)}")
+
+
 class DataFile(BaseModel):
     """One file of a data set.
 
@@ -107,10 +113,8 @@ class DataSet(BaseModel):
     """The files; empty for a data set whose files are not listed and not checked."""
 
     @model_validator(mode="after")
-    def _names_agree(self) -> Self:
-        names = [file.name for file in self.files]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"a file must be listed only once; repeated are {', '.join(twice)}")
+    def _names_differ(self) -> Self:
+        _check_distinct(self.names, "a file must be listed only once")
         return self
 
     @property
@@ -151,9 +155,7 @@ class Manifest(BaseModel):
 
     @model_validator(mode="after")
     def _folders_differ(self) -> Self:
-        folders = [known.folder for known in self.dataset]
-        if twice := sorted({folder for folder in folders if folders.count(folder) > 1}):
-            raise ValueError(f"a folder must be described only once; repeated are {', '.join(twice)}")
+        _check_distinct([data_set.folder for data_set in self.dataset], "a folder must be described only once")
         return self
 
     def __iter__(self) -> Iterator[DataSet]:  # type: ignore[override]  # iterates over data sets, not over fields
@@ -168,7 +170,7 @@ class Manifest(BaseModel):
         InputError
             If there is none; the message names the closest match.
         """
-        folders = [known.folder for known in self.dataset]
+        folders = [data_set.folder for data_set in self.dataset]
         if folder not in folders:
             raise InputError([f"there is no data set {folder!r}{_known(folder, folders)}"])
         return self.dataset[folders.index(folder)]

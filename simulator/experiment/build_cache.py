@@ -16,9 +16,9 @@ import platformdirs
 
 from scenarios import Scenario
 from scenarios.kinds import is_capable
-from simulator.experiment.provenance import data_checksums, package_versions, source_sha256
 from simulator.files.atomic_write import write_file
 from simulator.files.extras import record_extra, recorded_extras
+from simulator.results.provenance import data_checksums, package_versions, source_sha256
 
 VARIABLE = "CROWDVEIL_CACHE"
 LARGEST_NBYTES = 2 * 10**9
@@ -101,10 +101,15 @@ def default_folder() -> Path:
     return Path(os.environ.get(VARIABLE) or platformdirs.user_cache_dir("crowdveil", appauthor=False))
 
 
+@cache
+def _of_process() -> BuildCache:
+    return BuildCache(default_folder())
+
+
 @contextmanager
-def using(cache: BuildCache) -> Iterator[None]:
-    """Let runs inside the block take cities and trips from a cache."""
-    token = _current.set(cache)
+def using_cache() -> Iterator[None]:
+    """Let runs inside the block take cities and trips from the cache of this process."""
+    token = _current.set(_of_process())
     try:
         yield
     finally:

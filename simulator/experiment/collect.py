@@ -15,7 +15,6 @@ from simulator.experiment.claims import tabulate_claims, weakened_claims
 from simulator.experiment.components import RunComponents
 from simulator.experiment.deployment_record import describe_deployments, describe_releases
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
-from simulator.experiment.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.experiment.refine import refinement_warnings
 from simulator.experiment.tables import (
     rows_of_answers,
@@ -28,6 +27,7 @@ from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
 from simulator.files.messages import Note, notes_of, texts_of, warning, warnings_among
 from simulator.games.games import AttackResults
+from simulator.results.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.results.record import (
     BESIDE,
     RUN_FORMAT,

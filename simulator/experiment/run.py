@@ -1,32 +1,39 @@
 """Runs a scenario: builds it, simulates it, attacks it and returns the result."""
 
+import hashlib
+import json
 import math
+import pickle
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import simpy
 
 import scenarios
-from scenarios import Fault, Overrides, Scenario, ScenarioError
+from scenarios import Fault, Overrides, Scenario, ScenarioError, plug_ins
 from scenarios.run_clock import RunClock
 from simulator.experiment.build.attacks import most_corrupted
 from simulator.experiment.build.campaigns import build_channel, build_population, check_behaviour
-from simulator.experiment.build.constructors import faults_of_files, faults_of_own_kinds
+from simulator.experiment.build.constructors import check_own_kinds, faults_of_files, faults_of_own_kinds
+from simulator.experiment.build.constructors import source_sha256 as module_sha256
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
 from simulator.experiment.build.sumo_traffic import build_beside
+from simulator.experiment.build_cache import using_cache
 from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents
 from simulator.experiment.refine import refine_queries
 from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.experiment.traffic_log import TrafficLog, drive_alone
 from simulator.files.errors import InputError
-from simulator.files.extras import record_extras
+from simulator.files.extras import recorded_extras
 from simulator.games.games import play_attacks
 from simulator.games.records import record_campaigns
+from simulator.results.provenance import data_checksums, source_sha256, without_paths
 from simulator.results.run import RunResult
 from simulator.sensing.campaign import CampaignProcess, SensingContext, fleet_order
 from simulator.sensing.messages import Behaviour, MessageSurvey
@@ -88,6 +95,7 @@ def run_scenario(
     processes: Iterable[UserProcess] = (),
     behaviour: Behaviour | None = None,
     motion: bool = True,
+    cached: bool = False,
 ) -> RunResult:
     """Simulate a scenario.
 
@@ -109,6 +117,8 @@ def run_scenario(
         Devices and parties that do not follow the protocol; they need ``sensing.engine = "messages"``.
     motion
         Keep where single vehicles are, unless the scenario forbids it; studies, which keep tables only, do not.
+    cached
+        Take the city and the trips from the cache of this process and its folder, if a run has built the same.
 
     Returns
     -------
@@ -130,8 +140,46 @@ def run_scenario(
         if behaviour is not None and scenario.sensing.engine != "messages":
             rule = "must be messages for devices or parties with a behaviour of their own"
             raise ScenarioError(scenario.name, [Fault("sensing.engine", rule, scenario.sensing.engine)])
-    with faults_of_own_kinds(scenario):
-        return _run(scenario, stopwatch, progress or Silent(), processes, behaviour or Behaviour(), motion=motion)
+    with using_cache() if cached else nullcontext(), faults_of_own_kinds(scenario), recorded_extras() as extras:
+        receiver, behaviour = progress or Silent(), behaviour or Behaviour()
+        return _run(scenario, stopwatch, receiver, processes, behaviour, motion=motion, extras=extras)
+
+
+def setting_sha256(scenario: Scenario) -> str:
+    """Return the sha256 of all that determines the numbers of a run, except its seed.
+
+    It covers the resolved scenario, crowdveil's own source, the contents of data files, the files of the users' own
+    classes, and the content of objects given in Python. The paths of files do not count, so that the same study has the
+    same keys on another machine.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario names a class that may not be imported, or cannot be.
+    InputError
+        If an object's content cannot be read by `pickle`.
+    """
+    check_own_kinds(scenario)
+    tables = scenario.model_dump(mode="json", by_alias=True, exclude={"scenario": {"seed", "description"}})
+    facts = {
+        "scenario": tables,
+        "data": data_checksums(scenario),
+        "source": source_sha256(),
+        "plug_ins": {kind: _own_kind_sha256(at, plug_ins.load(role, kind)) for at, role, kind in scenario.own_kinds()},
+    }
+    text = json.dumps(without_paths(facts, scenario), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _own_kind_sha256(at: str, kind: Any) -> list[str | None]:
+    """Return the hash of the file of a user's class, and of an object also that of its content."""
+    if isinstance(kind, type):
+        return [module_sha256(kind)]
+    try:
+        return [module_sha256(kind), hashlib.sha256(pickle.dumps(kind)).hexdigest()]
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        rule = "an object in a study must be one that pickle can read, so that its content is part of a point's key"
+        raise InputError([f"{at}: {rule}: {error}"]) from error
 
 
 def _run(
@@ -142,9 +190,10 @@ def _run(
     behaviour: Behaviour,
     *,
     motion: bool,
+    extras: set[str],
 ) -> RunResult:
     """Simulate a checked scenario."""
-    extras, motion = record_extras(), motion and scenario.shows_vehicles
+    motion = motion and scenario.shows_vehicles
     with stopwatch.phase("build"):
         progress.phase("roads and cells")
         parts = RunComponents.build(scenario)

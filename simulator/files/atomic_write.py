@@ -212,10 +212,10 @@ def remove_leftovers(directory: Path) -> None:
     """
     with suppress(OSError):
         for path in directory.iterdir():
-            found = _STAGING_NAME.fullmatch(path.name)
-            if found is None or found["host"] != _host():
+            match = _STAGING_NAME.fullmatch(path.name)
+            if match is None or match["host"] != _host():
                 continue
-            staging = directory / f".{found['target']}{_PARTIAL}{found['token']}"
+            staging = directory / f".{match['target']}{_PARTIAL}{match['token']}"
             descriptor = _lock(staging) if staging.exists() else 0
             if descriptor is not None:
                 _roll_back(staging)
@@ -269,7 +269,7 @@ def _replace_directory(staging: Path, target: Path) -> None:
         staging.rename(target)
 
 
-def _renameat2(one: Path, other: Path, flag: int) -> None:
+def _renameat2(source: Path, target: Path, flag: int) -> None:
     """Call Linux's renameat2: rename to a free name only, or exchange two names in one step.
 
     Raises
@@ -280,8 +280,8 @@ def _renameat2(one: Path, other: Path, flag: int) -> None:
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if call(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), flag) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(one))
+    if call(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flag) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(source))
 
 
 def _roll_back(staging: Path) -> None:

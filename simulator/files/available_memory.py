@@ -1,13 +1,12 @@
 """Comparison of the estimated memory of a computation with the memory available."""
 
-import ctypes
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+
+import psutil
 
 _PERMITTED: ContextVar[bool] = ContextVar("memory_permitted", default=False)
 
@@ -61,36 +60,15 @@ def available_nbytes() -> float:
     """Return how much more memory this process can use without swapping, bytes.
 
     The minimum of the memory the system has left, of what its control groups leave (Linux) and of what its own limit
-    of address space leaves (`ulimit -v`). Infinite if the system reports none of them.
+    of address space leaves (`ulimit -v`).
     """
-    return max(0.0, min([*_of_system(), *_of_groups(), *_of_address_space()], default=float("inf")))
+    return max(0.0, min([float(psutil.virtual_memory().available), *_of_groups(), *_of_address_space()]))
 
 
-def _of_system() -> Iterator[float]:
-    with suppress(OSError, ValueError):
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                yield float(line.split()[1]) * 1024
-                return
-    if sys.platform == "win32":
-
-        class Status(ctypes.Structure):  # MEMORYSTATUSEX
-            _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
-                (name, ctypes.c_ulonglong) for name in ("total", "free", "a", "b", "c", "d", "e")
-            ]
-
-        status = Status(length=ctypes.sizeof(Status))
-        if ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):
-            yield float(status.free)
-        return
-    with suppress(OSError, ValueError, AttributeError):  # macOS reports all pages, not those that are free
-        yield float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _of_groups(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
+def _of_groups(root: Path = Path("/sys/fs/cgroup"), listed: Path = Path("/proc/self/cgroup")) -> Iterator[float]:
     """Yield the memory left in each control group of this process: its limit minus its use that cannot be reclaimed."""
     with suppress(OSError):
-        for line in own.read_text(encoding="utf-8").splitlines():
+        for line in listed.read_text(encoding="utf-8").splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers and "memory" not in controllers.split(","):
                 continue
@@ -112,15 +90,11 @@ def _upwards(group: Path, top: Path) -> Iterable[Path]:
 
 
 def _of_address_space() -> Iterator[float]:
-    try:
-        import resource
-    except ImportError:
-        return
-    limit: Any = resource.getrlimit(resource.RLIMIT_AS)[0]
-    with suppress(OSError, ValueError):
-        if limit != resource.RLIM_INFINITY:
-            pages = float(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-            yield limit - pages * resource.getpagesize()
+    if hasattr(psutil, "RLIMIT_AS"):  # Linux
+        process = psutil.Process()
+        limit = process.rlimit(psutil.RLIMIT_AS)[0]
+        if limit != psutil.RLIM_INFINITY:
+            yield float(limit - process.memory_info().vms)
 
 
 def peak_memory_nbytes() -> int | None:

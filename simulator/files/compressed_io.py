@@ -175,9 +175,9 @@ def _packing_of(file: Path, begin: bytes) -> _Packing | None:
     """Return the compression format of a file with these first bytes, or None if it is plain."""
     named = _named(file)
     if named is None:
-        found = next((packing for packing in _PACKINGS if begin.startswith(packing.magic)), None)
-        text = found is not None and found.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
-        return None if text else found
+        detected = next((packing for packing in _PACKINGS if begin.startswith(packing.magic)), None)
+        text = detected is not None and detected.name == "bzip2" and not begin[4:].startswith(_BZIP2_BLOCK)
+        return None if text else detected
     if begin and not begin.startswith(named.magic):
         raise InputError([f"{file}: cannot be read: its name ends in {named.suffix}, but it is not {named.name}"])
     return named

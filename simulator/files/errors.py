@@ -60,16 +60,16 @@ def both(first: Callable[[], _First], second: Callable[[], _Second]) -> tuple[_F
     """
     faults: list[str] = []
     try:
-        one = first()
+        first_result = first()
     except InputError as error:
         faults += error.faults
     try:
-        other = second()
+        second_result = second()
     except InputError as error:
         faults += error.faults
     if faults:
         raise InputError(faults)
-    return one, other
+    return first_result, second_result
 
 
 def positive_faults(**values: float | None) -> list[str]:

@@ -20,13 +20,6 @@ def own_version() -> str:
         return "unknown"
 
 
-def record_extras() -> set[str]:
-    """Return a new set to which the name of every extra package used from now on is added."""
-    names: set[str] = set()
-    _taking_part.set(names)
-    return names
-
-
 @contextmanager
 def recorded_extras() -> Iterator[set[str]]:
     """Yield a set to which the name of every extra package used inside the block is added, and only those."""

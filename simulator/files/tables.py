@@ -167,12 +167,12 @@ class Table:
         text = None if text is None and not identifiers else {*(text or ()), *identifiers}
         try:
             if kind == "Parquet":
-                frame, names, found, unread = _read_parquet(path, columns)
+                frame, names, mapped, unread = _read_parquet(path, columns)
                 for name in text or ():
-                    frame[found[name]] = frame[found[name]].map(_decoded, na_action="ignore")
+                    frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
             else:
                 how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
-                frame, names, found, unread = _read_text(path, columns, text, identifiers, format_, how, header=header)
+                frame, names, mapped, unread = _read_text(path, columns, text, identifiers, format_, how, header=header)
         except FileNotFoundError:
             raise InputError([f"{file}: no such file"]) from None
         except InputError:
@@ -185,7 +185,7 @@ class Table:
         if frame.empty:
             raise InputError([f"{file}: it holds no rows"])
         number = np.arange(1, len(frame) + 1, dtype=np.int64)
-        return cls(str(file), frame, found, names, number, renamed=renamed, unread=unread)
+        return cls(str(file), frame, mapped, names, number, renamed=renamed, unread=unread)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -374,14 +374,14 @@ def column_names(file: Path, *, format_: TextFormat = RECOGNIZED) -> list[str]:
         return []
 
 
-def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> dict[str, str]:
+def find_columns(names: Sequence[str], spellings: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Find columns by their common names.
 
     Parameters
     ----------
     names
         Names of the columns of a file.
-    known
+    spellings
         Map from our name of each column to its names in files, the most likely first.
 
     Both are compared as `comparable_name` writes them.
@@ -392,12 +392,12 @@ def find_columns(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> di
         Map from our name to the file's, for the columns found; a column of the file is used once.
     """
     header = {comparable_name(name): name for name in reversed(names)}
-    found: dict[str, str] = {}
-    for ours, common in known.items():
+    columns: dict[str, str] = {}
+    for ours, common in spellings.items():
         name = next((header[other] for other in map(comparable_name, common) if other in header), None)
-        if name is not None and name not in found.values():
-            found[ours] = name
-    return found
+        if name is not None and name not in columns.values():
+            columns[ours] = name
+    return columns
 
 
 def comparable_name(name: object) -> str:
@@ -448,15 +448,15 @@ _Read = tuple[pd.DataFrame, list[str], dict[str, str], list[str]]
 def _read_parquet(file: Path, columns: _Columns) -> _Read:
     stored = pq.ParquetFile(file)
     names = _parquet_names(stored.schema_arrow)
-    found = _headings(columns, names, file, ",")
-    check_parquet(stored, file, columns=found.values())
+    mapped = _headings(columns, names, file, ",")
+    check_parquet(stored, file, columns=mapped.values())
     stored_names = set(stored.schema_arrow.names)
-    frame = pd.read_parquet(file, columns=[name for name in dict.fromkeys(found.values()) if name in stored_names])
-    used = set(found.values())
+    frame = pd.read_parquet(file, columns=[name for name in dict.fromkeys(mapped.values()) if name in stored_names])
+    used = set(mapped.values())
     types = {field.name: field.type for field in stored.schema_arrow if field.name not in used}
     numeric = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     unread = [name for name, type_ in types.items() if any(is_kind(type_) for is_kind in numeric)]
-    return (frame if frame.index.names == [None] else frame.reset_index()), names, found, unread
+    return (frame if frame.index.names == [None] else frame.reset_index()), names, mapped, unread
 
 
 def _parquet_names(schema: pa.Schema) -> list[str]:
@@ -501,19 +501,19 @@ def _read_text(
             raise InputError([f"{file}: cannot be read as a table: {rule}{hint}"]) from None
     names = [str(name + 1 if header is False else name) for name in frame.columns]
     frame.columns = pd.Index(names)
-    found = _headings(columns, names, file, separator)
-    unread = [name for name in names if name not in found.values() and _is_numeric(frame[name])]
-    frame = frame[list(dict.fromkeys(found.values()))].copy()
-    kept = {found[name] for name in identifiers}
+    mapped = _headings(columns, names, file, separator)
+    unread = [name for name in names if name not in mapped.values() and _is_numeric(frame[name])]
+    frame = frame[list(dict.fromkeys(mapped.values()))].copy()
+    kept = {mapped[name] for name in identifiers}
     texts = [name for name in frame if pd.api.types.is_string_dtype(frame[name]) and name not in kept]
     for name in texts:
         frame[name] = frame[name].mask(frame[name].isin(_NOTHING_WRITTEN))
     for name, column in _with_points(frame[texts], file, format_.decimal).items():
         frame[name] = column
-    as_text = set(texts) if text is None else {found[name] for name in text}
+    as_text = set(texts) if text is None else {mapped[name] for name in text}
     for name in texts:
         frame[name] = frame[name] if name in as_text else _recognized(frame[name])
-    return frame, names, found, unread
+    return frame, names, mapped, unread
 
 
 def _is_numeric(column: pd.Series[Any]) -> bool:
@@ -543,7 +543,7 @@ def _with_points(frame: pd.DataFrame, file: Path, decimal: str | None) -> dict[s
         If all commas may also group thousands, and `decimal` is not given.
     """
     comma = {name: frame[name].str.contains(",", regex=False, na=False) for name in frame if decimal != "."}
-    if decimal is None and not any(found.any() for found in comma.values()):
+    if decimal is None and not any(is_comma.any() for is_comma in comma.values()):
         return {}
     columns, ambiguous = {}, None
     for name, commas in comma.items():
@@ -584,10 +584,10 @@ def _separator(stream: io.BufferedReader, file: Path, format_: TextFormat) -> st
     separator = format_.separator
     if separator is None:
         complete = head if len(lines) == 1 or len(lines) > len(head) else head[:-1]
-        counts = {one: {_fields(line, one) for line in complete} for one in (*_OTHER_SEPARATORS, ",")}
-        even = [one for one, found in counts.items() if len(found) == 1 and found != {1}]
+        counts = {mark: {_fields(line, mark) for line in complete} for mark in (*_OTHER_SEPARATORS, ",")}
+        even = [mark for mark, numbers in counts.items() if len(numbers) == 1 and numbers != {1}]
         # A comma may also be decimal, and so the other characters come first.
-        separator = even[0] if even else max((",", *_OTHER_SEPARATORS), key=lambda one: _fields(head[0], one))
+        separator = even[0] if even else max((",", *_OTHER_SEPARATORS), key=lambda mark: _fields(head[0], mark))
     if len(lines[0] if lines else b"") >= BUFFER_BYTES or head[0].count(separator) >= MOST_COLUMNS:
         raise InputError([f"{file}: its first row is too long for a table"])
     return separator
@@ -602,13 +602,13 @@ def _arff_names(stream: BinaryIO, file: Path) -> list[str]:
     """Read the header up to the data, and return the names of the attributes."""
     names: list[str] = []
     while line := stream.readline(LONGEST_BYTES):
-        words = line.decode("utf-8-sig").strip()
-        if words.lower().startswith("@attribute"):
-            rest = words[len("@attribute") :].strip()
+        stripped = line.decode("utf-8-sig").strip()
+        if stripped.lower().startswith("@attribute"):
+            rest = stripped[len("@attribute") :].strip()
             quote = rest[:1]
             quoted = quote in ("'", '"') and quote in rest[1:]
             names.append(rest[1 : rest.index(quote, 1)] if quoted else (rest.split() or [""])[0])
-        elif words.lower() == "@data":
+        elif stripped.lower() == "@data":
             return names
     raise InputError([f"{file}: it has no line @data: is it ARFF?"])
 
@@ -617,7 +617,7 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
     """Return the file's name of each mapped column, and report all columns that are absent or ambiguous."""
     if columns is None:
         return {name: name for name in names}
-    found, faults = {}, []
+    mapped, faults = {}, []
     listed = ", ".join(map(repr, names[:_SHOWN_COLUMNS])) + (" …" if len(names) > _SHOWN_COLUMNS else "")
     hint = f"; is it separated by {'commas' if separator == ',' else repr(separator)}?" if len(names) == 1 else ""
     for ours, column in columns.items():
@@ -625,17 +625,17 @@ def _headings(columns: _Columns, names: Sequence[str], file: Path, separator: st
             if column > len(names):
                 faults.append(f"{file}: no column {column} for {ours}; it has {len(names)}")
             else:
-                found[ours] = names[column - 1]
+                mapped[ours] = names[column - 1]
         elif column not in names:
             faults.append(f"{file}: no column {column!r} for {ours}; its columns are {listed}{hint}")
         # If two columns have the same name, pandas renames the second to "name.1".
         elif names.count(column) > 1 or f"{column}.1" in names:
             faults.append(f"{file}: two columns are called {column!r}: which of them is {ours}?")
         else:
-            found[ours] = column
+            mapped[ours] = column
     if faults:
         raise InputError(faults)
-    return found
+    return mapped
 
 
 def _scalar(value: Any) -> Any:

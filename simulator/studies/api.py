@@ -77,9 +77,7 @@ def sweep(
     """
     options |= {"replicates": replicates, "out": out, "keep": keep, "scheduler": scheduler, "workers": workers}
     work = _work(scenario, vary, assume_yes=assume_yes, timeout_s=timeout_s, **options)
-    with work.opened():
-        for _ in work.outcomes():
-            pass
+    work.run()
     study = Study.load(work.directory.path)
     if out is not None:
         write_report(study, out)
@@ -166,15 +164,11 @@ def evaluate(
         mechanisms,
         directory=_folder(out),
         replicates=replicates,
-        start=start_of(scheduler, workers),
         options=options,
-        assume_yes=assume_yes,
-        timeout_s=timeout_s,
+        running={"start": start_of(scheduler, workers), "assume_yes": assume_yes, "timeout_s": timeout_s},
     )
     for stage in work.stages():
-        with stage.opened():
-            for _ in stage.outcomes():
-                pass
+        stage.run()
     return work.write()
 
 
@@ -191,7 +185,7 @@ def _work(
     """Return the work of a sweep; parameters as in `sweep`."""
     limits = {name: options.pop(name) for name in ("keep", "assume_yes", "timeout_s") if name in options}
     design = design_of(scenario, vary or {}, replicates=replicates, **options)
-    given = {at for one in design.settings for at, _, kind in one.scenario.own_kinds() if is_given(kind)}
+    given = {at for setting in design.settings for at, _, kind in setting.scenario.own_kinds() if is_given(kind)}
     if given and workers != 0:
         rule = "is given in Python, and worker processes do not find it"
         instead = 'use workers=0, or name "package.module:Class" with allow_plugins=True'

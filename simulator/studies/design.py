@@ -17,8 +17,9 @@ from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.errors import RuleViolation, write_path
 from scenarios.overrides import toml_value
 from scenarios.section import Section, ValidFields
+from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
-from simulator.studies.point import Point, setting_sha256
+from simulator.studies.point import Point
 
 LABELS = ("key", "point", "setting", "replicate", "seed")
 """Columns that identify a point, in every table of a study, before those of the factors."""
@@ -89,7 +90,7 @@ class Design:
                 replicate=replicate,
             )
             if (same := points.get(point.key)) is not None:
-                which = (f"setting {one.setting}, replicate {one.replicate}" for one in (same, point))
+                which = (f"setting {twin.setting}, replicate {twin.replicate}" for twin in (same, point))
                 raise InputError([f"vary (--vary): two runs are the same: {', and '.join(which)}"])
             points[point.key] = point
         return list(points.values())
@@ -100,46 +101,11 @@ class Design:
         Numbers are int64, or float64 where any is no whole number; a list or table is its TOML text.
         """
         points = list(points)
-        labels = {
-            "key": pd.Series([point.key for point in points], dtype="str"),
-            "point": pd.Series([point.number for point in points], dtype="int64"),
-            "setting": pd.Series([point.setting for point in points], dtype="int64"),
-            "replicate": pd.Series([point.replicate for point in points], dtype="int64"),
-            "seed": pd.Series([point.seed for point in points], dtype="int64"),
-        }
-        values = {name: [self.settings[point.setting - 1].values[name] for point in points] for name in self.factors}
-        return pd.DataFrame(labels | {name: typed_column(column) for name, column in values.items()})
-
-    @classmethod
-    def of_grid(
-        cls,
-        scenario: Scenario | str | Path,
-        vary: Mapping[str, Sequence[Any]],
-        *,
-        replicates: int = 1,
-        **options: Any,
-    ) -> "Design":
-        """Return the design of every combination of values.
-
-        Parameters
-        ----------
-        scenario
-            Name of a shipped scenario, a file, or a scenario already read.
-        vary
-            For each key path of the scenario, as in `scenarios.load`, the values it takes.
-        replicates
-            Runs of each setting, with different seeds.
-        options
-            Seed, overrides and permissions, as in `scenarios.load`.
-
-        Raises
-        ------
-        ScenarioError
-            If the scenario has a fault with any of the values.
-        InputError
-            If a key has no values.
-        """
-        return cls.of_values(scenario, _combined(vary), replicates=replicates, **options)
+        labels = [(point.key, point.number, point.setting, point.replicate, point.seed) for point in points]
+        table = pd.DataFrame(labels, columns=LABELS).astype({**dict.fromkeys(LABELS, "int64"), "key": "str"})
+        for name in self.factors:
+            table[name] = typed_column([self.settings[point.setting - 1].values[name] for point in points])
+        return table
 
     @classmethod
     def of_values(
@@ -151,7 +117,7 @@ class Design:
         overrides: Overrides = (),
         **options: Any,
     ) -> "Design":
-        """Return the design of given settings, each a value for every key path; parameters as in `of_grid`.
+        """Return the design of given settings, each a value for every key path; other parameters as in `design_of`.
 
         Raises
         ------
@@ -213,19 +179,36 @@ def is_design(reference: str | Path) -> bool:
 
 
 def design_of(
-    scenario: Scenario | str | Path, vary: Mapping[str, Sequence[Any]], *, replicates: int | None, **options: Any
+    scenario: Scenario | str | Path,
+    vary: Mapping[str, Sequence[Any]],
+    *,
+    replicates: int | None = None,
+    **options: Any,
 ) -> Design:
-    """Return the design in a file, or else that of every combination of values; parameters as in `Design.of_grid`.
+    """Return the design in a file, or else that of every combination of values.
+
+    Parameters
+    ----------
+    scenario
+        The file of a design; the name of a shipped scenario, a file of one, or a scenario already read.
+    vary
+        For each key path of the scenario, as in `scenarios.load`, the values it takes.
+    replicates
+        Runs of each setting, with different seeds; by default those of the file, or 1.
+    options
+        Seed, overrides and permissions, as in `scenarios.load`.
 
     Raises
     ------
     ScenarioError
         If the file has a fault, or the scenario has one with any of the values.
     InputError
-        If values are given for the file of a design, which has its own.
+        If a key has no values, or values are given for the file of a design, which has its own.
     """
     if isinstance(scenario, Scenario) or not is_design(scenario):
-        return Design.of_grid(scenario, vary, replicates=1 if replicates is None else replicates, **options)
+        return Design.of_values(
+            scenario, _combined(vary), replicates=1 if replicates is None else replicates, **options
+        )
     if vary:
         raise InputError(["vary (--vary): the file of a design names what is varied itself"])
     return read_design(Path(scenario), replicates=replicates, **options)
@@ -262,7 +245,7 @@ def read_design(path: Path, *, replicates: int | None = None, **options: Any) ->
     try:
         design = _DesignFile.model_validate(raw)
     except ValidationError as error:
-        faults = [Fault(write_path(one["loc"], raw), one["ctx"]["rule"], one["input"]) for one in error.errors()]
+        faults = [Fault(write_path(e["loc"], raw), e["ctx"]["rule"], e["input"]) for e in error.errors()]
         raise ScenarioError(str(path), faults) from error
     reference = str(path.parent / design.scenario) if design.scenario.endswith(".toml") else design.scenario
     permissions = {name: options[name] for name in ("allow_plugins", "untrusted") if name in options}
@@ -308,7 +291,7 @@ class _LatinHypercube(Section):
 
         sampler = qmc.LatinHypercube(len(self.ranges), rng=np.random.default_rng(self.seed))
         shares = sampler.random(self.settings)
-        columns = [one.at(shares[:, i]) for i, one in enumerate(self.ranges.values())]
+        columns = [range_.at(shares[:, i]) for i, range_ in enumerate(self.ranges.values())]
         return [dict(zip(self.ranges, row, strict=True)) for row in zip(*columns, strict=True)]
 
 

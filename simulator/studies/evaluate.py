@@ -15,7 +15,7 @@ from mechanisms.planning import Plan, plan
 from mechanisms.planning.families import family_names
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.suggestions import suggestion
-from simulator.experiment.build.constructors import check_own_kinds
+from simulator.experiment.run import setting_sha256
 from simulator.files.errors import InputError
 from simulator.results.tables import is_partial, of_all_vehicles
 from simulator.studies.design import Design, Setting
@@ -32,7 +32,6 @@ from simulator.studies.evaluation_tables import (
 )
 from simulator.studies.store import StudyDirectory
 from simulator.studies.sweep import Sweep
-from simulator.studies.workers import Start
 
 DATA = (
     "gowalla-nyc",
@@ -80,12 +79,10 @@ class Evaluation:
         Where results are kept.
     replicates
         Runs of each data set.
-    start
-        Starts the workers.
     options
         Permissions, as in `scenarios.load`, and `seed`.
-    assume_yes, timeout_s
-        As in `Sweep`.
+    running
+        `start`, `assume_yes` and `timeout_s`, as in `Sweep`.
     missing
         Why a data set could not be used, by name.
     plans
@@ -97,10 +94,8 @@ class Evaluation:
     mechanisms: Sequence[str]
     directory: Path
     replicates: int
-    start: Start
     options: Mapping[str, Any] = field(default_factory=dict)
-    assume_yes: bool = False
-    timeout_s: float | None = None
+    running: Mapping[str, Any] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict, init=False)
     plans: dict[tuple[str, str], Plan] = field(default_factory=dict, init=False)
 
@@ -140,24 +135,24 @@ class Evaluation:
 
         self._check_own(setting, bases)
         probes = [setting(name, "probe", {"mechanisms": [{"kind": _BASELINE}]}) for name in bases]
-        probe = self._sweep(
-            "probe", Design("data sets without privacy", probes, self.replicates), self.directory / _PROBE
-        )
+        probe_design = Design("data sets without privacy", probes, self.replicates)
+        probe = Sweep(probe_design, StudyDirectory(self.directory / _PROBE), keep="probe", **self.running)
         yield probe
-        sizes = self._sizes(probe, StudyDirectory(self.directory / _PROBE))
+        sizes = self._sizes(probe)
         settings = []
         for name, size in sizes.items():
             target = self.goal.target(size)
             made = plan(target, self._families, claims=False).plans if self._families else ()
-            self.plans |= {(name, one.name): one for one in made}
-            for group, tables in _groups([one for one in made if one.meets], self._fixed, self.goal):
+            self.plans |= {(name, planned.name): planned for planned in made}
+            for group, tables in _groups([planned for planned in made if planned.meets], self._fixed, self.goal):
                 try:
                     settings.append(setting(name, group, tables))
                 except ScenarioError as error:
                     self.missing[name] = _first_fault(error)
         if not settings:
             raise InputError(self._reasons())
-        yield self._sweep("evaluation", Design("evaluation", settings, self.replicates), self.directory / _RUNS)
+        design = Design("evaluation", settings, self.replicates)
+        yield Sweep(design, StudyDirectory(self.directory / _RUNS), keep="evaluation", **self.running)
 
     def _check_own(self, setting: Callable[[str, str, dict[str, Any]], Setting], names: Iterable[str]) -> None:
         """Check that the users' mechanisms may be imported and can be, before anything is computed."""
@@ -166,7 +161,7 @@ class Evaluation:
                 made = setting(name, "fixed", {"mechanisms": self._fixed})
             except ScenarioError:  # stated with the data set later
                 continue
-            check_own_kinds(made.scenario)
+            setting_sha256(made.scenario)  # refuses a class that may not be imported or lacks methods
             return
 
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -190,7 +185,7 @@ class Evaluation:
                 made = self.plans.get((data, name))
                 parameters = {} if made is None else {**made.parameters, **(made.release or {}), **_noise(made)}
                 if made is None:
-                    parameters = next((_parameters(one) for one in self._fixed if one["name"] == name), {})
+                    parameters = next((section for section in self._fixed if section["name"] == name), {})
                 crowd = None if made is None else made.crowd
                 row = {"data": data, "mechanism": name, "parameters": _text(parameters), "crowd": crowd}
                 why = self.missing.get(data) or (made.reason if made is not None and not made.meets else None)
@@ -212,15 +207,11 @@ class Evaluation:
         write_evaluation(self.directory, tables, goal=self.goal.words(), sentences=sentences(tables, self.goal.view))
         return tables
 
-    def _sweep(self, keep: Any, design: Design, directory: Path) -> Sweep:
-        limits: dict[str, Any] = {"assume_yes": self.assume_yes, "timeout_s": self.timeout_s}
-        return Sweep(design, StudyDirectory(directory), keep=keep, start=self.start, **limits)
-
-    def _sizes(self, probe: Sweep, study: StudyDirectory) -> dict[str, Size]:
+    def _sizes(self, probe: Sweep) -> dict[str, Size]:
         """Return the size of each data set, from its run without privacy, and note those that failed."""
         for failure in probe.failures:
             self.missing[probe.design.settings[failure.point.setting - 1].values["data"]] = failure.error
-        rounds, deciles = study.read_table("rounds"), study.read_table("asked_deciles")
+        rounds, deciles = (probe.directory.read_table(name) for name in ("rounds", "asked_deciles"))
         sizes = {}
         for name, group in rounds.groupby("data", sort=False):
             of_cells = deciles[deciles["data"] == name]
@@ -302,7 +293,7 @@ def _base(scenario: Scenario) -> dict[str, Any]:
         If it has no such campaign.
     """
     tables = scenario.tables()
-    counting = [index for index, one in enumerate(scenario.campaigns) if one.statistic == "count"]
+    counting = [index for index, campaign in enumerate(scenario.campaigns) if campaign.statistic == "count"]
     if not counting:
         raise ScenarioError(scenario.name, [Fault("campaigns", 'none has statistic = "count"')])
     campaign = dict(tables["campaigns"][counting[0]])
@@ -316,22 +307,22 @@ def _base(scenario: Scenario) -> dict[str, Any]:
 
 def _groups(plans: Sequence[Plan], fixed: Sequence[dict[str, Any]], goal: Goal) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the mechanisms that can share a run, and the sections of the scenario that they need."""
-    crowds = sorted({one.crowd for one in plans if one.crowd})
+    crowds = sorted({planned.crowd for planned in plans if planned.crowd})
     claims: dict[str, Any] = {"epsilons": [goal.epsilon or 1.0], "queries": sorted({1, goal.queries})}
     claims |= {"crowds": crowds or [1]}
     shuffled = {"aggregation": {"kind": "shuffled"}} if goal.view.startswith("shuffled") else {}
-    together = [one for one in plans if one.release is None and one.aggregation is None]
-    sections = [_section(one) for one in together] + [dict(section) for section in fixed]
+    together = [planned for planned in plans if planned.release is None and planned.aggregation is None]
+    sections = [_section(planned) for planned in together] + [dict(section) for section in fixed]
     if sections:
         yield "reports", {"mechanisms": sections, "claims": claims, **shuffled}
-    for one in plans:
-        if one not in together:
-            tables: dict[str, Any] = {"mechanisms": [_section(one)], "claims": claims, **shuffled}
-            if one.release is not None:
-                tables["release"] = {**one.release, "mechanisms": [one.name]}
-            if one.aggregation is not None:
-                tables["aggregation"] = dict(one.aggregation)
-            yield one.name, tables
+    for planned in plans:
+        if planned not in together:
+            tables: dict[str, Any] = {"mechanisms": [_section(planned)], "claims": claims, **shuffled}
+            if planned.release is not None:
+                tables["release"] = {**planned.release, "mechanisms": [planned.name]}
+            if planned.aggregation is not None:
+                tables["aggregation"] = dict(planned.aggregation)
+            yield planned.name, tables
 
 
 def _section(made: Plan) -> dict[str, Any]:
@@ -351,9 +342,9 @@ def _sections(name: str) -> list[dict[str, Any]]:
             read = tomllib.loads(Path(name).read_text(encoding="utf-8-sig")).get("mechanisms")
         except (OSError, ValueError) as error:
             raise InputError([f"mechanisms (--mechanisms): {name} cannot be read: {error}"]) from error
-        if not isinstance(read, list) or not all(isinstance(one, dict) and "kind" in one for one in read):
+        if not isinstance(read, list) or not all(isinstance(section, dict) and "kind" in section for section in read):
             raise InputError([f"mechanisms (--mechanisms): {name} must have [[mechanisms]], each with a kind"])
-        return [{"name": str(one["kind"]).rpartition(":")[2], **one} for one in read]
+        return [{"name": str(section["kind"]).rpartition(":")[2], **section} for section in read]
     if ":" in name:
         return [{"name": name.rpartition(":")[2], "kind": name}]
     rule = f"must be {', '.join(family_names())}, a file or package.module:Class{suggestion(name, family_names())}"
@@ -372,14 +363,10 @@ def _of(table: pd.DataFrame, data: str, mechanism: str) -> pd.DataFrame:
     return table[(table["data"] == data) & (table["mechanism"] == mechanism)]
 
 
-def _parameters(section: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in section.items() if key not in {"name", "kind"}}
-
-
 def _noise(made: Plan) -> dict[str, Any]:
     return {} if made.aggregation is None else {"servers": made.aggregation["servers"], **made.aggregation["noise"]}
 
 
 def _text(parameters: Mapping[str, Any]) -> str:
     shown = {key: f"{value:.4g}" if isinstance(value, float) else value for key, value in parameters.items()}
-    return ", ".join(f"{key} = {value}" for key, value in shown.items() if key != "kind")
+    return ", ".join(f"{key} = {value}" for key, value in shown.items() if key not in {"name", "kind"})

@@ -21,15 +21,15 @@ class Size(NamedTuple):
     ----------
     cells
         V.
-    asked, least
+    population, batch
         Median and least number of devices whose reports are counted in a query.
     occupancy
         Mean number of devices in a cell.
     """
 
     cells: int
-    asked: int
-    least: int
+    population: int
+    batch: int
     occupancy: int
 
 
@@ -69,13 +69,7 @@ class Goal:
 
     def target(self, size: Size) -> Target:
         """Return the target for a data set of this size."""
-        return Target(
-            cells=size.cells,
-            population=size.asked,
-            occupancy=size.occupancy,
-            batch=size.least,
-            **vars(self),
-        )
+        return Target(**size._asdict(), **vars(self))
 
 
 def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
@@ -91,12 +85,12 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
             why = next(iter(rows["reason"].dropna()), "no mechanism meets the target")
             said.append(f"{data}: {why}")
             continue
-        found = rows[rows["mechanism"] == best[0]].iloc[0]
-        share = found["participation"]
+        winner = rows[rows["mechanism"] == best[0]].iloc[0]
+        share = winner["participation"]
         whose = "" if share == 1.0 else f" (of all vehicles, of which {percent(share)} take part)"
-        least = f"{number(found['rmse'])} vehicles{whose}, {number(found['relative_rmse'])} times the mean occupancy"
+        least = f"{number(winner['rmse'])} vehicles{whose}, {number(winner['relative_rmse'])} times the mean occupancy"
         also = f"; not distinguishable from it: {', '.join(best[1:])}" if len(best) > 1 else ""
-        none = "" if found["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
+        none = "" if winner["beats_zero"] else "no mechanism errs less than an estimate of 0 everywhere; "
         linked = _linked(tables["leaks"], data, best[0]) if view.startswith(("report", "shuffled")) else ""
         said.append(f"{data}: {none}{best[0]} has the least error, {least}{linked}{also}")
     return said
@@ -104,10 +98,10 @@ def sentences(tables: Mapping[str, pd.DataFrame], view: str) -> list[str]:
 
 def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
     """Return what a mechanism's rounds reveal together over the campaign; empty for a mechanism of one round."""
-    own = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)]
-    if "report_round_2" not in set(own["view"]):
+    of_mechanism = leaks[(leaks["data"] == data) & (leaks["mechanism"] == mechanism)]
+    if "report_round_2" not in set(of_mechanism["view"]):
         return ""
-    linked = own[own["view"] == "linked_reports"].sort_values("queries").iloc[-1]
+    linked = of_mechanism[of_mechanism["view"] == "linked_reports"].sort_values("queries").iloc[-1]
     pure = related("ε", "=", linked["epsilon"]) if math.isfinite(linked["epsilon"]) else "no finite ε"
     over = "" if linked["queries"] == 1 else f", over {linked['queries']} queries,"
     delta = related("δ", "=", linked["delta"])
@@ -116,8 +110,8 @@ def _linked(leaks: pd.DataFrame, data: Any, mechanism: str) -> str:
 
 def interval(values: np.ndarray) -> tuple[float, float, float]:
     """Return the ends of the 95 % t-interval of a mean, and the mean between them; NaN ends for a single value."""
-    found = means(pd.DataFrame({"of": 0, "value": values}), ["of"], ["value"]).iloc[0]
-    mean, half = float(found["value"]), float(found[f"value{HALF}"])
+    row = means(pd.DataFrame({"of": 0, "value": values}), ["of"], ["value"]).iloc[0]
+    mean, half = float(row["value"]), float(row[f"value{HALF}"])
     return mean - half, mean, mean + half
 
 

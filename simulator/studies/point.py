@@ -1,8 +1,6 @@
 """Point of a study: one run, its key, and what is kept of its result."""
 
 import hashlib
-import json
-import pickle
 import signal
 import sys
 import threading
@@ -10,21 +8,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 
 import scenarios
-from scenarios import Scenario, plug_ins
-from simulator.experiment.build.constructors import check_own_kinds
-from simulator.experiment.build.constructors import source_sha256 as module_sha256
-from simulator.experiment.build_cache import BuildCache, default_folder, using
-from simulator.experiment.provenance import (
-    data_checksums,
-    source_sha256,
-    without_paths,
-)
-from simulator.experiment.run import run_scenario
+from scenarios import Scenario
+from simulator.experiment.run import run_scenario, setting_sha256
 from simulator.files.available_memory import peak_memory_nbytes, permitting
 from simulator.files.errors import InputError
 from simulator.results.run import RunResult
@@ -42,38 +32,9 @@ KEPT: Mapping[str, tuple[str, ...]] = {
 _AGAIN_S = 0.1
 """Seconds after which the end of a point that takes too long is tried again, where something discarded the error."""
 
-_cache = BuildCache(default_folder())
-"""Cities and trips of this worker."""
-
 
 class DifferentVersionError(InputError):
     """A worker whose source or data are not those of the study; its results would not be comparable."""
-
-
-def setting_sha256(scenario: Scenario) -> str:
-    """Return the sha256 of all that determines the numbers of a run, except its seed.
-
-    It covers the resolved scenario, crowdveil's own source, the contents of data files, the files of the users' own
-    classes, and the content of objects given in Python. The paths of files do not count, so that the same study has the
-    same keys on another machine.
-
-    Raises
-    ------
-    ScenarioError
-        If the scenario names a class that may not be imported, or cannot be.
-    InputError
-        If an object's content cannot be read by `pickle`.
-    """
-    check_own_kinds(scenario)
-    tables = scenario.model_dump(mode="json", by_alias=True, exclude={"scenario": {"seed", "description"}})
-    facts = {
-        "scenario": tables,
-        "data": data_checksums(scenario),
-        "source": source_sha256(),
-        "plug_ins": {kind: _own_sha256(at, plug_ins.load(role, kind)) for at, role, kind in scenario.own_kinds()},
-    }
-    text = json.dumps(without_paths(facts, scenario), sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -196,8 +157,8 @@ def run_point(
         )
     began = time.perf_counter()
     scenario = scenarios.load(point.scenario, seed=point.seed)
-    with using(_cache), permitting(assume_yes), _within(timeout_s):
-        result = run_scenario(scenario, motion=False)
+    with permitting(assume_yes), _within(timeout_s):
+        result = run_scenario(scenario, motion=False, cached=True)
     return PointResult(
         point.key,
         {name: _table(result, name) for name in kept},
@@ -213,17 +174,6 @@ def _table(result: RunResult, name: str) -> pd.DataFrame:
         return relative_errors((result if name == "asked_deciles" else result.leading).estimates)
     table: pd.DataFrame = getattr(result, name)
     return table
-
-
-def _own_sha256(at: str, own: Any) -> list[str | None]:
-    """Return the hash of the file of a user's class, and of an object also that of its content."""
-    if isinstance(own, type):
-        return [module_sha256(own)]
-    try:
-        return [module_sha256(own), hashlib.sha256(pickle.dumps(own)).hexdigest()]
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        rule = "an object in a study must be one that pickle can read, so that its content is part of a point's key"
-        raise InputError([f"{at}: {rule}: {error}"]) from error
 
 
 def _key(sha256: str, seed: int) -> str:

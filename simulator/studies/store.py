@@ -103,8 +103,10 @@ class StudyDirectory:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     lock.seek(0)
-                    words = f"process {lock.read().strip() or 'unknown'} is working on the study in this directory"
-                    raise InputError([f"out (--out): {words}; wait for it, or name another; got {self.path}"]) from None
+                    holder = f"process {lock.read().strip() or 'unknown'} is working on the study in this directory"
+                    raise InputError(
+                        [f"out (--out): {holder}; wait for it, or name another; got {self.path}"]
+                    ) from None
                 except OSError:  # a file system without locks
                     pass
             lock.truncate(0)
@@ -171,18 +173,14 @@ class StudyDirectory:
 
     def add(self, results: Sequence[PointResult]) -> None:
         """Add finished points as one part."""
-        names = list(results[0].tables) if results else []
-        points = pd.DataFrame(
-            {
-                "key": pd.Series([one.key for one in results], dtype="str"),
-                "wall_s": pd.Series([one.wall_s for one in results], dtype="float64"),
-                "peak_nbytes": pd.Series([one.peak_nbytes for one in results], dtype="Int64"),
-            }
-        )
-        warnings = [(one.key, text) for one in results for text in one.warnings]
-        tables = {name: _keyed({one.key: one.tables[name] for one in results}) for name in names}
+        types = {"key": "str", "wall_s": "float64", "peak_nbytes": "Int64"}
+        points = pd.DataFrame([[getattr(result, name) for name in types] for result in results], columns=list(types))
+        warnings = [(result.key, text) for result in results for text in result.warnings]
+        tables = {POINTS: points.astype(types)}
+        for name in results[0].tables:
+            tables[name] = _keyed({result.key: result.tables[name] for result in results})
         tables[WARNINGS] = pd.DataFrame(warnings, columns=["key", "warning"], dtype="str")
-        self._write_part(_PARTS, {name: _arrow(table) for name, table in {POINTS: points, **tables}.items()})
+        self._write_part(_PARTS, {name: _arrow(table) for name, table in tables.items()})
         if len(parts := self._parts(_PARTS)) >= _MOST_PARTS:
             self._write_part(_PARTS, _joined(_held_by(parts)))
             _delete(parts)
@@ -212,7 +210,7 @@ class StudyDirectory:
         held = _held_by(self.sources())
         tables, keys = _joined(held), set(design["key"])
         finished = set().union(*held.values())
-        of_parts = set().union(*(own for folder, own in held.items() if folder != self.path))
+        of_parts = set().union(*(held_keys for folder, held_keys in held.items() if folder != self.path))
         kept = []
         if left := finished - keys:
             kept = [self._write_part(_EARLIER, {name: _of_keys(table, left) for name, table in tables.items()})]
@@ -255,7 +253,7 @@ class StudyDirectory:
 
     def take_over(self, others: Iterable["StudyDirectory"]) -> None:
         """Add the finished points of other directories."""
-        self._write_part(_PARTS, _joined(_held_by(folder for one in others for folder in one.sources())))
+        self._write_part(_PARTS, _joined(_held_by(folder for other in others for folder in other.sources())))
 
     def sources(self) -> list[Path]:
         """Return the folders with finished points, those that count first where a point is in several."""
@@ -354,11 +352,11 @@ def _tables_of(folder: Path) -> list[str]:
 def _written_with(folder: Path, name: str) -> bytes:
     path = folder / f"{name}.parquet"
     try:
-        found: bytes = (pq.read_schema(path).metadata or {}).get(_TOGETHER, b"")
+        together: bytes = (pq.read_schema(path).metadata or {}).get(_TOGETHER, b"")
     except (pa.ArrowException, OSError):
         _read(path)
         raise
-    return found
+    return together
 
 
 def _held(folder: Path) -> set[str]:
@@ -387,8 +385,8 @@ def _joined(held: Mapping[Path, set[str]]) -> dict[str, pa.Table]:
     """Return the tables of folders as one, without the design's columns, each point from the first that holds it."""
     seen: set[str] = set()
     collected: dict[str, list[pa.Table]] = {}
-    for folder, own in held.items():
-        keys = own - seen
+    for folder, held_keys in held.items():
+        keys = held_keys - seen
         seen |= keys
         for name in _tables_of(folder):
             table = _read(folder / f"{name}.parquet")

@@ -65,10 +65,10 @@ class Study:
         facts, design = directory.facts(), directory.read_table(DESIGN)
         if not len(design):
             raise InputError([f"{path}: the study has no point yet: the command that began it goes on"])
-        found = directory.results(design["key"])
+        results = directory.results(design["key"])
         names = (POINTS, "scores", "claims", "attacks", WARNINGS)
         empty = pd.DataFrame({"key": pd.Series(dtype="str")})
-        tables = {name: design.merge(found.get(name, empty), on="key", how="inner") for name in names}
+        tables = {name: design.merge(results.get(name, empty), on="key", how="inner") for name in names}
         failures = directory.read_table(FAILURES)
         missing = len(design) - len(tables[POINTS])
         return cls(

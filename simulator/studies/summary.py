@@ -97,9 +97,9 @@ def leading_scores(study: Study) -> pd.DataFrame:
 
 
 def _half_of_shares(values: pd.Series) -> float:
-    found = values.dropna().to_numpy(np.float64)
-    lower, upper = share_interval(found)
-    return float(max(found.mean() - lower, upper - found.mean())) if len(found) else np.nan
+    shares = values.dropna().to_numpy(np.float64)
+    lower, upper = share_interval(shares)
+    return float(max(shares.mean() - lower, upper - shares.mean())) if len(shares) else np.nan
 
 
 def settings_table(study: Study) -> pd.DataFrame:
@@ -186,42 +186,42 @@ def leaks_of(leaks: pd.DataFrame, campaign: str) -> pd.DataFrame:
     return leaks[named == campaign] if (named == campaign).any() else leaks[named.isna()]
 
 
-def stated_privacy(own: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str]) -> pd.Series:
+def stated_privacy(rows: pd.DataFrame, leaks: pd.DataFrame | None, factors: Sequence[str]) -> pd.Series:
     """Return what is claimed of each row's mechanism in its setting, in words; of what is unknown, an empty text.
 
     It is the claim for linked reports, or where there is none, for the view that leaks most.
 
     Parameters
     ----------
-    own
+    rows
         Rows of `settings_table` of one campaign; a refined estimate has the privacy of its mechanism.
     leaks
         `leaks_table`; None if the study has no claims.
     """
-    if leaks is None or not len(own):
-        return pd.Series("", index=own.index)
-    keys, mine = [*factors, "mechanism"], leaks_of(leaks, str(own["campaign"].iloc[0]))
+    if leaks is None or not len(rows):
+        return pd.Series("", index=rows.index)
+    keys, mine = [*factors, "mechanism"], leaks_of(leaks, str(rows["campaign"].iloc[0]))
     ranked = mine.assign(further=mine["view"] != "linked_reports", unknown=mine["epsilon"].notna())
     ranked = ranked.sort_values(
         ["further", "unknown", "epsilon", "delta"], ascending=[True, True, False, False], kind="stable"
     ).drop_duplicates(keys)
-    named = own[list(factors)].assign(mechanism=own["mechanism"].astype(str).str.partition("+")[0])
-    found = named.merge(ranked.assign(words=ranked.apply(_privacy_words, axis=1)), on=keys, how="left")
-    return found["words"].fillna("").set_axis(own.index)
+    named = rows[list(factors)].assign(mechanism=rows["mechanism"].astype(str).str.partition("+")[0])
+    with_claims = named.merge(ranked.assign(words=ranked.apply(_privacy_words, axis=1)), on=keys, how="left")
+    return with_claims["words"].fillna("").set_axis(rows.index)
 
 
 def _privacy_words(leak: pd.Series) -> str:
     if np.isnan(leak["epsilon"]):
         return ""
     finite = np.isfinite(leak["epsilon"])
-    words = f"ε = {claimed(leak['epsilon'])}" if finite else "no finite ε"
+    text = f"ε = {claimed(leak['epsilon'])}" if finite else "no finite ε"
     if finite and leak["at_delta"] > 0:
-        words += f" at δ = {claimed(leak['at_delta'])}"
+        text += f" at δ = {claimed(leak['at_delta'])}"
     elif not finite and np.isfinite(leak["delta"]):
-        words += f" (δ = {claimed(leak['delta'])} at ε = {claimed(leak['at_epsilon'])})"
+        text += f" (δ = {claimed(leak['delta'])} at ε = {claimed(leak['at_epsilon'])})"
     seen = str(leak["view"]).replace("_", " ")
     together = "one query" if leak["queries"] == 1 else f"{leak['queries']:.0f} queries"
-    return f"{words} for {seen} of {together}"
+    return f"{text} for {seen} of {together}"
 
 
 def front(leak: Sequence[float], error: Sequence[float]) -> list[bool]:

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +14,9 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.experiment.provenance import package_versions, source_sha256
 from simulator.files.errors import InputError
 from simulator.files.extras import own_version
+from simulator.results.provenance import package_versions, source_sha256
 from simulator.studies.design import Design
 from simulator.studies.point import KEPT, DifferentVersionError, Point, PointResult, PointTimeoutError, run_point
 from simulator.studies.store import DESIGN, FACTS, FAILURES, SCENARIO, STUDY_FORMAT, StudyDirectory
@@ -92,12 +92,10 @@ class Sweep:
     def __post_init__(self) -> None:
         if self.keep not in KEPT:
             raise InputError([f"keep (--keep): must be scores, estimates or all; got {self.keep!r}"])
-        index, of = self.shard
-        if not 1 <= index <= of:
-            raise InputError([f"shard (--shard): must be i/N with i from 1 to N; got {index}/{of}"])
         if self.timeout_s is not None and not self.timeout_s > 0:
             raise InputError([f"timeout (--timeout): must be above 0 seconds; got {self.timeout_s:g}"])
         self.points = self.design.points()
+        index, of = self.shard
         first, last = (len(self.points) * part // of for part in (index - 1, index))
         self.todo = self.points[first:last]
 
@@ -113,6 +111,11 @@ class Sweep:
         with self.directory.locked():
             self._take_up()
             yield
+
+    def run(self) -> None:
+        """Do all the work; what failed is in `failures`, and what else can go wrong as in `outcomes`."""
+        with self.opened():
+            deque(self.outcomes(), maxlen=0)
 
     def progress(self) -> str:
         """How many points are finished and kept, in words, for a study that is stopped."""
@@ -191,26 +194,33 @@ class Sweep:
         }
 
     def _flush(self, buffer: list[PointResult]) -> None:
-        if not buffer:
-            return
-        try:
-            self.directory.add(buffer)
-        except OSError as error:
-            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
-            raise StudyError([f"{words}; {self.progress()}"]) from error
-        finally:
-            buffer.clear()
+        if buffer:
+            with self._writing(self.progress):
+                results, buffer[:] = buffer[:], []
+                self.directory.add(results)
 
     def _finish(self) -> None:
         """Join the results, and record how far the study is."""
         table = self.design.table(self.points)
-        try:
-            rows = {failure.point.key: failure.error for failure in self.failures}
-            failed = table[table["key"].isin(rows.keys())]
+        rows = {failure.point.key: failure.error for failure in self.failures}
+        failed = table[table["key"].isin(rows.keys())]
+        with self._writing(lambda: "all finished points are kept: the same command goes on"):
             self.directory.finish(table, failed.assign(error=failed["key"].map(rows)), self._facts())
+
+    @contextmanager
+    def _writing(self, kept: Callable[[], str]) -> Iterator[None]:
+        """Report an error of the file system in the block.
+
+        Raises
+        ------
+        StudyError
+            With the file, the reason, and what `kept` returns.
+        """
+        try:
+            yield
         except OSError as error:
-            words = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
-            raise StudyError([f"{words}; all finished points are kept: the same command goes on"]) from error
+            fault = f"{error.filename or self.directory.path}: {(error.strerror or str(error)).lower()}"
+            raise StudyError([f"{fault}; {kept()}"]) from error
 
     def _outcomes(self) -> Iterator[PointResult | Failure]:
         """Yield the outcome of every point to do; a point that fails is run once more at the end, alone."""

@@ -134,8 +134,8 @@ def dask(address: str) -> Start:
         try:
             client = distributed.Client(at, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
-            words = f"no Dask scheduler answers at {at} within {_CONNECT_S} s"
-            raise InputError([f"scheduler (--scheduler): {words} ({error})"]) from None
+            fault = f"no Dask scheduler answers at {at} within {_CONNECT_S} s"
+            raise InputError([f"scheduler (--scheduler): {fault} ({error})"]) from None
 
         def slots() -> int:
             return max(1, int(sum(client.ncores().values())))

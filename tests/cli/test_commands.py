@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from simulator.cli.commands import COMMANDS, load_command
+from simulator.cli.common import StudyOptions
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -25,3 +26,10 @@ def test_help_and_version_import_no_heavy_library(option):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "crowdveil" in done.stdout
     assert done.stderr == ""
+
+
+def test_sweep_and_evaluate_have_the_same_options_of_studies():
+    commands = [{option.name: option for option in load_command(name).params} for name in ("sweep", "evaluate")]
+    for name in StudyOptions._fields:
+        one, other = (command[name] for command in commands)
+        assert (one.opts, one.help, one.default) == (other.opts, other.help, other.default)

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from simulator import run
-from simulator.experiment.provenance import PACKAGES, package_versions
+from simulator.results.provenance import PACKAGES, package_versions
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = {"osmnx", "pyrosm", "sumolib", "traci", "libsumo", "h3", "gpxpy", "leuvenmapmatching", "movingpandas", "pooch"}

@@ -23,7 +23,7 @@ from typing import NamedTuple
 from simulator.files import atomic_write
 from simulator.files.errors import InputError
 from simulator.studies import store, sweep
-from simulator.studies.design import Design
+from simulator.studies.design import design_of
 from simulator.studies.evaluate import Evaluation
 from simulator.studies.evaluation_tables import Goal
 from simulator.studies.store import StudyDirectory
@@ -61,7 +61,7 @@ DESIGNS = {}
 def sweep_of(name, path, **options):
     """Return the work of a design; made once, since the fault is not to be in it."""
     if name not in DESIGNS:
-        DESIGNS[name] = Design.of_grid("tiny", {"mechanisms.sampling.sampling": VALUES[name]}, replicates=1)
+        DESIGNS[name] = design_of("tiny", {"mechanisms.sampling.sampling": VALUES[name]}, replicates=1)
     return Sweep(DESIGNS[name], StudyDirectory(path), start=known_workers, **options)
 
 
@@ -80,7 +80,7 @@ def evaluation(base, epsilon):
         ["randomized_response"],
         directory=base / "study",
         replicates=1,
-        start=known_workers,
+        running={"start": known_workers},
     )
     for stage in work.stages():
         run(stage)

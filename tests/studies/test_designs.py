@@ -8,7 +8,7 @@ import pytest
 import scenarios
 from scenarios import ScenarioError
 from simulator.files.errors import InputError
-from simulator.studies.design import Design, parse_vary, read_design, typed_column
+from simulator.studies.design import design_of, parse_vary, read_design, typed_column
 
 SAMPLING = "mechanisms.sampling.sampling"
 
@@ -52,7 +52,7 @@ def test_a_key_that_is_named_twice_is_refused():
 
 def test_a_grid_has_every_combination_and_each_replicate_its_seed():
     vary = {SAMPLING: [0.1, 0.3], "traffic.vehicles": [50, 60, 70]}
-    design = Design.of_grid("tiny", vary, replicates=4, seed=11)
+    design = design_of("tiny", vary, replicates=4, seed=11)
     table = design.table(design.points())
     assert len(table) == 24
     combined = table[table["replicate"] == 2][[SAMPLING, "traffic.vehicles"]]
@@ -78,7 +78,7 @@ def test_the_key_depends_on_what_determines_numbers_and_on_nothing_else(tmp_path
         if text is not None:
             (tmp_path / folder).mkdir(exist_ok=True)
             scenario = _write(tmp_path / folder, text, "tiny.toml")
-        return Design.of_grid(scenario, {SAMPLING: [0.2]}, overrides=overrides).points()[0].key
+        return design_of(scenario, {SAMPLING: [0.2]}, overrides=overrides).points()[0].key
 
     base = key()
     assert key("scenario.seed=2") != base
@@ -96,24 +96,24 @@ def test_the_key_depends_on_the_content_of_data_files_and_not_on_their_place(tmp
         text = scenarios.source_text("tiny").replace("vehicles = 60", 'demand = "trips"\ntrips = "trips.csv"')
         path = _write(tmp_path / folder, text, "tiny.toml")
         assert "trips.csv" in path.read_text()
-        keys[folder] = Design.of_grid(path, {}).points()[0].key
+        keys[folder] = design_of(path, {}).points()[0].key
     assert keys["one"] == keys["two"] != keys["three"]
 
 
 def test_two_equal_points_are_refused():
     with pytest.raises(InputError, match="setting 2, replicate 1, and setting 1, replicate 2"):
-        Design.of_grid("tiny", {"scenario.seed": [1, 2]}, replicates=2).points()
+        design_of("tiny", {"scenario.seed": [1, 2]}, replicates=2).points()
 
 
 def test_a_value_that_the_scenario_refuses_is_named_before_anything_runs():
     with pytest.raises(ScenarioError, match=r"mechanisms\.sampling\.sampling: must be .*; got 2"):
-        Design.of_grid("tiny", {SAMPLING: [0.1, 2]})
+        design_of("tiny", {SAMPLING: [0.1, 2]})
 
 
 @pytest.mark.parametrize("replicates", [0, -1, 1.5, True])
 def test_replicates_are_whole_numbers_from_one(replicates):
     with pytest.raises(InputError, match=r"replicates .* at least 1; got"):
-        Design.of_grid("tiny", {}, replicates=replicates)
+        design_of("tiny", {}, replicates=replicates)
 
 
 DESIGN = """

@@ -27,7 +27,7 @@ def evaluated(tmp_path, mechanisms, data=("tiny",), *, replicates=2, options=Non
         mechanisms,
         directory=tmp_path / "evaluation",
         replicates=replicates,
-        start=processes(0),
+        running={"start": processes(0)},
         options=options or {},
     )
     for stage in work.stages():

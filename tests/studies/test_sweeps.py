@@ -15,7 +15,7 @@ import crowdveil as cv
 from simulator.aggregation.server_noise import normal_estimate
 from simulator.files.errors import InputError
 from simulator.studies import store
-from simulator.studies.design import Design
+from simulator.studies.design import design_of
 from simulator.studies.point import DifferentVersionError, PointResult, run_point
 from simulator.studies.store import StudyDirectory
 from simulator.studies.study import Study
@@ -28,9 +28,7 @@ TABLES = ("scores", "claims", "attacks")
 
 
 def sweep(out, vary=VARY, *, replicates=2, **options):
-    return Sweep(
-        Design.of_grid("tiny", vary, replicates=replicates), StudyDirectory(out), start=processes(0), **options
-    )
+    return Sweep(design_of("tiny", vary, replicates=replicates), StudyDirectory(out), start=processes(0), **options)
 
 
 def do(work, *, until=None):
@@ -180,7 +178,7 @@ def test_results_of_another_version_are_not_mixed_in(tmp_path, monkeypatch, whol
     do(sweep(tmp_path / "study"), until=4)
     old = StudyDirectory(tmp_path / "study").finished()
     with monkeypatch.context() as patch:
-        patch.setattr("simulator.studies.point.source_sha256", lambda: "another version")
+        patch.setattr("simulator.experiment.run.source_sha256", lambda: "another version")
         patch.setattr("simulator.studies.sweep.source_sha256", lambda: "another version")
         work = sweep(tmp_path / "study")
         assert len(do(work)) == 8
@@ -193,8 +191,8 @@ def test_results_of_another_version_are_not_mixed_in(tmp_path, monkeypatch, whol
 
 
 def test_a_worker_with_another_version_is_refused(monkeypatch):
-    point = Design.of_grid("tiny", {}).points()[0]
-    monkeypatch.setattr("simulator.studies.point.source_sha256", lambda: "another version")
+    point = design_of("tiny", {}).points()[0]
+    monkeypatch.setattr("simulator.experiment.run.source_sha256", lambda: "another version")
     with pytest.raises(DifferentVersionError, match="another version of crowdveil"):
         run_point(point, ("scores",))
 

@@ -28,6 +28,7 @@ PACKAGES = (
     "pandas",
     "platformdirs",
     "pot",
+    "psutil",
     "pyarrow",
     "pydantic",
     "pyproj",
