@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from osm_town import NODES, WAYS, node_line, way_lines, xml
+from osm_town import NODES, WAYS, node_line, way_lines, write_pbf, xml
 
 from simulator.roads.readers.osm import read_osm
 from simulator.roads.surroundings import sea_between, with_streets
@@ -133,19 +133,10 @@ def test_sea_between_coastlines(coasts, sea):
 
 
 def test_pbf_has_what_xml_has(tmp_path):
-    pyrosm = pytest.importorskip("pyrosm.pbf_export", reason="PBF is read by pyrosm")
-    nodes = dict(NODES) | {100 + at: point for at, point in enumerate(LAKE)} | {200: (24.946, 60.1705)}
-    places = np.array(list(nodes.values()))
-    tags = [{"place": "suburb", "name": SCRIPT} if node == 200 else None for node in nodes]
-    columns = {"id": np.array(list(nodes)), "lon": places[:, 0], "lat": places[:, 1]}
+    nodes = NODES | {100 + at: point for at, point in enumerate(LAKE)} | {200: (24.946, 60.1705)}
     ways = WAYS | {50: ((100, 101, 102, 103, 100), {"natural": "water", "name": "Töölönlahti"})}
-    records = [
-        {"id": way, "version": 1, "timestamp": 0, "changeset": 0, "refs": list(refs), "tags": given}
-        for way, (refs, given) in ways.items()
-    ]
-    path = tmp_path / "town.osm.pbf"
-    columns |= {"tags": np.array(tags, dtype=object)}
-    pyrosm.write_pbf_from_records(columns, records, [], str(path), (24.9, 60.1, 25.0, 60.2))
+    tags = {200: {"place": "suburb", "name": SCRIPT}}
+    path = write_pbf(tmp_path / "town.osm.pbf", nodes, ways, tags)
     network, _ = read_osm(path)
     assert network.surroundings["kind"].tolist() == ["water", "place"]
     assert network.surroundings["name"].tolist() == ["Töölönlahti", SCRIPT]

@@ -22,8 +22,6 @@ from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.projection import WGS84, known_crs, project
 from simulator.roads.read_report import ReadReport
-from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_xml_ways
-from simulator.roads.readers.osm_pbf import read_pbf_ways
 from simulator.roads.readers.osm_streets import (
     WAY_TAGS,
     Street,
@@ -36,6 +34,7 @@ from simulator.roads.readers.osm_streets import (
     simplified,
     split_loops,
 )
+from simulator.roads.readers.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 from simulator.roads.surroundings import surroundings_of
 
@@ -160,7 +159,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf`` (read with pyrosm), or ``.graphml`` as saved by OSMnx.
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf``, or ``.graphml`` as saved by OSMnx.
     crs
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
@@ -190,7 +189,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     if name.endswith(".graphml"):
         graph, left_out = _from_graphml(path, crs, capacity_vph)
     else:
-        ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
+        ways = read_ways(path)
         features = ways.features
         graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
@@ -302,7 +301,7 @@ def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
     Parameters
     ----------
     ways
-        The ways, after :meth:`~simulator.roads.readers.osm_files.OsmWays.merge_places`.
+        The ways, after :meth:`~simulator.roads.readers.osm_ways.OsmWays.merge_places`.
     capacity_vph
         As for :meth:`Street.from_tags`.
 
