@@ -10,7 +10,7 @@ from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads.readers.gmns import read_gmns
+from simulator.formats.roads.gmns import read_gmns
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.gmns import read_gmns
+from simulator.formats.roads.gmns import read_gmns
 
 
 @pytest.fixture

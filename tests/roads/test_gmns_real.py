@@ -9,7 +9,7 @@ import pytest
 import shapely
 
 from simulator.files.messages import texts_of
-from simulator.roads.readers.gmns import read_gmns
+from simulator.formats.roads.gmns import read_gmns
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns")
 pytestmark = pytest.mark.skipif(

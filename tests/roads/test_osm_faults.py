@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from osm_town import NODES, WAYS, node_line, way_lines, write_pbf, xml
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.osm import read_osm
+from simulator.formats.roads.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")

@@ -10,8 +10,8 @@ import networkx as nx
 import pytest
 
 from simulator.files.messages import counted, texts_of
-from simulator.roads.readers.osm import read_osm
-from simulator.roads.readers.osm_streets import open_to_cars
+from simulator.formats.roads.osm import read_osm
+from simulator.formats.roads.osm_streets import open_to_cars
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 osmium = pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")

@@ -14,13 +14,14 @@ from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.roads import build_grid, read_tables
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.formats.roads.gmns import read_gmns
+from simulator.formats.roads.osm import read_osm
+from simulator.formats.roads.sumo_net import read_sumo_net
+from simulator.formats.roads.tables import read_tables
+from simulator.formats.roads.tntp import read_tntp
+from simulator.roads import build_grid
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.osm import read_osm
-from simulator.roads.readers.sumo import read_sumo_net
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.writers import write_geopackage, write_geoparquet
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 LENGTH_M = 500.0

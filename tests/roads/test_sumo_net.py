@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads.readers.sumo import NetFrame, links_by_sumo_edge, read_sumo_net
+from simulator.formats.roads.sumo_net import links_by_sumo_edge, read_sumo_net
+from simulator.roads.sumo_frame import NetFrame
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 

@@ -12,7 +12,7 @@ import pytest
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads import read_tables
+from simulator.formats.roads.tables import read_tables
 from simulator.roads.schema import node_ids, node_keys
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}

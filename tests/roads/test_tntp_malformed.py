@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.readers.tntp_files import read_flows
+from simulator.formats.roads.tntp import read_tntp
+from simulator.formats.roads.tntp_files import read_flows
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
 

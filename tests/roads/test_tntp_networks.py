@@ -10,8 +10,8 @@ from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.roads.tntp import read_tntp
 from simulator.roads.connectivity import largest_part_for_trips
-from simulator.roads.readers.tntp import read_tntp
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simulator.files.messages import texts_of
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.readers.tntp_files import read_flows
+from simulator.formats.roads.tntp import read_tntp
+from simulator.formats.roads.tntp_files import read_flows
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
 needs_data = pytest.mark.skipif(

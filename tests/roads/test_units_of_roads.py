@@ -7,9 +7,9 @@ from pyproj import Geod
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from scenarios.units import in_metres, in_mps, in_seconds
-from simulator.roads import read_tables
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.tntp import read_tntp
+from simulator.formats.roads.gmns import read_gmns
+from simulator.formats.roads.tables import read_tables
+from simulator.formats.roads.tntp import read_tntp
 from simulator.traffic.clock import Clock
 from simulator.traffic.physics import LinkPhysics
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from zoned_roads import random_roads, ring, roads_of
 
-from simulator.roads.readers.tntp import read_tntp
+from simulator.formats.roads.tntp import read_tntp
 from simulator.traffic.demand.synthetic import draw_uniform
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.trips import Trips

@@ -13,7 +13,7 @@ from scipy import stats
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.sumo import read_sumo_net
+from simulator.formats.roads.sumo_net import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.sumo_routes import read_sumo_routes

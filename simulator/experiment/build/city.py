@@ -28,7 +28,8 @@ from simulator.experiment.study_area import City, Ground
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
-from simulator.roads import RoadNetwork, build_grid, read_tables
+from simulator.formats.roads.tables import read_tables
+from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.plausibility import speed_warnings
 from simulator.roads.projection import WGS84, project, transform, true_plane
 
@@ -108,14 +109,14 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> lis
 
 def geopackage_roads(section: GeoPackageRoads) -> Built:
     """Read a GeoPackage."""
-    from simulator.roads.writers import read_geopackage  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.geo_files import read_geopackage  # noqa: PLC0415 - for roads of this source only
 
     return _with_warnings(read_geopackage(scenarios.locate(section.path)), section)
 
 
 def geoparquet_roads(section: GeoParquetRoads) -> Built:
     """Read a folder of GeoParquet."""
-    from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.geo_files import read_geoparquet  # noqa: PLC0415 - for roads of this source only
 
     return _with_warnings(read_geoparquet(scenarios.locate(section.path, "folder")), section)
 
@@ -131,7 +132,7 @@ def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoad
 
 def gmns_roads(section: GmnsRoads) -> Built:
     """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
-    from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
 
     keys = ("crs", "project_to", "modes", "default_speed_mps", "default_lanes", "capacity_vph", "keep")
     roads, report = read_gmns(
@@ -145,7 +146,7 @@ def gmns_roads(section: GmnsRoads) -> Built:
 
 def osm_roads(section: OsmRoads) -> Built:
     """Read OpenStreetMap; the network is strongly connected."""
-    from simulator.roads.readers.osm import read_osm  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.osm import read_osm  # noqa: PLC0415 - for roads of this source only
 
     roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
     return roads, report.notes()
@@ -153,7 +154,7 @@ def osm_roads(section: OsmRoads) -> Built:
 
 def sumo_roads(section: SumoRoads) -> Built:
     """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
-    from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.sumo_net import read_sumo_net  # noqa: PLC0415 - for roads of this source only
 
     anchor = None if section.anchor is None else (section.anchor.lon, section.anchor.lat)
     options = same_keys(section, "vehicle_class", "capacity_vph", "keep")
@@ -163,7 +164,7 @@ def sumo_roads(section: SumoRoads) -> Built:
 
 def tntp_roads(section: TntpRoads) -> Built:
     """Read a TNTP network as a section specifies."""
-    from simulator.roads.readers.tntp import read_tntp  # noqa: PLC0415 - for roads of this source only
+    from simulator.formats.roads.tntp import read_tntp  # noqa: PLC0415 - for roads of this source only
 
     roads, report = read_tntp(
         network=scenarios.locate(section.network),

@@ -24,8 +24,8 @@ from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted
+from simulator.formats.roads.tntp_files import read_flows
 from simulator.roads import RoadNetwork
-from simulator.roads.readers.tntp_files import read_flows
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock

@@ -16,13 +16,7 @@ import shapely
 from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.roads.class_defaults import filled_in_words
-from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import speed_warnings
-from simulator.roads.projection import WGS84, known_crs, project
-from simulator.roads.read_report import ReadReport
-from simulator.roads.readers.osm_streets import (
+from simulator.formats.roads.osm_streets import (
     WAY_TAGS,
     Street,
     directions,
@@ -34,7 +28,13 @@ from simulator.roads.readers.osm_streets import (
     simplified,
     split_loops,
 )
-from simulator.roads.readers.osm_ways import MOST_FAULTS, OsmWays, read_ways
+from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
+from simulator.roads.class_defaults import filled_in_words
+from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.network import RoadNetwork
+from simulator.roads.plausibility import speed_warnings
+from simulator.roads.projection import WGS84, known_crs, project
+from simulator.roads.read_report import ReadReport
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 from simulator.roads.surroundings import surroundings_of
 
@@ -153,7 +153,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
-    closed to cars (see :func:`~simulator.roads.readers.osm_streets.open_to_cars`). Of these, the largest strongly
+    closed to cars (see :func:`~simulator.formats.roads.osm_streets.open_to_cars`). Of these, the largest strongly
     connected part is kept and joined to links between junctions. Turn restrictions are not read.
 
     Parameters
@@ -301,7 +301,7 @@ def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
     Parameters
     ----------
     ways
-        The ways, after :meth:`~simulator.roads.readers.osm_ways.OsmWays.merge_places`.
+        The ways, after :meth:`~simulator.formats.roads.osm_ways.OsmWays.merge_places`.
     capacity_vph
         As for :meth:`Street.from_tags`.
 

@@ -13,13 +13,13 @@ import shapely
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted, warning
+from simulator.formats.roads.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
+from simulator.formats.roads.tables import unique_ids
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips
 from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
 from simulator.roads.projection import Projection, crs_about, distances, known_crs
 from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, network_and_report, parallel_remarks
-from simulator.roads.readers.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
-from simulator.roads.readers.tables import unique_ids
 from simulator.roads.schema import MOST_LANES, crs_faults, node_ids
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def read_gmns(
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
-    See :func:`~simulator.roads.readers.gmns.link_values` for the values that replace missing ones.
+    See :func:`~simulator.formats.roads.gmns.link_values` for the values that replace missing ones.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def read_gmns(
         Defaults for links that have no value and whose class of road has no default; capacity per hour and lane.
     keep
         "strong" for the largest part in which routes connect all nodes, "all" for everything. If None, the former,
-        unless the config table was written by :func:`~simulator.roads.writers.gmns.write_gmns`.
+        unless the config table was written by :func:`~simulator.formats.roads.gmns_writer.write_gmns`.
 
     Returns
     -------

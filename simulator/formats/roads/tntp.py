@@ -11,6 +11,8 @@ import numpy as np
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import Note, counted, warning
+from simulator.files.tntp_text import fields_of, lines_of, read_metadata, row_fault, shown, table_of
+from simulator.formats.roads.tntp_files import TntpNodes
 from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, crs_about, distances
 from simulator.roads.read_report import (
@@ -20,15 +22,6 @@ from simulator.roads.read_report import (
     network_and_report,
     parallel_remarks,
 )
-from simulator.roads.readers.tntp_files import (
-    TntpNodes,
-    fields_of,
-    lines_of,
-    read_metadata,
-    row_fault,
-    shown,
-    table_of,
-)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
+    from simulator.files.tntp_text import Metadata
     from simulator.roads.network import RoadNetwork
-    from simulator.roads.readers.tntp_files import Metadata
 
 FIELDS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type")
 _ENDS = ("init_node", "term_node")
@@ -172,7 +165,7 @@ def link_values(
     straight_m
         Metres between the nodes of each link, shape (links,).
     length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
-        As in :func:`~simulator.roads.readers.tntp.read_tntp`.
+        As in :func:`~simulator.formats.roads.tntp.read_tntp`.
 
     Returns
     -------
@@ -265,7 +258,7 @@ def read_tntp(
     node have ``through = False``. In addition to the attributes of :mod:`simulator.roads.schema`, edges have the
     attributes from which a published equilibrium is computed: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``,
     ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type. See
-    :func:`~simulator.roads.readers.tntp.link_values` for the conversion of lengths, times and capacities.
+    :func:`~simulator.formats.roads.tntp.link_values` for the conversion of lengths, times and capacities.
 
     Parameters
     ----------

@@ -11,9 +11,9 @@ import numpy as np
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
+from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import WGS84
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.readers.tables import unique_ids
 from simulator.roads.schema import MOST_LANES, node_ids, node_keys, tupled
 
 if TYPE_CHECKING:

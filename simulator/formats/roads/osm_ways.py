@@ -19,7 +19,7 @@ from simulator.files.compressed_io import chunks_of
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.xml_elements import elements_of
-from simulator.roads.readers.osm_streets import WAY_TAGS, open_to_cars
+from simulator.formats.roads.osm_streets import WAY_TAGS, open_to_cars
 from simulator.roads.surroundings import PLACES, SURROUNDING_TAGS, WATER, is_water
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class OsmWay:
     way
         OpenStreetMap's id.
     tags
-        Its tags, as far as they are in :data:`~simulator.roads.readers.osm_streets.WAY_TAGS`.
+        Its tags, as far as they are in :data:`~simulator.formats.roads.osm_streets.WAY_TAGS`.
     nodes
         Node ids along the way, in its order.
     """

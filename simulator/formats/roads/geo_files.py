@@ -16,7 +16,7 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
-from simulator.roads.writers.layers import LINKS, NODES, Layer, layers_of, network_of
+from simulator.formats.roads.layers import LINKS, NODES, Layer, layers_of, network_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     Parameters
     ----------
     network
-        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
+        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
     path
         The file; its name must end in ``.gpkg``.
     overwrite
@@ -173,7 +173,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     Parameters
     ----------
     network
-        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
+        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
     folder
         The target folder; created if it does not exist.
     overwrite
