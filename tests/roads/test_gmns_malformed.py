@@ -6,10 +6,10 @@ import gzip
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from read_roads import read_gmns
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.gmns import read_gmns
 
 
 @pytest.fixture

@@ -4,15 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyproj import CRS, Geod, Transformer
+from read_roads import read_gmns, read_osm, read_tables
 
 from scenarios.roads import GeoPackageRoads
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.formats.roads.geo_files import write_geopackage
-from simulator.formats.roads.gmns import read_gmns
-from simulator.formats.roads.osm import read_osm
-from simulator.formats.roads.tables import read_tables
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import scale_error, true_plane
 from simulator.traffic.static.owners import OwnerOptions, Owners

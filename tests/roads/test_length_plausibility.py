@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyproj import CRS, Transformer
+from read_roads import read_gmns, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.gmns import read_gmns
-from simulator.formats.roads.tables import read_tables
-from simulator.formats.roads.tntp import read_tntp
 from simulator.roads.plausibility import length_warnings
 from simulator.roads.projection import Projection
 

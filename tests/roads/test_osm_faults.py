@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from osm_town import NODES, WAYS, node_line, way_lines, write_pbf, xml
+from read_roads import read_osm
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")

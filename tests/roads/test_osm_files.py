@@ -9,10 +9,10 @@ import itertools
 import numpy as np
 import pytest
 from osm_town import LINKS, NODES, WAYS, write_pbf, xml
+from read_roads import read_osm
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.osm import read_osm
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
+from read_roads import read_osm
 
 from simulator.files.messages import counted, texts_of
-from simulator.formats.roads.osm import read_osm
 from simulator.formats.roads.osm_streets import open_to_cars
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")

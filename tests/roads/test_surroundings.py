@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import shapely
 from osm_town import NODES, WAYS, node_line, way_lines, write_pbf, xml
+from read_roads import read_osm
 
-from simulator.formats.roads.osm import read_osm
 from simulator.roads.surroundings import sea_between, with_streets
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx")
@@ -165,8 +165,7 @@ def test_a_file_without_water_or_places_has_streets_only(tmp_path):
 
 def test_streets_of_sumo_and_gmns_have_names(tmp_path):
     pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
-    from simulator.formats.roads.gmns import read_gmns  # noqa: PLC0415
-    from simulator.formats.roads.sumo_net import read_sumo_net  # noqa: PLC0415 - an extra
+    from read_roads import read_gmns, read_sumo_net  # noqa: PLC0415 - an extra
 
     lanes = '<lane id="{0}_0" index="0" speed="13.9" length="300" shape="0,-3 300,-3"/>'
     (tmp_path / "town.net.xml").write_text(

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from read_roads import read_tables
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.roads.tables import read_tables
 from simulator.roads.schema import node_ids, node_keys
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from read_roads import read_geopackage, read_geoparquet
 
 from simulator.files.errors import InputError
-from simulator.formats.roads.geo_files import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
 from simulator.roads import build_grid
 
 

@@ -1,13 +1,12 @@
-"""Reader of roads in the General Modeling Network Specification (GMNS), and of the units in its config table."""
+"""Reader of roads in the General Modeling Network Specification (GMNS)."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import networkx as nx
 import numpy as np
+import pandas as pd
 import pyproj
 import shapely
 
@@ -15,21 +14,16 @@ from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import counted, warning
 from simulator.formats.roads.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
 from simulator.formats.roads.tables import unique_ids
-from simulator.roads.class_defaults import class_defaults, filled_in_words
-from simulator.roads.connectivity import Loss, largest_part_for_trips
-from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
-from simulator.roads.projection import Projection, crs_about, distances, known_crs
-from simulator.roads.read_report import FilledDefault, LinkValues, ReadReport, network_and_report, parallel_remarks
+from simulator.roads.projection import crs_about, known_crs
+from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.schema import MOST_LANES, crs_faults, node_ids
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
-    from simulator.roads.network import RoadNetwork
 
     Shapes = tuple[NDArray[np.object_], NDArray[np.bool_]]
 
@@ -73,16 +67,6 @@ def read_shapes(table: Table, folder: Path) -> Shapes:
     lines, in_parts = _lines(table, values)
     shared, shared_in_parts = _lines(shapes, _values(shapes))
     return np.where(wanted, shared[at], lines), np.where(wanted, shared_in_parts[at], in_parts)
-
-
-def projected_lines(lines: NDArray[np.object_], projection: Projection) -> NDArray[np.object_]:
-    """Project every line to metres; a line that cannot be projected becomes None."""
-    xy, of = shapely.get_coordinates(lines, return_index=True)
-    metres = projection.metres(xy)
-    lost = np.asarray(~np.isfinite(metres).all(axis=1))
-    projected = shapely.set_coordinates(lines.copy(), np.where(lost[:, None], 0.0, metres))
-    projected[of[lost]] = None
-    return np.asarray(projected)
 
 
 def _values(table: Table) -> list[object]:
@@ -164,11 +148,10 @@ def remarks_on_plane(file: str) -> str:
 
 
 MODES = ("auto", "a", "all", "car", "c")
-_FAR_M = 1000.0
 
 
 def read_gmns(
-    folder: str | Path,
+    path: str | Path,
     *,
     crs: object = None,
     project_to: object = None,
@@ -179,16 +162,17 @@ def read_gmns(
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
     keep: Literal["all", "strong"] | None = None,
-) -> tuple[RoadNetwork, ReadReport]:
+) -> RawNetwork:
     """Read a network in the General Modeling Network Specification (GMNS).
 
     An undirected link becomes a road for each direction. ``zone_id`` of a node becomes ``zone``, ``facility_type`` of
     a link becomes ``class``. Links from a node to itself are dropped and reported; links parallel to another are kept.
-    See :func:`~simulator.formats.roads.gmns.link_values` for the values that replace missing ones.
+    A speed, a number of lanes or a capacity that is missing or 0 is replaced by the default of the class of road
+    (:mod:`simulator.roads.class_defaults`), or by the caller's default if the class has none.
 
     Parameters
     ----------
-    folder
+    path
         A folder with ``node`` and ``link`` tables, and optionally ``geometry`` and ``config``, each ``.csv``,
         ``.csv.gz`` or ``.parquet``.
     crs
@@ -210,17 +194,15 @@ def read_gmns(
 
     Returns
     -------
-    network : RoadNetwork
+    RawNetwork
         Node keys are whole numbers if all identifiers are.
-    report : ReadReport
-        What was filled in, dropped and lost, and warnings.
 
     Raises
     ------
     InputError
         If arguments or files are faulty; it lists every fault with file, rows, rule and value.
     """
-    folder = Path(folder)
+    folder = Path(path)
     faults = positive_faults(
         length_m=length_m, speed_mps=speed_mps, default_speed_mps=default_speed_mps, capacity_vph=capacity_vph
     )
@@ -240,117 +222,55 @@ def read_gmns(
     links = GmnsLinks.from_table(link_table, nodes.rows, modes=modes)
     shapes, in_parts = read_shapes(link_table, folder)
     source = known_crs(config.crs, "crs")
-    placed = config.crs_named or not are_no_degrees(nodes.xy)
-    if not placed:
+    warnings = links.warnings
+    if not config.crs_named and are_no_degrees(nodes.xy):
         source, plane = plane_about(nodes.xy, config.length_m)
         project_to = plane if project_to is None else project_to
+        warnings = [warning("coordinates", remarks_on_plane(node_table.file)), *warnings]
     if project_to is None and not crs_faults(source):
         project_to = source
-    projection = Projection.choose(nodes.xy, crs=source, project_to=project_to, nodes=node_table)
-    length = np.nan_to_num(links.numbers["length"])
-    if source.is_geographic:
-        rule = "x_coord must be longitude and y_coord latitude"
-        check_axes(node_table, nodes.xy, links.from_row, links.to_row, length, rule=rule)
-    node_xy = projection.metres(nodes.xy)
-    lines, far = _oriented(links, projected_lines(shapes, projection), node_xy)
-    straight_m = distances(node_xy[links.from_row], node_xy[links.to_row])
-    shape_m = np.array([np.nan if line is None else line.length for line in lines])
-    numbers = link_values(
-        links,
-        shape_m=shape_m[links.usable],
-        straight_m=straight_m[links.usable],
-        config=config,
-        defaults={"speed_mps": default_speed_mps, "lanes": float(default_lanes), "capacity_vph": capacity_vph},
-    )
-    graph = _graph(nodes, links, node_xy, lines, numbers, projection)
-    whole = keep == "all" or (keep is None and config.keep_all)
-    with np.errstate(over="ignore"):
-        given_m = length * config.length_m
-    warnings = [
-        *([] if placed else [warning("coordinates", remarks_on_plane(node_table.file))]),
-        *projection.warnings(nodes.xy, file=node_table.file),
-        # A shape may end at the edge of a junction and is then shorter than the distance between its nodes.
-        *length_warnings(
-            given_m,
-            np.fmin(straight_m, shape_m),
-            file=link_table.file,
-            units=None if config.crs_named else distances(nodes.xy[links.from_row], nodes.xy[links.to_row]),
-        ),
-        *shape_warnings(given_m, shape_m, file=link_table.file),
-    ]
-    if far:
-        ends = counted(far, "shape begins or ends", "shapes begin or end")
-        where = f"{link_table.file}: {ends} more than {_FAR_M:g} m from the nodes of the link"
-        checks = "check the coordinate system of geometries, and dir_flag"
-        warnings.append(warning("coordinates", f"{where}: {checks}"))
-    return network_and_report(
-        graph,
-        numbers,
-        part_of=_everything if whole else largest_part_for_trips,
-        links_file=link_table.file,
-        node_rows=len(node_table),
+    x, y = nodes.xy.T
+    table = pd.DataFrame(
+        {
+            "from": links.from_row,
+            "to": links.to_row,
+            "key": column_of([values.get("key") for values in links.own]),
+            "length": links.numbers["length"],
+            "speed": links.speeds(config.speed_mps),
+            "lanes": links.numbers["lanes"],
+            "capacity": links.numbers["capacity"],
+            "shape": column_of(shapes),
+            "direction": links.dir_flag,
+            "two_way": links.two_way,
+            "class": column_of(links.classes),
+            "attributes": column_of(
+                [{name: value for name, value in values.items() if name not in _IN_COLUMNS} for values in links.own]
+            ),
+        }
+    ).set_axis(link_table.number)
+    return RawNetwork(
+        nodes=pd.DataFrame({"node": column_of(nodes.keys), "x": x, "y": y, "attributes": column_of(nodes.data)}),
+        links=table[links.usable],
+        crs=source,
+        file=link_table.file,
+        node_table=node_table,
+        axes=("x_coord", "y_coord"),
+        length_m=config.length_m,
+        project_to=project_to,
+        crs_named=config.crs_named,
+        defaults=Defaults(default_speed_mps, default_lanes, capacity_vph, by_class=True),
+        keep="whole" if keep == "all" or (keep is None and config.keep_all) else "trips",
         link_rows=len(link_table),
         dropped=links.dropped,
-        remarks=[*config.remarks, *projection.notes, *numbers.remarks, *_remarks(links, in_parts, graph)],
+        remarks=[*config.remarks, *_remarks(links, in_parts)],
         warnings=warnings,
     )
 
 
-def _everything(graph: nx.MultiDiGraph[Any]) -> tuple[nx.MultiDiGraph[Any], Loss]:
-    return graph, Loss(0, 0, 0.0)
+_IN_COLUMNS = frozenset({"key", "speed_mps"})
 
 
-def _oriented(
-    links: GmnsLinks, lines: NDArray[np.object_], node_xy: NDArray[np.float64]
-) -> tuple[NDArray[np.object_], int]:
-    """Reverse lines that run from a link's last node to its first, and count lines that do not fit the nodes."""
-    there = np.flatnonzero([line is not None for line in lines])
-    if not len(there):
-        return lines, 0
-    begins = shapely.get_coordinates(shapely.get_point(lines[there], 0))
-    ends = shapely.get_coordinates(shapely.get_point(lines[there], -1))
-    first, last = node_xy[links.from_row[there]], node_xy[links.to_row[there]]
-    along = np.maximum(distances(begins, first), distances(ends, last))
-    against = np.maximum(distances(begins, last), distances(ends, first))
-    flag = links.dir_flag[there]
-    turned = (flag == -1) | ((flag == 0) & (against < along))
-    lines[there[turned]] = shapely.reverse(lines[there[turned]])
-    return lines, int((np.where(turned, against, along) > _FAR_M).sum())
-
-
-def _graph(
-    nodes: GmnsNodes,
-    links: GmnsLinks,
-    node_xy: NDArray[np.float64],
-    lines: NDArray[np.object_],
-    numbers: LinkValues,
-    projection: Projection,
-) -> nx.MultiDiGraph[Any]:
-    """Build the graph from nodes and links."""
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
-    for key, (x, y), data in zip(nodes.keys, node_xy.tolist(), nodes.data, strict=True):
-        graph.add_node(key, **(data | {"x": x, "y": y}))
-    taken: dict[tuple[Any, Any, Any], int] = {}
-    kept = np.flatnonzero(links.usable).tolist()
-    for row, values in zip(kept, numbers.edges([links.classes[row] for row in kept]), strict=True):
-        start, end = nodes.keys[links.from_row[row]], nodes.keys[links.to_row[row]]
-        own = dict(links.own[row])
-        key, exact_mps = own.pop("key", None), own.pop("speed_mps", None)
-        data = values | own
-        if isinstance(exact_mps, float) and math.isclose(exact_mps, data["speed_mps"], rel_tol=1e-12):
-            data["speed_mps"] = exact_mps
-        line = lines[row]
-        if key is not None and (start, end, key) in taken:
-            rule = f"crowdveil_key must differ from that of row {taken[start, end, key]}, which connects the same nodes"
-            raise InputError([f"{links.table.file}: row {row + 1}: {rule}, got {key!r}"])
-        key = graph.add_edge(start, end, key, **(data if line is None else data | {"geometry": line}))
-        taken[start, end, key] = row + 1
-        if links.two_way[row]:
-            graph.add_edge(end, start, **(data if line is None else data | {"geometry": shapely.reverse(line)}))
-    return graph
-
-
-def _remarks(links: GmnsLinks, in_parts: NDArray[np.bool_], graph: nx.MultiDiGraph[Any]) -> list[str]:
+def _remarks(links: GmnsLinks, in_parts: NDArray[np.bool_]) -> list[str]:
     """Return further remarks on the link table."""
     file, remarks = links.table.file, []
     if two_way := int((links.two_way & links.usable).sum()):
@@ -362,90 +282,4 @@ def _remarks(links: GmnsLinks, in_parts: NDArray[np.bool_], graph: nx.MultiDiGra
     if undrawn := int((in_parts & links.usable).sum()):
         links_undrawn = counted(undrawn, "link has a shape", "links have shapes")
         remarks.append(f"{file}: {links_undrawn} of parts that do not join: drawn straight")
-    return remarks + parallel_remarks(file, graph)
-
-
-SHORTEST_M = 1.0
-"""Length of a link that has neither a length nor a shape, and whose nodes have the same position."""
-MOST_LIKELY_VPH = 3000.0
-"""Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
-
-
-def link_values(
-    links: GmnsLinks,
-    *,
-    shape_m: NDArray[np.float64],
-    straight_m: NDArray[np.float64],
-    config: GmnsConfig,
-    defaults: Mapping[str, float],
-) -> LinkValues:
-    """Convert the numbers of usable links to the units of the schema and fill in missing ones.
-
-    A length that is missing or 0 is replaced by that of the link's shape, else by the straight distance between its
-    nodes if that is at least 1 m, else by 1 m. A speed, a number of lanes or a capacity that is missing or 0 is
-    replaced by the default of the class of road (:mod:`simulator.roads.class_defaults`), or by the caller's default
-    if the class has none.
-
-    Parameters
-    ----------
-    links
-        The links as read.
-    shape_m
-        Metres of each usable link's shape, NaN where it has none, shape (usable links,).
-    straight_m
-        Metres between the nodes of each usable link, shape (usable links,).
-    config
-        Units of the table.
-    defaults
-        ``speed_mps``, ``lanes`` and ``capacity_vph`` where the class of road has none.
-
-    Returns
-    -------
-    LinkValues
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0, in the order of the rows.
-    """
-    given = {name: values[links.usable] for name, values in links.numbers.items()}
-    classes = [links.classes[row] for row in np.flatnonzero(links.usable).tolist()]
-    with np.errstate(over="ignore"):
-        metres, filled_lengths = _link_lengths(given["length"] * config.length_m, shape_m, straight_m)
-    known = [class_defaults(kind) for kind in classes]
-    columns, remarks = {"length_m": metres}, []
-    for ours, theirs, unit, shown in (
-        ("speed_mps", "free_speed", config.speed_mps, "{:g} m/s"),
-        ("lanes", "lanes", 1.0, "{:g}"),
-        ("capacity_vph", "capacity", 1.0, "{:g} vehicles/h"),
-    ):
-        values = given[theirs] * unit
-        by_class = [defaults[ours] if taken is None else float(getattr(taken, ours)) for taken in known]
-        missing = ~(values > 0)
-        columns[ours] = np.where(missing, by_class, values)
-        filled = [(classes[row], shown.format(by_class[row])) for row in np.flatnonzero(missing).tolist()]
-        words = filled_in_words(ours, filled, links=len(classes))
-        if words is not None:
-            remarks.append(f"{links.table.file}: {words}")
-    high = int((columns["capacity_vph"] > MOST_LIKELY_VPH).sum())
-    given_mps = np.where(given["free_speed"] > 0, columns["speed_mps"], np.nan)
-    warnings = [*speed_warnings(given_mps, metres, file=links.table.file)]
-    if high:
-        of_all = counted(len(classes), "link")
-        words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {of_all}"
-        text = f"{links.table.file}: {words}: is it the capacity of a whole link, or per day?"
-        warnings.append(warning("capacities", text))
-    return LinkValues(columns, tuple(filled_lengths), tuple(remarks), tuple(warnings))
-
-
-def _link_lengths(
-    given_m: NDArray[np.float64], shape_m: NDArray[np.float64], straight_m: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], list[FilledDefault]]:
-    """Return lengths as given, else of shapes, else straight distances, else `SHORTEST_M`, and what was filled in."""
-    metres, defaults = given_m.copy(), []
-    for value, words in (
-        (shape_m, "the length of its shape"),
-        (np.where(straight_m >= SHORTEST_M, straight_m, np.nan), "the straight distance between its nodes"),
-        (np.full(len(metres), SHORTEST_M), f"{SHORTEST_M:g} m"),
-    ):
-        filled = ~(metres > 0) & (value > 0)
-        metres[filled] = value[filled]
-        if filled.any():
-            defaults.append(FilledDefault("length_m", words, int(filled.sum())))
-    return metres, defaults
+    return remarks

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simulator.files.errors import InputError
+from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import Table, column_names, find_columns
 from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import WGS84
@@ -309,6 +311,8 @@ class GmnsNodes:
         return cls(table, {identifier: row for row, identifier in enumerate(known)}, keys, xy, data)
 
 
+MOST_LIKELY_VPH = 3000.0
+"""Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
 _YES = frozenset({"1", "1.0", "true", "t", "yes", "y"})
 _NO = frozenset({"0", "0.0", "false", "f", "no", "n"})
 _LINK_RESERVED = frozenset({"length_m", "lanes", "capacity_vph", "geometry", "link"})
@@ -354,6 +358,23 @@ class GmnsLinks:
     own: list[dict[str, Any]]
     dropped: tuple[DroppedRows, ...]
     undirected_unsaid: int
+
+    @property
+    def warnings(self) -> list[Note]:
+        """A warning if capacities of usable links are too high to be those of a lane and an hour."""
+        high, of_all = int((self.numbers["capacity"][self.usable] > MOST_LIKELY_VPH).sum()), int(self.usable.sum())
+        words = f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {counted(of_all, 'link')}"
+        text = f"{self.table.file}: {words}: is it the capacity of a whole link, or per day?"
+        return [warning("capacities", text)] if high else []
+
+    def speeds(self, unit_mps: float) -> NDArray[np.float64]:
+        """Return speeds in metres per second: those that this project added, where ``free_speed`` is the same."""
+        speeds = self.numbers["free_speed"] * unit_mps
+        for row, values in enumerate(self.own):
+            exact = values.get("speed_mps")
+            if isinstance(exact, float) and math.isclose(exact, speeds[row], rel_tol=1e-12):
+                speeds[row] = exact
+        return speeds
 
     @classmethod
     def from_table(cls, table: Table, nodes: dict[str, int], *, modes: Sequence[str]) -> GmnsLinks:

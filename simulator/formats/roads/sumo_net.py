@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import networkx as nx
 import numpy as np
+import pandas as pd
 import shapely
 
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError, positive_faults
 from simulator.files.extras import import_extra
-from simulator.files.messages import Note, counted
+from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.roads.connectivity import Loss, largest_strong_component
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import shape_warnings, speed_warnings
-from simulator.roads.projection import project
-from simulator.roads.read_report import ReadReport
-from simulator.roads.sumo_frame import NOWHERE, NetFrame, number_of
+from simulator.roads.raw_network import Defaults, RawNetwork, column_of
+from simulator.roads.sumo_frame import NOWHERE, NetFrame
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
 SHOWN = 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class SumoNetReport(ReadReport):
-    """Report on reading a SUMO network, with remarks on what this project's own engines do not model.
-
-    Parameters
-    ----------
-    frame
-        Conversion between SUMO's coordinates and the city's.
-    """
-
-    frame: NetFrame
 
 
 def read_sumo_net(
@@ -50,7 +30,7 @@ def read_sumo_net(
     anchor: tuple[float, float] | None = None,
     capacity_vph: float = 1800.0,
     keep: Literal["all", "strong"] = "all",
-) -> tuple[RoadNetwork, SumoNetReport]:
+) -> RawNetwork:
     """Read a SUMO network with sumolib.
 
     An edge becomes a link if it has a lane that the vehicle class may use. The link has the number of these lanes, the
@@ -72,17 +52,15 @@ def read_sumo_net(
 
     Returns
     -------
-    network : RoadNetwork
+    RawNetwork
         Nodes are keyed by the junctions' ids, parallel edges by SUMO's edge id. An edge has the attributes
         ``sumo_edge``, its id in SUMO, and ``class`` and ``name``, its edge type and street in SUMO, if it has them.
-    report : SumoNetReport
-        What was left out, and the network's coordinate system.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used (named by
-        line), or has no edge for the vehicle class.
+        If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used, or has no edge
+        for the vehicle class.
     """
     path = Path(path)
     _check_arguments(vehicle_class, capacity_vph, keep)
@@ -97,10 +75,7 @@ def read_sumo_net(
         types = ", ".join(sorted({name for edge in edges for name in _few_classes(edge)})) or "no edge at all"
         rule = f"of its {counted(len(edges), 'edge')}, none has a lane for class {vehicle_class!r}"
         raise InputError([f"{path}: the road network is empty: {rule}; its lanes allow {types}"])
-    graph = _graph(net.getNodes(), links, frame, vehicle_class, capacity_vph)
-    remarks = project(graph, None, what="projParameter of location")
-    loss, part = _outside(graph, keep)
-    network = RoadNetwork.from_graph(part)
+    remarks = []
     if len(usable) < len(edges):
         closed = f"left out {len(edges) - len(usable):,} of {counted(len(edges), 'edge')}"
         remarks.append(f"{closed}, which have no lane for vehicle class {vehicle_class!r}")
@@ -115,42 +90,19 @@ def read_sumo_net(
             f"the file does not connect {turns - connected:,} of {counted(turns, 'turn')} from link to link; only SUMO "
             "itself keeps to that, and to its signals, and counts the way over a junction"
         )
-    if loss.links and keep == "all":
-        outside = f"{loss.links:,} of {counted(len(network.links), 'link')}, {loss.km_words}"
-        remarks.append(f"kept what is outside the largest part {loss.part}: {outside}")
-    elif loss.links:
-        remarks.append(loss.beside(nodes=len(network.node_names), links=len(network.links)))
-    report = SumoNetReport(
-        links_file=path.name,
+    ends = {node.getID() for edge in links for node in (edge.getFromNode(), edge.getToNode())}
+    nodes = [node for node in net.getNodes() if node.getID() in ends]
+    return RawNetwork(
+        nodes=_node_table(nodes, frame),
+        links=_link_table(links, {node.getID(): row for row, node in enumerate(nodes)}, frame, vehicle_class),
+        crs=frame.crs,
+        file=path.name,
+        defaults=Defaults(capacity_vph=capacity_vph),
+        keep=keep,
         node_rows=len(net.getNodes()),
         link_rows=len(edges),
         remarks=[f"{path.name}: {remark}" for remark in remarks],
-        loss=loss,
-        nodes=len(network.node_names),
-        links=len(network.links),
-        warnings=(
-            *speed_warnings(network.links.speed_mps, network.links.length_m, file=path.name),
-            *_shape_warnings(graph, path.name),
-        ),
-        frame=frame,
     )
-    return network, report
-
-
-def links_by_sumo_edge(network: RoadNetwork) -> dict[str, int]:
-    """Look up links by SUMO's ids.
-
-    Parameters
-    ----------
-    network
-        A network as returned by :func:`read_sumo_net`.
-
-    Returns
-    -------
-    dict
-        SUMO's edge id to the link's id in :attr:`RoadNetwork.links`.
-    """
-    return {data["sumo_edge"]: data["link"] for *_, data in network.graph.edges(data=True) if "sumo_edge" in data}
 
 
 def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None:
@@ -167,63 +119,31 @@ def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None
         raise InputError(faults)
 
 
-def _graph(
-    nodes: list[Any], links: list[Any], frame: NetFrame, vehicle_class: str, capacity_vph: float
-) -> nx.MultiDiGraph[Any]:
-    """Build the graph from the junctions at the ends of links, in the order of the file, and the links."""
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=frame.crs)
-    ends = {id(node) for edge in links for node in (edge.getFromNode(), edge.getToNode())}
-    for node in nodes:
-        if id(node) in ends:
-            x, y = frame.to_city(node.getCoord()).tolist()
-            graph.add_node(node.getID(), x=x, y=y)
-    for edge in links:
-        data = _attributes(edge, frame, vehicle_class, capacity_vph)
-        graph.add_edge(edge.getFromNode().getID(), edge.getToNode().getID(), edge.getID(), **data)
-    return graph
+def _node_table(nodes: list[Any], frame: NetFrame) -> pd.DataFrame:
+    """Return the junctions in the order of the file."""
+    xy = frame.to_city([node.getCoord()[:2] for node in nodes])
+    return pd.DataFrame({"node": column_of([node.getID() for node in nodes]), "x": xy[:, 0], "y": xy[:, 1]})
 
 
-def _attributes(edge: Any, frame: NetFrame, vehicle_class: str, capacity_vph: float) -> dict[str, Any]:
-    """Convert an edge of sumolib to attributes in the schema of :mod:`simulator.roads.schema`."""
-    lanes = [lane for lane in edge.getLanes() if lane.allows(vehicle_class)]
-    data = {
-        "length_m": edge.getLength(),
-        "speed_mps": max(lane.getSpeed() for lane in lanes),
-        "lanes": len(lanes),
-        "capacity_vph": float(capacity_vph),
-        "sumo_edge": edge.getID(),
-    }
-    if edge.getType():
-        data["class"] = edge.getType()
-    if edge.getName():
-        data["name"] = edge.getName()
-    shape = edge.getShape()
-    if len(shape) >= 2:
-        data["geometry"] = shapely.LineString(frame.to_city([point[:2] for point in shape]))
-    return data
-
-
-def _shape_warnings(graph: nx.MultiDiGraph[Any], file: str) -> list[Note]:
-    """Compare lengths with shapes; SUMO cuts shapes at junctions, so a length may also be that between junctions."""
-    node = graph.nodes
-    links = [(a, b, data) for a, b, data in graph.edges(data=True) if "geometry" in data]
-    length_m = np.array([data["length_m"] for *_, data in links])
-    shape_m = np.array([data["geometry"].length for *_, data in links])
-    across_m = np.array([np.hypot(node[a]["x"] - node[b]["x"], node[a]["y"] - node[b]["y"]) for a, b, _ in links])
-    fitting_m = np.clip(length_m, shape_m, np.maximum(shape_m, across_m))
-    return shape_warnings(length_m, fitting_m, file=file)
-
-
-def _outside(graph: nx.MultiDiGraph[Any], keep: str) -> tuple[Loss, nx.MultiDiGraph[Any]]:
-    """Return the loss outside the largest strongly connected part, and the part of the graph to keep."""
-    try:
-        part, loss = largest_strong_component(graph)
-    except InputError:
-        if keep == "strong":
-            raise
-        length_m = float(sum(data["length_m"] for *_, data in graph.edges(data=True)))
-        return Loss(graph.number_of_nodes(), graph.number_of_edges(), length_m), graph
-    return loss, part if keep == "strong" else graph
+def _link_table(links: list[Any], rows: Mapping[str, int], frame: NetFrame, vehicle_class: str) -> pd.DataFrame:
+    """Return the edges of sumolib, by the lanes that a vehicle class may use."""
+    lanes = [[lane for lane in edge.getLanes() if lane.allows(vehicle_class)] for edge in links]
+    shapes = [[point[:2] for point in edge.getShape()] for edge in links]
+    names = [edge.getID() for edge in links]
+    return pd.DataFrame(
+        {
+            "from": [rows[edge.getFromNode().getID()] for edge in links],
+            "to": [rows[edge.getToNode().getID()] for edge in links],
+            "key": column_of(names),
+            "length": [edge.getLength() for edge in links],
+            "speed": [max(lane.getSpeed() for lane in usable) for usable in lanes],
+            "lanes": [len(usable) for usable in lanes],
+            "sumo_edge": column_of(names),
+            "class": column_of([edge.getType() or None for edge in links]),
+            "name": column_of([edge.getName() or None for edge in links]),
+            "shape": column_of([shapely.LineString(frame.to_city(line)) if len(line) > 1 else None for line in shapes]),
+        }
+    )
 
 
 def _turns(links: list[Any], vehicle_class: str) -> tuple[int, int]:
@@ -249,90 +169,6 @@ def _few_classes(edge: Any) -> set[str]:
     return allowed if len(allowed) <= 4 else {"others"}
 
 
-_NUMBERS = {"lane": ("speed", "length"), "junction": ("x", "y")}
-_NEEDED = {
-    "net": ("version",),
-    "location": ("netOffset", "convBoundary", "origBoundary", "projParameter"),
-    "junction": ("id", "type", "x", "y", "incLanes"),
-    "edge": ("id",),
-    "lane": ("id", "speed", "length"),
-}
-
-
-class _NetFile:
-    """Passes the elements of a net file to sumolib's reader, and reports the line of an error."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._reader = import_sumolib().net.NetReader(withFoes=False)
-        self._line = 1
-        self._edges: dict[str, int] = {}
-        self._junctions: dict[str, int] = {}
-
-    def read(self) -> Any:
-        """Read the file, and return sumolib's network of it."""
-        for name, attributes, line in elements_of(self._path, root="net"):
-            self._line = line
-            if attributes is not None:
-                self._begins(name, attributes)
-                continue
-            try:
-                self._reader.endElement(name)
-            except KeyError as error:
-                raise self._fault(f"</{name}>: {_why(error)}") from error
-        net = self._reader.getNet()
-        if faults := list(self._faults(net)):
-            raise InputError(faults)
-        return net
-
-    def _begins(self, name: str, attrs: Mapping[str, str]) -> None:
-        """Check what sumolib does not check, then pass the start of the element to it."""
-        for needed in _NEEDED.get(name, ()):
-            if needed not in attrs:
-                raise self._fault(f"<{name}> lacks {needed}")
-        for number in _NUMBERS.get(name, ()):
-            if not math.isfinite(number_of(attrs[number])):
-                raise self._fault(f"{number} of <{name} id={attrs.get('id', '')!r}> must be a number", attrs[number])
-        if name == "edge" and not attrs.get("function", ""):
-            self._once(self._edges, "edge", attrs["id"])
-            for end in ("from", "to"):
-                if not attrs.get(end):
-                    raise self._fault(f"<edge id={attrs['id']!r}> lacks {end}")
-        elif name == "junction":
-            self._once(self._junctions, "junction", attrs["id"])
-        try:
-            self._reader.startElement(name, attrs)
-        except (KeyError, ValueError, IndexError, AttributeError, TypeError) as error:
-            raise self._fault(f"<{name}> cannot be used: {_why(error)}") from error
-
-    def _faults(self, net: Any) -> Iterator[str]:
-        """Yield the faults that can be found only after the whole file is read."""
-        for edge in net.getEdges():
-            where = f"{self._path}: line {self._edges[edge.getID()]}: edge {edge.getID()!r}"
-            for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode())):
-                if node.getID() not in self._junctions:
-                    yield f"{where}: {end} must be a junction of the file, got {node.getID()!r}"
-            if not edge.getLanes():
-                yield f"{where}: it has no lanes"
-            for lane in edge.getLanes():
-                for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed())):
-                    if not value > 0:
-                        yield f"{where}: {what} of a lane must be above 0, got {value:g}"
-                shape = lane.getShape()
-                if len(shape) < 2 or not np.isfinite(shape).all():
-                    yield f"{where}: the shape of a lane must have two points or more, finite, got {len(shape)}"
-
-    def _once(self, seen: dict[str, int], kind: str, name: str) -> None:
-        """Record the line in which a name is defined; raise if it was defined before."""
-        if name in seen:
-            raise self._fault(f"{kind} {name!r} is defined twice, first in line {seen[name]}")
-        seen[name] = self._line
-
-    def _fault(self, rule: str, value: str | None = None) -> InputError:
-        got = "" if value is None else f", got {value!r}"
-        return InputError([f"{self._path}: line {self._line}: {rule}{got}"])
-
-
 def read_net_file(path: Path) -> Any:
     """Read a SUMO network file.
 
@@ -349,13 +185,51 @@ def read_net_file(path: Path) -> Any:
     Raises
     ------
     InputError
-        If the file cannot be read, is not a SUMO network, or contains data that cannot be used; it names the line.
+        If the file cannot be read, is not a SUMO network, or contains data that cannot be used.
     """
-    return _NetFile(path).read()
+    reader = import_sumolib().net.NetReader(withFoes=False)
+    defined: dict[tuple[str, str | None], int] = {}
+    for name, attributes, line in elements_of(path, root="net"):
+        fault = None
+        try:
+            if attributes is None:
+                reader.endElement(name)
+                continue
+            reader.startElement(name, attributes)
+        except KeyError as error:
+            fault = f"<{name}> cannot be used: it lacks, or nothing has the name, {error.args[0]!r}"
+        except (ValueError, IndexError, AttributeError, TypeError) as error:
+            fault = f"<{name}> cannot be used: {error}"
+        element = (name, attributes.get("id") if attributes else None)
+        if fault is None and name in ("edge", "junction") and defined.setdefault(element, line) != line:
+            fault = f"{name} {element[1]!r} is defined twice, first in line {defined[element]}"
+        if fault is not None:
+            raise InputError([f"{path}: line {line}: {fault}"])
+    net = reader.getNet()
+    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
+    if faults:
+        raise InputError(faults)
+    return net
 
 
-def _why(error: Exception) -> str:
-    return f"nothing has the name {error.args[0]!r}" if isinstance(error, KeyError) else str(error)
+def _faults(edge: Any) -> Iterator[str]:
+    """Yield the faults of an edge that sumolib accepts."""
+    name = f"edge {edge.getID()!r}"
+    for end, node in (("from", edge.getFromNode()), ("to", edge.getToNode())):
+        if node is None or node._coord is None:  # noqa: SLF001 - getCoord() needs one
+            got = "none" if node is None else repr(node.getID())
+            yield f"{name}: {end} must be a junction of the file, got {got}"
+        elif not np.isfinite(node.getCoord()).all():
+            yield f"{name}: junction {node.getID()!r} must have finite coordinates, got {node.getCoord()}"
+    if not edge.getLanes():
+        yield f"{name}: it has no lanes"
+    for lane in edge.getLanes():
+        for what, value in (("length", lane.getLength()), ("speed", lane.getSpeed())):
+            if not 0 < value < np.inf:
+                yield f"{name}: {what} of a lane must be above 0, got {value:g}"
+        shape = lane.getShape()
+        if len(shape) < 2 or not np.isfinite(shape).all():
+            yield f"{name}: the shape of a lane must have two points or more, finite, got {len(shape)}"
 
 
 def import_sumolib() -> Any:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import pandas as pd
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.tables import RECOGNIZED, Table, TextFormat
-from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
-from simulator.roads.projection import WGS84, Projection, distances
-from simulator.roads.read_report import (
-    DroppedRows,
-    FilledDefault,
-    LinkValues,
-    ReadReport,
-    network_and_report,
-    usable_rows,
-)
+from simulator.roads.projection import WGS84
+from simulator.roads.raw_network import Defaults, RawNetwork, column_of
+from simulator.roads.read_report import DroppedRows, usable_rows
 from simulator.roads.schema import crs_faults, node_ids, node_keys
 
 if TYPE_CHECKING:
@@ -29,82 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from simulator.roads.network import RoadNetwork
-
 MPS_PER_UNIT = {"speed_mps": 1.0, "speed_mph": 1609.344 / 3600, "speed_kph": 1000 / 3600}
-
-
-def edge_values(
-    table: Table,
-    *,
-    from_row: NDArray[np.int64],
-    to_row: NDArray[np.int64],
-    node_xy: NDArray[np.float64],
-    defaults: Mapping[str, float],
-) -> tuple[LinkValues, NDArray[np.bool_], tuple[DroppedRows, ...]]:
-    """Select the usable rows of an edge table and convert their values.
-
-    Parameters
-    ----------
-    table
-        A table with ``from``, ``to`` and any of the other edge columns.
-    from_row, to_row
-        The node row of each end, -1 where the node is not known, shape (rows,).
-    node_xy
-        Positions of the nodes, in metres, shape (nodes, 2).
-    defaults
-        ``speed_mps``, ``lanes`` and ``capacity_vph`` of rows without a usable value.
-
-    Returns
-    -------
-    values : LinkValues
-        ``length_m``, ``speed_mps``, ``lanes`` and ``capacity_vph`` of at least one edge.
-    usable : ndarray
-        The rows of these edges, bool, shape (rows,).
-    dropped : tuple of DroppedRows
-        All other rows, by reason.
-
-    Raises
-    ------
-    InputError
-        If no row can be used; it states the reasons.
-    """
-    # The straight distance is meaningless where an end is not known; such a row is dropped.
-    given = table.has("length_m")
-    length_m = table.numbers("length_m") if given else distances(node_xy[from_row], node_xy[to_row])
-    speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
-    negative = np.zeros(len(table), dtype=np.bool_)
-    for speed in speeds.values():
-        negative |= speed < 0
-    at_one_place = "its two ends are at the same place and no length is given"
-    no_length = "length_m is not a number above 0" if given else at_one_place
-    reasons = {
-        "from or to is not in the node file": (from_row < 0) | (to_row < 0),
-        "it leads from a node to itself": from_row == to_row,
-        no_length: ~((length_m > 0) & np.isfinite(length_m)),
-        "its speed is negative": negative,
-    }
-    usable, dropped = usable_rows(reasons, file=table.file, what="edge")
-
-    speed_mps = np.full(len(table), np.nan)
-    for name, values in reversed(speeds.items()):
-        known = (values > 0) & np.isfinite(values)
-        speed_mps[known] = values[known] * MPS_PER_UNIT[name]
-    lanes = table.numbers("lanes")
-    columns = {"length_m": length_m[usable]}
-    filled = []
-    for name, values, mapped, unit in (
-        ("speed_mps", speed_mps, bool(speeds), " m/s"),
-        ("lanes", np.where(lanes == np.floor(lanes), lanes, np.nan), table.has("lanes"), ""),
-        ("capacity_vph", table.numbers("capacity_vph"), table.has("capacity_vph"), " vehicles/h/lane"),
-    ):
-        kept = values[usable]
-        missing = ~((kept > 0) & np.isfinite(kept))
-        columns[name] = np.where(missing, float(defaults[name]), kept)
-        if mapped and missing.any():
-            filled.append(FilledDefault(name, f"{defaults[name]:g}{unit}", int(missing.sum())))
-    warnings = speed_warnings(speed_mps[usable], length_m[usable], file=table.file)
-    return LinkValues(columns, tuple(filled), (), tuple(warnings)), usable, dropped
 
 
 def unique_ids(table: Table, name: str) -> list[str]:
@@ -128,40 +44,6 @@ def unique_ids(table: Table, name: str) -> list[str]:
     table.refuse(name, missing, "an identifier")
     table.refuse(name, column.duplicated(keep=False).to_numpy() & ~missing, "an identifier no other row has")
     return ids
-
-
-def _places(table: Table, crs: object) -> tuple[NDArray[np.float64], Projection]:
-    """Check the places of a node table, and choose their plane.
-
-    Parameters
-    ----------
-    table
-        A table with ``lon`` and ``lat``, or ``x`` and ``y``.
-    crs
-        System of ``x`` and ``y``, or the one to which ``lon`` and ``lat`` are projected; None for their UTM zone.
-
-    Returns
-    -------
-    xy : ndarray
-        As in the table, float64, shape (nodes, 2).
-    projection : Projection
-        To the plane of the roads.
-
-    Raises
-    ------
-    InputError
-        If a coordinate is not finite or out of range; with the faults that were noted before.
-    """
-    named = ("lon", "lat") if table.has("lon") else ("x", "y")
-    xy = np.column_stack([table.numbers(name) for name in named])
-    for name, values in zip(named, xy.T, strict=True):
-        finite = np.isfinite(values)
-        table.refuse(name, ~finite, "a finite number")
-        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
-        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
-    table.check()
-    source = WGS84 if named == ("lon", "lat") else crs
-    return xy, Projection.choose(xy, crs=source, project_to=crs, nodes=table)
 
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
@@ -189,7 +71,7 @@ def read_tables(
     default_lanes: int = 1,
     capacity_vph: float = 1800.0,
     text: TextFormat = RECOGNIZED,
-) -> tuple[RoadNetwork, ReadReport]:
+) -> RawNetwork:
     """Read a node table and an edge table.
 
     Rows of edges that cannot be used are dropped and reported by number. A row is dropped if an end is not a known
@@ -217,16 +99,14 @@ def read_tables(
 
     Returns
     -------
-    network : RoadNetwork
+    RawNetwork
         Node keys are whole numbers if all identifiers are, else text.
-    report : ReadReport
-        What was dropped, filled in and lost.
 
     Raises
     ------
     InputError
-        If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty,
-        or nothing is left of the network; it lists all faults found.
+        If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty, or
+        no edge can be used; it lists all faults found.
     """
     faults = [
         f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
@@ -249,45 +129,72 @@ def read_tables(
         lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"], text=text),
     )
     names = unique_ids(node_table, "node")
-    places, projection = _places(node_table, crs)
-    node_xy = projection.metres(places)
-    ids = {name: row for row, name in enumerate(names)}
-    from_row, to_row = (_rows_of(edge_table, name, ids) for name in ("from", "to"))
-    values, usable, dropped = edge_values(
-        edge_table,
-        from_row=from_row,
-        to_row=to_row,
-        node_xy=node_xy,
-        defaults={"speed_mps": default_speed_mps, "lanes": default_lanes, "capacity_vph": capacity_vph},
-    )
-    from_row, to_row = from_row[usable], to_row[usable]
-    warnings = projection.warnings(places, file=node_table.file)
-    if edge_table.has("length_m"):
-        length_m = values.columns["length_m"]
-        if node_table.has("lon"):
-            check_axes(node_table, places, from_row, to_row, length_m, rule="lon must be longitude and lat latitude")
-        warnings += length_warnings(length_m, distances(node_xy[from_row], node_xy[to_row]), file=edge_table.file)
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=projection.target)
-    keys = node_keys(names)
-    graph.add_nodes_from((key, {"x": x, "y": y}) for key, (x, y) in zip(keys, node_xy.tolist(), strict=True))
-    classes = edge_table.texts("class")
-    edges_data = values.edges([classes[row] for row in np.flatnonzero(usable).tolist()])
-    graph.add_edges_from(
-        (keys[start], keys[end], data)
-        for start, end, data in zip(from_row.tolist(), to_row.tolist(), edges_data, strict=True)
-    )
-    return network_and_report(
-        graph,
-        values,
-        part_of=largest_strong_component,
-        links_file=str(edges),
-        node_rows=len(node_table),
+    axes = ("lon", "lat") if "lon" in named else ("x", "y")
+    x, y = _coordinates(node_table, axes)
+    links, dropped = _links(edge_table, {name: row for row, name in enumerate(names)})
+    return RawNetwork(
+        nodes=pd.DataFrame({"node": column_of(node_keys(names)), "x": x, "y": y}),
+        links=links,
+        crs=WGS84 if "lon" in named else crs,
+        file=edge_table.file,
+        node_table=node_table,
+        axes=axes,
+        project_to=crs,
+        defaults=Defaults(default_speed_mps, default_lanes, capacity_vph),
         link_rows=len(edge_table),
         row="row",
         dropped=dropped,
-        remarks=projection.notes,
-        warnings=warnings,
     )
+
+
+def _coordinates(table: Table, axes: tuple[str, str]) -> list[NDArray[np.float64]]:
+    """Read the two coordinates of a node table.
+
+    Raises
+    ------
+    InputError
+        If a coordinate is not finite or out of range; with the faults that were noted before.
+    """
+    coordinates = [table.numbers(name) for name in axes]
+    for name, values in zip(axes, coordinates, strict=True):
+        finite = np.isfinite(values)
+        table.refuse(name, ~finite, "a finite number")
+        limit = {"lon": 180.0, "lat": 90.0}.get(name, np.inf)
+        table.refuse(name, finite & (np.abs(values) > limit), f"degrees from {-limit:g} to {limit:g}")
+    table.check()
+    return coordinates
+
+
+def _links(table: Table, node_rows: Mapping[str, int]) -> tuple[pd.DataFrame, tuple[DroppedRows, ...]]:
+    """Read the rows of an edge table that can be used, and return all others by reason."""
+    start, end = (
+        np.array([node_rows.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
+        for name in ("from", "to")
+    )
+    links = pd.DataFrame({"from": start, "to": end}, index=table.number)
+    length_m = table.numbers("length_m")
+    speeds = {name: table.numbers(name) for name in MPS_PER_UNIT if table.has(name)}
+    reasons = {
+        "from or to is not in the node file": (start < 0) | (end < 0),
+        "it leads from a node to itself": start == end,
+        "length_m is not a number above 0": table.has("length_m") & ~((length_m > 0) & np.isfinite(length_m)),
+        "its speed is negative": np.any([speed < 0 for speed in speeds.values()] or [start < -1], axis=0),
+    }
+    usable, dropped = usable_rows(reasons, file=table.file, what="edge")
+    if table.has("length_m"):
+        links["length"] = length_m
+    if speeds:
+        links["speed"] = np.nan
+    for name, values in reversed(speeds.items()):
+        known = (values > 0) & np.isfinite(values)
+        links.loc[known, "speed"] = values[known] * MPS_PER_UNIT[name]
+    lanes, capacity = table.numbers("lanes"), table.numbers("capacity_vph")
+    if table.has("lanes"):
+        links["lanes"] = np.where((lanes == np.floor(lanes)) & np.isfinite(lanes), lanes, np.nan)
+    if table.has("capacity_vph"):
+        links["capacity"] = np.where(np.isfinite(capacity), capacity, np.nan)
+    links["class"] = column_of(table.texts("class"), table.number)
+    return links[usable], dropped
 
 
 def _read(
@@ -297,9 +204,3 @@ def _read(
         raise InputError([f"{file}: the name must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"])
     mapped = {name: columns[name] for name in known if name in columns}
     return Table.from_file(file, columns=mapped, identifiers=ids, format_=text)
-
-
-def _rows_of(table: Table, name: str, rows: Mapping[str, int]) -> NDArray[np.int64]:
-    """Look up the node row of each identifier in a column; -1 where there is none."""
-    ids = node_ids(table.values(name))
-    return np.array([rows.get(identifier or "", -1) for identifier in ids], dtype=np.int64)

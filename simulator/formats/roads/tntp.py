@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
+import pandas as pd
 
 from simulator.files.errors import InputError, both, positive_faults
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tntp_text import fields_of, lines_of, read_metadata, row_fault, shown, table_of
 from simulator.formats.roads.tntp_files import TntpNodes
-from simulator.roads.plausibility import check_axes, length_warnings, speed_warnings
-from simulator.roads.projection import WGS84, Projection, crs_about, distances
-from simulator.roads.read_report import (
-    FilledDefault,
-    LinkValues,
-    ReadReport,
-    network_and_report,
-    parallel_remarks,
-)
+from simulator.roads.projection import WGS84, crs_about
+from simulator.roads.raw_network import Defaults, RawNetwork, column_of
+from simulator.roads.read_report import FilledDefault
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pyproj
     from numpy.typing import NDArray
 
     from simulator.files.tables import Table
     from simulator.files.tntp_text import Metadata
-    from simulator.roads.network import RoadNetwork
 
 FIELDS = ("init_node", "term_node", "capacity", "length", "free_flow_time", "b", "power", "speed", "toll", "link_type")
 _ENDS = ("init_node", "term_node")
@@ -132,107 +124,11 @@ def _check_header(metadata: Metadata, table: Table) -> None:
             table.broken.append(f"{metadata.file}: line {metadata.values[name].number}: {fault}")
 
 
-SHORTEST_M = 1.0
-"""Length of a link that has no length and whose nodes have the same position."""
 MOST_LANES = 1000
 """Largest number of lanes guessed for a link; a larger capacity means that the link is practically unlimited."""
 LEAST_LIKELY_VPH = 100.0
 """Vehicles per hour of a whole link; if most links have less, the values are probably not capacities for the period
 given."""
-
-
-def link_values(
-    links: TntpLinks,
-    *,
-    straight_m: NDArray[np.float64],
-    length_m: float,
-    time_s: float,
-    capacity_hours: float,
-    lane_capacity_vph: float,
-    default_speed_mps: float,
-) -> LinkValues:
-    """Convert a file's numbers to the units of the schema and fill in missing ones.
-
-    A length of 0 is replaced by the straight distance between the nodes, or by 1 m if they have the same position.
-    Speed is length divided by free-flow time, or a default if that time is 0. The file gives the capacity of a whole
-    link: lanes = max(1, round(capacity / lane capacity)), at most 1,000, and the capacity of each lane is the link's
-    capacity divided by the number of lanes. A capacity of 0 is replaced by one lane with the lane capacity.
-
-    Parameters
-    ----------
-    links
-        The links as read.
-    straight_m
-        Metres between the nodes of each link, shape (links,).
-    length_m, time_s, capacity_hours, lane_capacity_vph, default_speed_mps
-        As in :func:`~simulator.formats.roads.tntp.read_tntp`.
-
-    Returns
-    -------
-    LinkValues
-        ``length_m``, ``speed_mps``, ``lanes``, ``capacity_vph`` (per lane), all above 0 and finite, and, as in the
-        file, ``capacity_total_vph``, ``free_flow_s``, ``bpr_b``, ``bpr_power`` and ``toll``.
-
-    Raises
-    ------
-    InputError
-        If a number is too large or too small to be represented in the units of the schema.
-    """
-    with np.errstate(over="ignore"):  # numbers that overflow are reported as faults below
-        given_m, free_flow_s = links.columns["length"] * length_m, links.columns["free_flow_time"] * time_s
-        total_vph = links.columns["capacity"] / capacity_hours
-    no_length, no_time, no_capacity = given_m == 0, free_flow_s == 0, total_vph == 0
-    at_one_place = no_length & (straight_m < SHORTEST_M)
-    metres = np.where(no_length, np.where(at_one_place, SHORTEST_M, straight_m), given_m)
-    with np.errstate(divide="ignore", over="ignore"):
-        speed = np.where(no_time, default_speed_mps, metres / free_flow_s)
-        guessed = np.rint(total_vph / lane_capacity_vph)
-    lanes = np.clip(guessed, 1, MOST_LANES)
-    lane_vph = np.where(no_capacity, lane_capacity_vph, total_vph / lanes)
-    columns = {
-        "length_m": metres,
-        "speed_mps": speed,
-        "lanes": lanes,
-        "capacity_vph": lane_vph,
-        "capacity_total_vph": total_vph,
-        "free_flow_s": free_flow_s,
-    }
-    _check(links, columns)
-    columns |= {"bpr_b": links.columns["b"], "bpr_power": links.columns["power"], "toll": links.columns["toll"]}
-    filled = (
-        ("length_m (0 in the file)", "the straight distance between its nodes", no_length & ~at_one_place),
-        ("length_m (0 in the file, no distance between its nodes)", f"{SHORTEST_M:g} m", at_one_place),
-        ("speed_mps (free-flow time 0 in the file)", f"{default_speed_mps:g} m/s", no_time),
-        ("capacity_vph (capacity 0 in the file)", f"{lane_capacity_vph:g} vehicles/h", no_capacity),
-        ("lanes (a capacity too high for a road)", f"{MOST_LANES:,}", guessed > MOST_LANES),
-    )
-    words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
-    given_mps = np.where(no_time | no_length, np.nan, speed)
-    warnings = [*speed_warnings(given_mps, metres, file=links.table.file)]
-    if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
-        observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
-        checks = "check capacity_hours, and whether these are capacities at all"
-        warnings.append(warning("capacities", f"{links.table.file}: {observation}: {checks}"))
-    return LinkValues(
-        columns=columns,
-        defaults=tuple(FilledDefault(name, taken, int(rows.sum())) for name, taken, rows in filled if rows.any()),
-        remarks=(f"{links.table.file}: {words.format(lane_capacity_vph, lanes.min(), lanes.max())}",),
-        warnings=tuple(warnings),
-    )
-
-
-def _check(links: TntpLinks, columns: dict[str, NDArray[np.float64]]) -> None:
-    """Check that numbers are still finite, and above 0 where required, after conversion to the schema's units."""
-    faults = []
-    for name, values in columns.items():
-        above_zero = name not in ("capacity_total_vph", "free_flow_s")
-        wrong = ~np.isfinite(values) | ((values <= 0) if above_zero else (values < 0))
-        if wrong.any():
-            rule = f"{name} must be a finite number{' above 0' if above_zero else ''}"
-            where = f"{links.table.file}: {links.table.rows_in_words(wrong)}"
-            faults.append(f"{where}: {rule}, and comes out as {values[wrong][0]:g}")
-    if faults:
-        raise InputError(faults)
 
 
 SHOWN_NODES = 10
@@ -249,16 +145,20 @@ def read_tntp(
     crs: object = None,
     project_to: object = None,
     capacity_hours: float = 1.0,
-    lane_capacity_vph: float = 1800.0,
+    capacity_vph: float = 1800.0,
     default_speed_mps: float = 13.9,
-) -> tuple[RoadNetwork, ReadReport]:
+) -> RawNetwork:
     """Read a network of the Transportation Networks test problems.
 
     Node ``n`` of the file is node ``n`` of the graph. Nodes 1 … zones have ``zone``; those before the first through
     node have ``through = False``. In addition to the attributes of :mod:`simulator.roads.schema`, edges have the
     attributes from which a published equilibrium is computed: ``bpr_b``, ``bpr_power``, ``capacity_total_vph``,
-    ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type. See
-    :func:`~simulator.formats.roads.tntp.link_values` for the conversion of lengths, times and capacities.
+    ``free_flow_s`` and ``toll``, as in the file; ``class`` is the link type.
+
+    Speed is length divided by free-flow time, or a default if that time is 0. The file gives the capacity of a whole
+    link: lanes = max(1, round(capacity / lane capacity)), at most 1,000, and the capacity of each lane is the link's
+    capacity divided by the number of lanes. A capacity of 0 is replaced by one lane with the lane capacity. The largest
+    part in which routes connect all nodes is kept (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
 
     Parameters
     ----------
@@ -275,100 +175,108 @@ def read_tntp(
         A projected system in metres; the UTM zone of the network's middle if None.
     capacity_hours
         Hours to which the file's capacities refer.
-    lane_capacity_vph
+    capacity_vph
         Vehicles per hour and lane from which lanes are guessed, since capacities are those of whole links.
     default_speed_mps
         Free-flow speed of links whose free-flow time is 0.
 
     Returns
     -------
-    network : RoadNetwork
-        The largest part in which routes connect all nodes
-        (:func:`~simulator.roads.connectivity.largest_part_for_trips`).
-    report : ReadReport
-        What was filled in and lost, and warnings.
+    RawNetwork
+        Nodes in the order of their numbers, links in the order of the file.
 
     Raises
     ------
     InputError
         If arguments or files are faulty; it lists every fault with file, line, rule and value.
     """
-    units = {
-        "length_m": length_m,
-        "time_s": time_s,
-        "capacity_hours": capacity_hours,
-        "lane_capacity_vph": lane_capacity_vph,
-        "default_speed_mps": default_speed_mps,
-    }
-    if faults := positive_faults(**units):
+    faults = positive_faults(
+        length_m=length_m,
+        time_s=time_s,
+        capacity_hours=capacity_hours,
+        capacity_vph=capacity_vph,
+        default_speed_mps=default_speed_mps,
+    )
+    if faults:
         raise InputError(faults)
     if nodes is None:
-        links = TntpLinks.from_file(network)
-        placed = _in_a_square(links)
+        links, places, remarks = TntpLinks.from_file(network), None, []
+        node = _used(links)
+        at, side = np.arange(len(node)), math.isqrt(len(node) - 1) + 1
+        x, y = at % side * _SPACING_M, at // side * _SPACING_M
     else:
         links, places = both(lambda: TntpLinks.from_file(network), lambda: TntpNodes.from_file(nodes))
-        placed = _placed(links, places, crs=crs, project_to=project_to, length_m=length_m)
-    link_file = links.table.file
-    numbers = link_values(links, straight_m=placed.straight_m, **units)
-    graph = _graph(links, placed, numbers)
-    return network_and_report(
-        graph,
-        numbers,
-        links_file=link_file,
-        node_rows=len(placed.node),
-        link_rows=len(links.table),
-        remarks=[*placed.remarks, *numbers.remarks, *parallel_remarks(link_file, graph)],
-        warnings=placed.warnings,
+        remarks = _check_nodes(links, places)
+        node, (x, y) = places.node, places.xy.T
+    file, rows, columns = links.table.file, links.table, links.columns
+    with np.errstate(over="ignore"):  # numbers that overflow are faults
+        total_vph, free_flow_s = columns["capacity"] / capacity_hours, columns["free_flow_time"] * time_s
+        guessed = np.rint(total_vph / capacity_vph)
+    for name, values in (("capacity", total_vph), ("free_flow_time", free_flow_s), ("capacity", guessed)):
+        rows.refuse(name, ~np.isfinite(values), "a number that can be converted to hours and seconds")
+    rows.check()
+    lanes = np.clip(guessed, 1, MOST_LANES)
+    words = "lanes are guessed, one for each {:g} vehicles/h of a link's capacity: {:g} to {:g} lanes"
+    beyond = int((guessed > MOST_LANES).sum())
+    return RawNetwork(
+        nodes=pd.DataFrame(
+            {
+                "node": node,
+                "x": np.asarray(x, dtype=np.float64),
+                "y": np.asarray(y, dtype=np.float64),
+                "zone": column_of([number if number <= links.zones else None for number in node.tolist()]),
+                "through": column_of([None if number >= links.first_through else False for number in node.tolist()]),
+            }
+        ),
+        links=pd.DataFrame(
+            {
+                **{
+                    ours: np.searchsorted(node, columns[name]) for ours, name in zip(("from", "to"), _ENDS, strict=True)
+                },
+                "length": columns["length"],
+                "lanes": lanes,
+                "capacity": total_vph / lanes,
+                "capacity_total_vph": total_vph,
+                "free_flow_s": free_flow_s,
+                "bpr_b": columns["b"],
+                "bpr_power": columns["power"],
+                "toll": columns["toll"],
+                "class": column_of(links.link_type, rows.number),
+            },
+            index=rows.number,
+        ),
+        crs=crs_about((0.0, 0.0)) if places is None else WGS84 if crs is None else crs,
+        file=file,
+        node_table=None if places is None else places.table,
+        length_m=length_m,
+        project_to=project_to,
+        crs_named=crs is not None,
+        placed=places is not None,
+        defaults=Defaults(default_speed_mps, 1, capacity_vph),
+        keep="trips",
+        unit=rows.unit,
+        filled=[FilledDefault("lanes (a capacity too high for a road)", f"{MOST_LANES:,}", beyond)] if beyond else [],
+        remarks=[*remarks, f"{file}: {words.format(capacity_vph, lanes.min(), lanes.max())}"],
+        warnings=_warnings(file, total_vph, placed=places is not None),
     )
 
 
-class _PlacedNodes(NamedTuple):
-    """Nodes in metres: numbers ascending (nodes,), xy (nodes, 2), the distance between those of each link (links,)."""
-
-    node: NDArray[np.int64]
-    xy: NDArray[np.float64]
-    crs: pyproj.CRS
-    straight_m: NDArray[np.float64]
-    remarks: list[str]
-    warnings: list[Note]
-
-
-def _in_a_square(links: TntpLinks) -> _PlacedNodes:
-    """Place the nodes of all links in a square; links without a length then have no distance to take it from."""
-    node = _used(links)
-    at, side = np.arange(len(node)), math.isqrt(len(node) - 1) + 1
-    xy = np.column_stack((at % side, at // side)).astype(np.float64) * _SPACING_M
-    file = links.table.file
-    words = f"{file}: no file of nodes: they are in a square in the order of their numbers; maps show no real places"
-    return _PlacedNodes(node, xy, crs_about((0.0, 0.0)), np.zeros(len(links.table)), [], [warning("no_places", words)])
+def _warnings(file: str, total_vph: NDArray[np.float64], *, placed: bool) -> list[Note]:
+    """Return warnings of nodes without places, and of capacities that are too low for roads."""
+    warnings = []
+    if not placed:
+        square = "they are in a square in the order of their numbers; maps show no real places"
+        warnings.append(warning("no_places", f"{file}: no file of nodes: {square}"))
+    if (median := float(np.median(total_vph))) < LEAST_LIKELY_VPH:
+        observation = f"the capacity of a link is, in the median, {median:.3g} vehicles/h, and queues will form"
+        checks = "check capacity_hours, and whether these are capacities at all"
+        warnings.append(warning("capacities", f"{file}: {observation}: {checks}"))
+    return warnings
 
 
 def _used(links: TntpLinks) -> NDArray[np.int64]:
     """Return the nodes of all links, ascending."""
     return np.unique(np.concatenate([links.columns[name] for name in _ENDS])).astype(np.int64)
-
-
-def _placed(links: TntpLinks, places: TntpNodes, *, crs: object, project_to: object, length_m: float) -> _PlacedNodes:
-    """Check the places of nodes and project them."""
-    remarks = _check_nodes(links, places)
-    order = np.argsort(places.node)
-    node, xy = places.node[order], places.xy[order]
-    system = WGS84 if crs is None else crs
-    projection = Projection.choose(places.xy, crs=system, project_to=project_to, nodes=places.table)
-    from_row, to_row = (np.searchsorted(node, links.columns[name]) for name in _ENDS)
-    length = links.columns["length"]
-    if projection.source.is_geographic:
-        check_axes(places.table, xy, from_row, to_row, length, rule="longitude must come before latitude")
-    node_xy = projection.metres(xy)
-    straight_m = distances(node_xy[from_row], node_xy[to_row])
-    units = distances(xy[from_row], xy[to_row]) if crs is None else None
-    with np.errstate(over="ignore"):  # numbers that overflow are faults of `link_values`
-        given_m = length * length_m
-    warnings = [
-        *projection.warnings(xy, file=places.table.file),
-        *length_warnings(given_m, straight_m, file=links.table.file, units=units),
-    ]
-    return _PlacedNodes(node, node_xy, projection.target, straight_m, [*remarks, *projection.notes], warnings)
 
 
 def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
@@ -392,19 +300,3 @@ def _check_nodes(links: TntpLinks, places: TntpNodes) -> list[str]:
     unused = links.nodes - len(nodes)
     words = f"{counted(unused, 'number')} up to {stated} without coordinates, which no link uses, left out"
     return [f"{nodes.file}: {words}"] if unused else []
-
-
-def _graph(links: TntpLinks, placed: _PlacedNodes, numbers: LinkValues) -> nx.MultiDiGraph[Any]:
-    """Build the graph from nodes and links."""
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=placed.crs)
-    for node, (x, y) in zip(placed.node.tolist(), placed.xy.tolist(), strict=True):
-        data: dict[str, Any] = {"x": x, "y": y}
-        if node <= links.zones:
-            data["zone"] = node
-        if node < links.first_through:
-            data["through"] = False
-        graph.add_node(node, **data)
-    starts, ends = (links.columns[name].astype(np.int64).tolist() for name in ("init_node", "term_node"))
-    for start, end, data in zip(starts, ends, numbers.edges(links.link_type), strict=True):
-        graph.add_edge(start, end, **data)
-    return graph

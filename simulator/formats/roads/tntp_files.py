@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +37,14 @@ _LETTER = re.compile(r"[A-Za-z]")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TntpNodes:
-    """The positions of the nodes of a network, in the units of the file.
+    """The positions of the nodes of a network, in the order of their numbers and the units of the file.
 
     Parameters
     ----------
     table
         The rows: lines or features.
     node
-        Node numbers, all different, int64, shape (nodes,).
+        Node numbers, ascending, int64, shape (nodes,).
     xy
         East (or longitude) and north (or latitude), finite, shape (nodes, 2).
     """
@@ -82,7 +82,9 @@ class TntpNodes:
         table.check()
         if not len(table):
             raise InputError([f"{file}: it holds no node"])
-        return cls(table, node, xy)
+        order = np.argsort(node)
+        table = replace(table, frame=table.frame.iloc[order], number=table.number[order])
+        return cls(table, node[order], xy[order])
 
 
 _NODE = ("node", "x", "y")
