@@ -14,7 +14,7 @@ import pandas as pd
 import pyproj
 import shapely
 
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Note, counted, numbers_in_words, warning
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, largest_strong_component, lost_zones
@@ -183,8 +183,12 @@ def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
     Raises
     ------
     InputError
-        If places, lengths or other values cannot be used, or nothing is left of the network.
+        If places, lengths, units, defaults or other values cannot be used, or nothing is left of the network.
     """
+    speed_mps, lanes, capacity_vph, _ = raw.defaults
+    stated = {"length_m": raw.length_m, "speed_mps": speed_mps, "lanes": lanes, "capacity_vph": capacity_vph}
+    if faults := positive_faults(**stated):
+        raise InputError(faults)
     xy = raw.nodes[["x", "y"]].to_numpy(dtype=np.float64)
     projection = _projection(raw, xy)
     node_xy = xy if projection.target == projection.source else projection.metres(xy)

@@ -173,12 +173,6 @@ def write(folder, text):
     return folder / "other.tntp"
 
 
-@pytest.mark.parametrize("name", ["length_m", "time_s", "capacity_hours", "capacity_vph", "default_speed_mps"])
-def test_arguments_out_of_range(read, name):
-    with pytest.raises(InputError, match=f"{name} must be a finite number above 0"):
-        read(**{name: 0.0})
-
-
 def test_numbers_that_no_link_uses_need_no_coordinates(tmp_path):
     """As in Winnipeg's network, which counts 148 to 159; also in the middle, and of a zone."""
     links = [(1, 2), (2, 1), (2, 5), (5, 2), (5, 7), (7, 5), (7, 1), (1, 7)]

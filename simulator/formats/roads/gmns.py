@@ -6,17 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pandas as pd
 import pyproj
 import shapely
 
-from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.errors import InputError, both
 from simulator.files.messages import counted, warning
-from simulator.formats.roads.gmns_tables import GmnsConfig, GmnsLinks, GmnsNodes, find_table, open_required, open_table
+from simulator.formats.roads.gmns_tables import (
+    GmnsConfig,
+    find_table,
+    open_required,
+    open_table,
+    read_links,
+    read_nodes,
+)
 from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import crs_about, known_crs
-from simulator.roads.raw_network import Defaults, RawNetwork, column_of
-from simulator.roads.schema import MOST_LANES, crs_faults, node_ids
+from simulator.roads.raw_network import Defaults, RawNetwork
+from simulator.roads.schema import crs_faults, node_ids
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -147,6 +153,8 @@ def remarks_on_plane(file: str) -> str:
     )
 
 
+MOST_LIKELY_VPH = 3000.0
+"""Vehicles per hour and lane; a higher capacity is probably not stated per lane and hour."""
 MODES = ("auto", "a", "all", "car", "c")
 
 
@@ -200,57 +208,44 @@ def read_gmns(
     Raises
     ------
     InputError
-        If arguments or files are faulty; it lists every fault with file, rows, rule and value.
+        If files are faulty; it lists every fault with file, rows, rule and value.
     """
     folder = Path(path)
-    faults = positive_faults(
-        length_m=length_m, speed_mps=speed_mps, default_speed_mps=default_speed_mps, capacity_vph=capacity_vph
-    )
-    if not (1 <= default_lanes <= MOST_LANES and float(default_lanes).is_integer()):
-        faults.append(f"default_lanes must be a whole number, 1 … {MOST_LANES:,}, got {default_lanes!r}")
-    if not modes:
-        faults.append("modes must name at least one mode")
-    if keep not in {None, "all", "strong"}:
-        faults.append(f'keep must be "all" or "strong", got {keep!r}')
-    if faults:
-        raise InputError(faults)
     config = GmnsConfig.from_folder(folder, length_m=length_m, speed_mps=speed_mps, crs=crs)
     if not folder.is_dir():
         raise InputError([f"{folder}: no such folder"])
     node_table, link_table = both(lambda: open_required(folder, "node"), lambda: open_required(folder, "link"))
-    nodes = GmnsNodes.from_table(node_table)
-    links = GmnsLinks.from_table(link_table, nodes.rows, modes=modes)
-    shapes, in_parts = read_shapes(link_table, folder)
+    nodes = read_nodes(node_table)
+    xy = nodes[["x", "y"]].to_numpy()
+    links, usable, dropped = read_links(link_table, nodes.index, modes=modes, speed_mps=config.speed_mps)
+    links["shape"], in_parts = read_shapes(link_table, folder)
     source = known_crs(config.crs, "crs")
-    warnings = links.warnings
-    if not config.crs_named and are_no_degrees(nodes.xy):
-        source, plane = plane_about(nodes.xy, config.length_m)
+    warnings = []
+    if not config.crs_named and are_no_degrees(xy):
+        source, plane = plane_about(xy, config.length_m)
         project_to = plane if project_to is None else project_to
-        warnings = [warning("coordinates", remarks_on_plane(node_table.file)), *warnings]
+        warnings.append(warning("coordinates", remarks_on_plane(node_table.file)))
     if project_to is None and not crs_faults(source):
         project_to = source
-    x, y = nodes.xy.T
-    table = pd.DataFrame(
-        {
-            "from": links.from_row,
-            "to": links.to_row,
-            "key": column_of([values.get("key") for values in links.own]),
-            "length": links.numbers["length"],
-            "speed": links.speeds(config.speed_mps),
-            "lanes": links.numbers["lanes"],
-            "capacity": links.numbers["capacity"],
-            "shape": column_of(shapes),
-            "direction": links.dir_flag,
-            "two_way": links.two_way,
-            "class": column_of(links.classes),
-            "attributes": column_of(
-                [{name: value for name, value in values.items() if name not in _IN_COLUMNS} for values in links.own]
-            ),
-        }
-    ).set_axis(link_table.number)
+    links, remarks = links[usable], [*config.remarks]
+    if high := int((links["capacity"] > MOST_LIKELY_VPH).sum()):
+        words = (
+            f"capacity is above {MOST_LIKELY_VPH:,.0f} vehicles/h per lane in {high:,} of {counted(len(links), 'link')}"
+        )
+        question = "is it the capacity of a whole link, or per day?"
+        warnings.append(warning("capacities", f"{link_table.file}: {words}: {question}"))
+    if two_way := int(links["two_way"].sum()):
+        remarks.append(f"{link_table.file}: {counted(two_way, 'undirected link')} became a road for each direction")
+    if unsaid := sum(text is None for text in link_table.texts("directed")):
+        stated = "does not state whether it is" if unsaid == 1 else "do not state whether they are"
+        of_all = counted(len(link_table), "link")
+        remarks.append(f"{link_table.file}: {unsaid:,} of {of_all} {stated} one-way: taken as one-way")
+    if undrawn := int((in_parts & usable).sum()):
+        links_undrawn = counted(undrawn, "link has a shape", "links have shapes")
+        remarks.append(f"{link_table.file}: {links_undrawn} of parts that do not join: drawn straight")
     return RawNetwork(
-        nodes=pd.DataFrame({"node": column_of(nodes.keys), "x": x, "y": y, "attributes": column_of(nodes.data)}),
-        links=table[links.usable],
+        nodes=nodes,
+        links=links,
         crs=source,
         file=link_table.file,
         node_table=node_table,
@@ -261,25 +256,7 @@ def read_gmns(
         defaults=Defaults(default_speed_mps, default_lanes, capacity_vph, by_class=True),
         keep="whole" if keep == "all" or (keep is None and config.keep_all) else "trips",
         link_rows=len(link_table),
-        dropped=links.dropped,
-        remarks=[*config.remarks, *_remarks(links, in_parts)],
+        dropped=dropped,
+        remarks=remarks,
         warnings=warnings,
     )
-
-
-_IN_COLUMNS = frozenset({"key", "speed_mps"})
-
-
-def _remarks(links: GmnsLinks, in_parts: NDArray[np.bool_]) -> list[str]:
-    """Return further remarks on the link table."""
-    file, remarks = links.table.file, []
-    if two_way := int((links.two_way & links.usable).sum()):
-        remarks.append(f"{file}: {counted(two_way, 'undirected link')} became a road for each direction")
-    if links.undirected_unsaid:
-        of_all = counted(len(links.table), "link")
-        stated = "does not state whether it is" if links.undirected_unsaid == 1 else "do not state whether they are"
-        remarks.append(f"{file}: {links.undirected_unsaid:,} of {of_all} {stated} one-way: taken as one-way")
-    if undrawn := int((in_parts & links.usable).sum()):
-        links_undrawn = counted(undrawn, "link has a shape", "links have shapes")
-        remarks.append(f"{file}: {links_undrawn} of parts that do not join: drawn straight")
-    return remarks

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from simulator.files.errors import InputError, positive_faults
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.osm_streets import (
@@ -174,11 +174,9 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     """
     path = Path(path)
     name = path.name.lower()
-    faults = [] if crs is None else crs_faults(crs)
-    faults += positive_faults(capacity_vph=capacity_vph)
     if not name.endswith(SUFFIXES):
-        faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
-    if faults:
+        raise InputError([f"{path}: the name must end in one of {', '.join(SUFFIXES)}"])
+    if crs is not None and (faults := crs_faults(crs)):
         raise InputError(faults)
     features: Features = []
     if name.endswith(".graphml"):

@@ -10,7 +10,7 @@ import pandas as pd
 import shapely
 
 from scenarios.suggestions import suggestion
-from simulator.files.errors import InputError, positive_faults
+from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
@@ -63,7 +63,9 @@ def read_sumo_net(
         for the vehicle class.
     """
     path = Path(path)
-    _check_arguments(vehicle_class, capacity_vph, keep)
+    if vehicle_class not in (known := vehicle_classes()):
+        words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
+        raise InputError([f"{words}; got {vehicle_class!r}"])
     net = read_net_file(path)
     location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
     frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
@@ -103,20 +105,6 @@ def read_sumo_net(
         link_rows=len(edges),
         remarks=[f"{path.name}: {remark}" for remark in remarks],
     )
-
-
-def _check_arguments(vehicle_class: str, capacity_vph: float, keep: str) -> None:
-    """Raise all faults of the caller's arguments before the file is opened."""
-    known = vehicle_classes()
-    faults = []
-    if vehicle_class not in known:
-        words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
-        faults.append(f"{words}; got {vehicle_class!r}")
-    faults += positive_faults(capacity_vph=capacity_vph)
-    if keep not in {"all", "strong"}:
-        faults.append(f'keep must be "all" or "strong", got {keep!r}')
-    if faults:
-        raise InputError(faults)
 
 
 def _node_table(nodes: list[Any], frame: NetFrame) -> pd.DataFrame:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.errors import InputError, both
 from simulator.files.tables import RECOGNIZED, Table, TextFormat
 from simulator.roads.projection import WGS84
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.schema import crs_faults, node_ids, node_keys
+from simulator.roads.schema import node_ids, node_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,37 +105,21 @@ def read_tables(
     Raises
     ------
     InputError
-        If the mapping or a default is faulty, a file cannot be read, coordinates or identifiers of nodes are faulty, or
-        no edge can be used; it lists all faults found.
+        If a file cannot be read, coordinates or identifiers of nodes are faulty, or no edge can be used; it lists all
+        faults found.
     """
-    faults = [
-        f"columns: unknown name {name!r}; known are {', '.join(NODE_COLUMNS + EDGE_COLUMNS)}"
-        for name in columns
-        if name not in NODE_COLUMNS + EDGE_COLUMNS
-    ]
-    faults += [f"columns: {name} is missing" for name in ("node", "from", "to") if name not in columns]
-    named = {name for name in ("lon", "lat", "x", "y") if name in columns}
-    if named not in ({"lon", "lat"}, {"x", "y"}):
-        faults.append(f"columns: must map either lon and lat, or x and y, got {', '.join(sorted(named)) or 'none'}")
-    if crs is not None or "x" in named:
-        faults += crs_faults(crs)
-    faults += positive_faults(default_speed_mps=default_speed_mps, capacity_vph=capacity_vph)
-    if not (default_lanes >= 1 and float(default_lanes).is_integer()):
-        faults.append(f"default_lanes must be a whole number, 1 or more, got {default_lanes!r}")
-    if faults:
-        raise InputError(faults)
     node_table, edge_table = both(
         lambda: _read(nodes, columns, NODE_COLUMNS, ids=["node"], text=text),
         lambda: _read(edges, columns, EDGE_COLUMNS, ids=["from", "to"], text=text),
     )
     names = unique_ids(node_table, "node")
-    axes = ("lon", "lat") if "lon" in named else ("x", "y")
+    axes = ("lon", "lat") if "lon" in columns else ("x", "y")
     x, y = _coordinates(node_table, axes)
     links, dropped = _links(edge_table, {name: row for row, name in enumerate(names)})
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(node_keys(names)), "x": x, "y": y}),
         links=links,
-        crs=WGS84 if "lon" in named else crs,
+        crs=WGS84 if "lon" in columns else crs,
         file=edge_table.file,
         node_table=node_table,
         axes=axes,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from simulator.files.errors import InputError, both, positive_faults
+from simulator.files.errors import InputError, both
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tntp_text import fields_of, lines_of, read_metadata, row_fault, shown, table_of
 from simulator.formats.roads.tntp_files import TntpNodes
@@ -188,17 +188,8 @@ def read_tntp(
     Raises
     ------
     InputError
-        If arguments or files are faulty; it lists every fault with file, line, rule and value.
+        If files are faulty; it lists every fault with file, line, rule and value.
     """
-    faults = positive_faults(
-        length_m=length_m,
-        time_s=time_s,
-        capacity_hours=capacity_hours,
-        capacity_vph=capacity_vph,
-        default_speed_mps=default_speed_mps,
-    )
-    if faults:
-        raise InputError(faults)
     if nodes is None:
         links, places, remarks = TntpLinks.from_file(network), None, []
         node = _used(links)
