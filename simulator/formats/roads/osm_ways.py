@@ -285,11 +285,11 @@ class _OsmFile:
                 elif len(line) > 1:
                     (inner if role == "inner" else outer).append(shapely.LineString(line))
             if len(outer) == 1 and outer[0].is_closed and not inner and len(outer[0].coords) > 3:
-                area = shapely.Polygon(outer[0])
+                area: shapely.Geometry = shapely.Polygon(outer[0])
             else:
                 filled, holes = (shapely.get_parts(shapely.polygonize(lines)) for lines in (outer, inner))
                 area = shapely.difference(shapely.union_all(filled), shapely.union_all(holes))
-            if not area.is_empty and tags.get("natural") != "coastline":
+            if not shapely.is_empty(area) and tags.get("natural") != "coastline":
                 yield tags, area
             elif outer and "type" not in tags:  # a way
                 yield tags, outer[0]
