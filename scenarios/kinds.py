@@ -24,7 +24,8 @@ class Kind(NamedTuple):
     capabilities
         What other code asks about it; each role lists its capabilities below.
     reader
-        For engines that replay a recording: what reads it together with the city, as ``module:attribute``.
+        What reads files of this kind, as ``module:attribute``: those of a road format, or the recording that an engine
+        replays, which is read together with the city.
     """
 
     name: str
@@ -47,8 +48,10 @@ def _mechanism(name: str, title: str, class_: str, *capabilities: str, construct
     return _kind(f"mechanisms:{class_}Section", name, title, constructor or f"mechanisms.local:{class_}", *capabilities)
 
 
-def _roads(name: str, title: str, class_: str) -> Kind:
-    return _kind(f"roads:{class_}", name, title, f"{_BUILD}city:{name}_roads")
+def _roads(name: str, title: str, class_: str, reader: str = "") -> Kind:
+    built_by = "read" if reader else name
+    kind = _kind(f"roads:{class_}", name, title, f"{_BUILD}city:{built_by}_roads")
+    return kind._replace(reader=reader and f"simulator.formats.roads.{reader}")
 
 
 def _cells(name: str, title: str, class_: str, *capabilities: str) -> Kind:
@@ -117,13 +120,13 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     ),
     "roads": (
         _roads("grid", "generated grid", "GridSection"),
-        _roads("tables", "tables of nodes and edges", "Tables"),
-        _roads("osm", "OpenStreetMap", "OsmRoads"),
-        _roads("sumo", "SUMO network", "SumoRoads"),
-        _roads("tntp", "TNTP network", "TntpRoads"),
-        _roads("gmns", "GMNS network", "GmnsRoads"),
-        _roads("geopackage", "GeoPackage", "GeoPackageRoads"),
-        _roads("geoparquet", "GeoParquet", "GeoParquetRoads"),
+        _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
+        _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm"),
+        _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net"),
+        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp"),
+        _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
+        _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
+        _roads("geoparquet", "GeoParquet", "GeoParquetRoads", "geo_files:read_geoparquet"),
         _roads("none", "no roads", "NoRoads"),
     ),
     # "places": the cells are named places or roads, and not parts of an area.

@@ -11,13 +11,13 @@ from simulator.experiment.run_handle import RunHandle, UserProcess
 from simulator.files.available_memory import permitting
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
+from simulator.formats.roads.geo_files import write_geoparquet
 from simulator.reporting import write_report
 from simulator.results.compare import DifferentTruthError, compare
 from simulator.results.run import RunResult
 from simulator.results.store import check_free
 from simulator.roads import RoadNetwork
 from simulator.roads.schema import faults_of
-from simulator.roads.writers import write_geoparquet
 from simulator.sensing.messages import Behaviour, Device, Party
 
 if TYPE_CHECKING:

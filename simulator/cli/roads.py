@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from scenarios.kinds import import_dotted
 from simulator.cli.commands import Group
 from simulator.cli.common import Reference, load_scenario, print_rows
 
@@ -29,6 +30,14 @@ class Format(StrEnum):
     GEOPACKAGE = "geopackage"
     GEOPARQUET = "geoparquet"
     SUMO = "sumo"
+
+
+_WRITERS = {
+    Format.GMNS: "gmns_writer:write_gmns",
+    Format.GEOPACKAGE: "geo_files:write_geopackage",
+    Format.GEOPARQUET: "geo_files:write_geoparquet",
+    Format.SUMO: "sumo_plain:write_sumo_plain",
+}
 
 
 @app.command("show")
@@ -66,18 +75,10 @@ def export_roads(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
-    from simulator.roads import writers  # noqa: PLC0415 - imported only when needed
-
     roads, notes = _build(load_scenario(scenario, set_))
-    write = {
-        Format.GMNS: writers.write_gmns,
-        Format.GEOPACKAGE: writers.write_geopackage,
-        Format.GEOPARQUET: writers.write_geoparquet,
-        Format.SUMO: writers.write_sumo_plain,
-    }[format_]
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    write(roads, path, overwrite=overwrite)
+    import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
     typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
 
 

@@ -7,8 +7,8 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
+from simulator.formats.roads.geo_files import write_layers
 from simulator.results.run import RunResult
-from simulator.roads.writers.geo_files import write_layers
 
 
 def write_geopackage(data: RunResult, file: str | Path, *, overwrite: bool) -> None:

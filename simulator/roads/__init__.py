@@ -1,7 +1,6 @@
-"""Road networks: the graph schema, its compiled arrays, readers and generators."""
+"""Road networks: the graph schema, its compiled arrays and generators."""
 
 from simulator.roads.grid import build_grid
 from simulator.roads.network import RoadNetwork
-from simulator.roads.readers.tables import read_tables
 
-__all__ = ["RoadNetwork", "build_grid", "read_tables"]
+__all__ = ["RoadNetwork", "build_grid"]

@@ -152,6 +152,15 @@ class Projection:
         """
         return transform(self.source, self.target, xy)
 
+    def lines(self, lines: NDArray[np.object_]) -> NDArray[np.object_]:
+        """Project every line to metres; a line that cannot be projected becomes None."""
+        xy, of = shapely.get_coordinates(lines, return_index=True)
+        metres = self.metres(xy)
+        lost = np.asarray(~np.isfinite(metres).all(axis=1))
+        projected = shapely.set_coordinates(lines.copy(), np.where(lost[:, None], 0.0, metres))
+        projected[of[lost]] = None
+        return np.asarray(projected)
+
     def warnings(self, xy: NDArray[np.float64], *, file: str) -> list[Note]:
         """Check whether the middle of a network lies clearly outside the area for which its system is made.
 

@@ -61,22 +61,14 @@ def faults_of(graph: object) -> list[str]:
     list of str
         One sentence per fault, naming node or edge, attribute, rule and value; empty for a valid road graph.
     """
-    return [fault for _, fault in located_faults(graph)]
-
-
-def located_faults(graph: object) -> Iterator[tuple[object, str]]:
-    """Yield each fault of `faults_of` with its place: ``("node", node)``, ``("edge", (start, end, key))`` or None."""
     if not isinstance(graph, nx.MultiDiGraph):
-        yield None, f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"
-        return
-    yield from ((None, fault) for fault in crs_faults(graph.graph.get("crs")))
+        return [f"a road graph must be a networkx.MultiDiGraph, got {type(graph).__name__}"]
+    faults = crs_faults(graph.graph.get("crs"))
     if graph.number_of_edges() == 0:
-        yield None, "the road graph is empty: it has no edge"
-    for node, data in graph.nodes(data=True):
-        yield from ((("node", node), fault) for fault in _node_faults(node, data))
-    for start, end, key, data in graph.edges(keys=True, data=True):
-        edge = (start, end, key)
-        yield from ((("edge", edge), fault) for fault in _edge_faults(edge, data))
+        faults.append("the road graph is empty: it has no edge")
+    faults += [fault for node, data in graph.nodes(data=True) for fault in node_faults(node, data)]
+    faults += [fault for *edge, data in graph.edges(keys=True, data=True) for fault in edge_faults(tuple(edge), data)]
+    return faults
 
 
 def crs_faults(crs: object) -> list[str]:
@@ -105,7 +97,7 @@ def crs_faults(crs: object) -> list[str]:
     return []
 
 
-def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
+def node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
     """Yield the faults of a node: coordinates must be finite, a zone a whole number or text, ``through`` a bool."""
     for name in ("x", "y"):
         if name not in data:
@@ -119,7 +111,7 @@ def _node_faults(node: object, data: dict[str, Any]) -> Iterator[str]:
         yield f"node {node!r}: through must be True or False, got {through!r}"
 
 
-def _edge_faults(edge: tuple[object, object, object], data: dict[str, Any]) -> Iterator[str]:
+def edge_faults(edge: tuple[object, ...], data: dict[str, Any]) -> Iterator[str]:
     """Yield the faults of an edge: numbers must be above 0, lanes whole, and a geometry a line of finite points."""
     if edge[0] == edge[1]:
         yield f"edge {edge!r}: a road from a node to itself cannot be part of a route"

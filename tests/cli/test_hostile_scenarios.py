@@ -13,7 +13,7 @@ from scenarios import ScenarioError
 from simulator import run
 from simulator.cli import main
 from simulator.files.errors import InputError
-from simulator.roads.readers.sumo import NetFrame
+from simulator.roads.sumo_frame import NetFrame
 
 SCENARIO = """
 [scenario]

@@ -8,7 +8,7 @@ import scenarios
 from scenarios import ScenarioError
 from simulator.experiment.build.city import build_city
 from simulator.files.errors import InputError
-from simulator.roads.readers.sumo import NetFrame
+from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.trace import read_trace
 
 OFFSET = (-671_000.5, -5_403_000.25)

@@ -12,7 +12,8 @@ import pytest
 from scenarios import ScenarioError
 from simulator import run
 
-pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx")
+pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
+pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
 pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 
 SCENARIO = """
@@ -80,7 +81,7 @@ def write(tmp_path):
 
 def test_roads_from_openstreetmap(write):
     result = run(write("osm", "town.osm", OSM))
-    assert {"osmnx", "pyrosm", "sumolib"} & result.facts["packages"].keys() == {"osmnx"}
+    assert {"osmium", "osmnx", "sumolib"} & result.facts["packages"].keys() == {"osmium", "osmnx"}
     city = result.facts["city"]
     assert (city["nodes"], city["links"]) == (2, 6)
     assert "lanes taken by class of road in 6 of 6 links: residential 1 (4), primary 1 (2)" in "\n".join(city["notes"])
@@ -91,7 +92,7 @@ def test_roads_from_openstreetmap(write):
 def test_sumo_roads_with_the_fleet_engine(write):
     more = 'keep = "strong"\nanchor = { lon = 11.3, lat = 44.5 }'
     facts = run(write("sumo", "small.net.xml", NET, more)).facts
-    assert {"osmnx", "pyrosm", "sumolib", "libsumo"} & facts["packages"].keys() == {"sumolib"}
+    assert {"osmium", "osmnx", "sumolib", "libsumo"} & facts["packages"].keys() == {"sumolib"}
     city = facts["city"]
     assert (city["nodes"], city["links"]) == (2, 2)
     assert "kept the 2 nodes and 2 links of the largest part" in city["notes"][-1]
@@ -101,7 +102,13 @@ def test_sumo_roads_with_the_fleet_engine(write):
 @pytest.mark.parametrize(
     ("source", "name", "content", "more", "message"),
     [
-        ("osm", "town.osm", OSM.replace('"60.170"', '"160.170"'), "", "line 2: lat of <node> must be degrees"),
+        (
+            "osm",
+            "town.osm",
+            OSM.replace('"60.170"', '"160.170"'),
+            "",
+            "24.94 and 160.17 (are lat and lon swapped?)",
+        ),
         ("osm", "town.xml", OSM, "", "the name must end in one of .osm"),
         ("sumo", "small.net.xml", OSM, "", "the file must begin with <net>"),
         ("sumo", "small.net.xml", NET, 'vehicle_class = "hovercraft"', "vehicle_class must be one of SUMO's"),

@@ -15,8 +15,9 @@ import geopandas as gpd
 import numpy as np
 import pandas as pd
 
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.formats.roads.gmns_writer import write_gmns
 from simulator.roads import build_grid
-from simulator.roads.writers import write_geopackage, write_geoparquet, write_gmns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +118,7 @@ def inputs(folder: Path) -> dict[str, Input]:
     od = "origin,destination,trips\n1,2,3\n2,3,4\n3,1,2.5\n"
     town = osm_town.xml()
     osm_town.write_pbf(folder / "t.osm.pbf")
-    from simulator.roads.readers.osm_streets import import_osmnx  # noqa: PLC0415 - slow, for this kind only
+    from simulator.formats.roads.osm_streets import import_osmnx  # noqa: PLC0415 - slow, for this kind only
 
     (folder / "t.osm").write_text(town, encoding="utf-8")
     ox = import_osmnx()

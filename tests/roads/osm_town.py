@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 NODES = {
     1: (24.940, 60.170),
     2: (24.950, 60.170),
@@ -52,21 +50,13 @@ def xml(nodes=None, ways=None, more=()):
     return "\n".join([*lines, "</osm>"])
 
 
-def write_pbf(path, nodes=None, ways=None):
-    """Write by pyrosm, which sorts nodes and ways."""
-    from pyrosm.pbf_export import write_pbf_from_records  # noqa: PLC0415 - an extra
+def write_pbf(path, nodes=None, ways=None, node_tags=None):
+    """Write by pyosmium, nodes before ways."""
+    import osmium  # noqa: PLC0415 - an extra
 
-    nodes = NODES if nodes is None else nodes
-    places = np.array(list(nodes.values()))
-    columns = {
-        "id": np.array(list(nodes), dtype=np.int64),
-        "lon": places[:, 0],
-        "lat": places[:, 1],
-        "tags": np.array([None] * len(nodes), dtype=object),
-    }
-    records = [
-        {"id": way, "version": 1, "timestamp": 0, "changeset": 0, "refs": list(refs), "tags": tags}
-        for way, (refs, tags) in (WAYS if ways is None else ways).items()
-    ]
-    write_pbf_from_records(columns, records, [], str(path), (24.9, 60.1, 25.0, 60.2))
+    with osmium.SimpleWriter(str(path)) as writer:
+        for node, place in (NODES if nodes is None else nodes).items():
+            writer.add_node(osmium.osm.mutable.Node(id=node, location=place, tags=(node_tags or {}).get(node, {})))
+        for way, (refs, tags) in (WAYS if ways is None else ways).items():
+            writer.add_way(osmium.osm.mutable.Way(id=way, nodes=refs, tags=tags))
     return path

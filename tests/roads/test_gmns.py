@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from read_roads import read_gmns
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads.readers.gmns import read_gmns
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import gzip
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from read_roads import read_gmns
 from small_networks import GMNS_LINE, GMNS_LINKS, GMNS_NODES, gmns_links, write_gmns_text
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.gmns import read_gmns
 
 
 @pytest.fixture
@@ -171,9 +171,9 @@ def test_truncated_gzip_and_missing_folder_are_refused(folder, tmp_path):
     ("argument", "message"),
     [
         ({"length_m": 0.0}, "length_m must be a finite number above 0"),
-        ({"default_lanes": 0}, "default_lanes must be a whole number"),
-        ({"modes": ()}, "modes must name at least one mode"),
-        ({"keep": "some"}, 'keep must be "all" or "strong"'),
+        ({"default_speed_mps": 0.0}, "speed_mps must be a finite number above 0"),
+        ({"default_lanes": 0}, "lanes must be a finite number above 0"),
+        ({"capacity_vph": float("nan")}, "capacity_vph must be a finite number above 0"),
         ({"crs": "nowhere"}, "crs: not a coordinate system"),
         ({"crs": "EPSG:3435"}, "must be within the area of use of"),
         ({"project_to": 4326}, "project_to: crs must be projected"),

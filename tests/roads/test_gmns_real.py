@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import shapely
+from read_roads import read_gmns
 
 from simulator.files.messages import texts_of
-from simulator.roads.readers.gmns import read_gmns
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "gmns")
 pytestmark = pytest.mark.skipif(

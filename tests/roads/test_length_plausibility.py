@@ -7,15 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyproj import CRS, Transformer
+from read_roads import read_gmns, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads import read_tables
 from simulator.roads.plausibility import length_warnings
 from simulator.roads.projection import Projection
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.tntp import read_tntp
 
 COLUMNS = {"node": "id", "lon": "lon", "lat": "lat", "from": "src", "to": "dst", "length_m": "len"}
 

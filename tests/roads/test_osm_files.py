@@ -9,13 +9,13 @@ import itertools
 import numpy as np
 import pytest
 from osm_town import LINKS, NODES, WAYS, write_pbf, xml
+from read_roads import read_osm
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.roads.readers.osm import read_osm
 
-ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx and pyrosm")
-pytest.importorskip("pyrosm", reason="OpenStreetMap is read by osmnx and pyrosm")
+ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmium and osmnx")
+pytest.importorskip("osmium", reason="OpenStreetMap is read by osmium and osmnx")
 
 
 @pytest.fixture
@@ -171,7 +171,12 @@ def test_streets_without_return_path_are_dropped_and_counted(write):
 
 
 def test_deleted_elements_and_reversible_ways(write):
-    deleted = ['<node id="1" lat="0" lon="0" action="delete"/>', '<way id="10" visible="false"><nd ref="1"/></way>']
+    """JOSM marks by `action`, and leaves `visible`."""
+    deleted = [
+        '<node id="70" lat="0" lon="0" action="delete"/>',
+        "<way id='71' action='delete' visible='true'><nd ref='6'/><nd ref='3'/><tag k='highway' v='road'/></way>",
+        '<way id="10" visible="false"><nd ref="1"/></way>',
+    ]
     ways = WAYS | {13: ((3, 6), {"highway": "tertiary", "oneway": "reversible"})}
     roads, report = read_osm(write(ways=ways, more=deleted))
     assert roads.graph.number_of_edges(6, 3) == 1
@@ -191,11 +196,9 @@ def test_reading_changes_no_settings_and_uses_no_network(write, monkeypatch):
     assert {name: repr(value) for name, value in vars(ox.settings).items()} == before
 
 
-def test_pbf_with_only_usual_tags(tmp_path):
-    """pyrosm then has no column of other tags."""
-    path = write_pbf(
-        tmp_path / "plain.osm.pbf",
-        ways={11: WAYS[11], 12: ((3, 4, 1), {"highway": "residential"}), 10: ((1, 2), {"highway": "primary"})},
-    )
-    roads, _ = read_osm(path)
-    assert roads.total_length_m > 1_000
+def test_ways_before_their_nodes_are_read(tmp_path):
+    lines = xml().splitlines()
+    nodes = [line for line in lines if line.startswith("<node")]
+    ways = [line for line in lines if line.startswith("<way")]
+    (tmp_path / "town.osm").write_text("\n".join([*lines[:2], *ways, *nodes, "</osm>"]), encoding="utf-8")
+    assert len(read_osm(tmp_path / "town.osm")[0].links) == 8

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.roads.readers.osm_streets import (
+from simulator.formats.roads.osm_streets import (
     WAY_TAGS,
     Street,
     directions,

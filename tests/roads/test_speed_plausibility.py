@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from osm_town import NODES, WAYS, xml
+from read_roads import read_gmns, read_osm, read_sumo_net, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 from test_sumo_net import LOCATION, edge, junction, lane
 
@@ -14,13 +15,9 @@ from scenarios import Scenario
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.roads import build_grid, read_tables
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.roads import build_grid
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.osm import read_osm
-from simulator.roads.readers.sumo import read_sumo_net
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.writers import write_geopackage, write_geoparquet
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 LENGTH_M = 500.0

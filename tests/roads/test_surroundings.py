@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from osm_town import NODES, WAYS, node_line, way_lines, xml
+from osm_town import NODES, WAYS, node_line, way_lines, write_pbf, xml
+from read_roads import read_osm
 
-from simulator.roads.readers.osm import read_osm
 from simulator.roads.surroundings import sea_between, with_streets
 
 ox = pytest.importorskip("osmnx", reason="OpenStreetMap is read by osmnx")
@@ -133,19 +133,10 @@ def test_sea_between_coastlines(coasts, sea):
 
 
 def test_pbf_has_what_xml_has(tmp_path):
-    pyrosm = pytest.importorskip("pyrosm.pbf_export", reason="PBF is read by pyrosm")
-    nodes = dict(NODES) | {100 + at: point for at, point in enumerate(LAKE)} | {200: (24.946, 60.1705)}
-    places = np.array(list(nodes.values()))
-    tags = [{"place": "suburb", "name": SCRIPT} if node == 200 else None for node in nodes]
-    columns = {"id": np.array(list(nodes)), "lon": places[:, 0], "lat": places[:, 1]}
+    nodes = NODES | {100 + at: point for at, point in enumerate(LAKE)} | {200: (24.946, 60.1705)}
     ways = WAYS | {50: ((100, 101, 102, 103, 100), {"natural": "water", "name": "Töölönlahti"})}
-    records = [
-        {"id": way, "version": 1, "timestamp": 0, "changeset": 0, "refs": list(refs), "tags": given}
-        for way, (refs, given) in ways.items()
-    ]
-    path = tmp_path / "town.osm.pbf"
-    columns |= {"tags": np.array(tags, dtype=object)}
-    pyrosm.write_pbf_from_records(columns, records, [], str(path), (24.9, 60.1, 25.0, 60.2))
+    tags = {200: {"place": "suburb", "name": SCRIPT}}
+    path = write_pbf(tmp_path / "town.osm.pbf", nodes, ways, tags)
     network, _ = read_osm(path)
     assert network.surroundings["kind"].tolist() == ["water", "place"]
     assert network.surroundings["name"].tolist() == ["Töölönlahti", SCRIPT]
@@ -174,8 +165,7 @@ def test_a_file_without_water_or_places_has_streets_only(tmp_path):
 
 def test_streets_of_sumo_and_gmns_have_names(tmp_path):
     pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
-    from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415
-    from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - an extra
+    from read_roads import read_gmns, read_sumo_net  # noqa: PLC0415 - an extra
 
     lanes = '<lane id="{0}_0" index="0" speed="13.9" length="300" shape="0,-3 300,-3"/>'
     (tmp_path / "town.net.xml").write_text(

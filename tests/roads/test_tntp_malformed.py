@@ -7,11 +7,11 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from read_roads import read_tntp
 from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.readers.tntp_files import read_flows
+from simulator.formats.roads.tntp_files import read_flows
 
 UNITS = {"length_m": 1000.0, "time_s": 60.0}
 
@@ -154,7 +154,7 @@ def test_swapped_coordinates_are_detected_by_link_lengths(tmp_path):
     good, _ = read_tntp(network=tmp_path / "n", nodes=tmp_path / "p", length_m=1, time_s=60)
     assert len(good.links) == len(rows)
     swapped = tntp_nodes([(node, y, x) for node, x, y in places])
-    assert "longitude must come before latitude" in faults(tmp_path, network, swapped, length_m=1)
+    assert "x must be longitude and y latitude" in faults(tmp_path, network, swapped, length_m=1)
 
 
 @pytest.mark.parametrize("name", ["zones", "nodes", "links", "first"])

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from read_roads import read_tntp
 
 from simulator.files.messages import texts_of
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.readers.tntp_files import read_flows
+from simulator.formats.roads.tntp_files import read_flows
 
 ROOT = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "tntp")
 needs_data = pytest.mark.skipif(
@@ -109,10 +109,7 @@ def test_chicago_position_and_lengths_are_plausible():
     links = network.links
     straight = np.hypot(*(network.node_xy[links.to_node] - network.node_xy[links.from_node]).T)
     assert np.median(links.length_m / straight) == pytest.approx(1, abs=0.05)
-    assert any(
-        "free-flow time 0 in the file) taken as 13.9 m/s in 774 of 2,950 links" in note
-        for note in texts_of(report.notes())
-    )
+    assert any("speed_mps taken as 13.9 m/s in 774 of 2,950 links" in note for note in texts_of(report.notes()))
 
 
 @needs_data

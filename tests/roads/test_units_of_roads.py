@@ -4,12 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from pyproj import Geod
+from read_roads import read_gmns, read_tables, read_tntp
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from scenarios.units import in_metres, in_mps, in_seconds
-from simulator.roads import read_tables
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.readers.tntp import read_tntp
 from simulator.traffic.clock import Clock
 from simulator.traffic.physics import LinkPhysics
 

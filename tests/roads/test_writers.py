@@ -8,19 +8,14 @@ import networkx as nx
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
+from read_roads import read_geopackage, read_geoparquet, read_gmns
 from small_networks import graphs, same_network
 
 from simulator.files.errors import InputError
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
+from simulator.formats.roads.gmns_writer import write_gmns
+from simulator.formats.roads.sumo_plain import write_sumo_plain
 from simulator.roads import RoadNetwork, build_grid
-from simulator.roads.readers.gmns import read_gmns
-from simulator.roads.writers import (
-    read_geopackage,
-    read_geoparquet,
-    write_geopackage,
-    write_geoparquet,
-    write_gmns,
-    write_sumo_plain,
-)
 
 FORMATS = {
     "geopackage": (write_geopackage, read_geopackage, "roads.gpkg"),

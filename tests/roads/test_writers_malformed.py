@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from read_roads import read_geopackage, read_geoparquet
 
 from simulator.files.errors import InputError
+from simulator.formats.roads.geo_files import write_geopackage, write_geoparquet
 from simulator.roads import build_grid
-from simulator.roads.writers import read_geopackage, read_geoparquet, write_geopackage, write_geoparquet
 
 
 @pytest.fixture(scope="module")

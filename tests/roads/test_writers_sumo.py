@@ -9,8 +9,8 @@ import networkx as nx
 import pytest
 import shapely
 
+from simulator.formats.roads.sumo_plain import write_sumo_plain
 from simulator.roads import RoadNetwork, build_grid
-from simulator.roads.writers import write_sumo_plain
 
 sumo = pytest.importorskip("sumo", reason="netconvert comes with the extra 'sumo'")
 

@@ -33,7 +33,7 @@ def test_each_kind_has_a_model_a_constructor_and_a_unique_title(role):
 
 
 def test_recorded_engines_read_their_recording_with_the_city():
-    assert {name for name in names_of("engine") if reader_of(name)} == set(names_of("engine", "recorded"))
+    assert {name for name in names_of("engine") if reader_of("engine", name)} == set(names_of("engine", "recorded"))
 
 
 def test_plug_in_has_no_kind_record():

@@ -11,7 +11,7 @@ import pytest
 import simpy
 
 from simulator.files.xml_elements import elements_of
-from simulator.roads.readers.sumo import NetFrame
+from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.clock import Clock
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs

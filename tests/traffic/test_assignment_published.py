@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from read_roads import read_tntp
 
-from simulator.roads.readers.tntp import read_tntp
-from simulator.roads.readers.tntp_files import read_flows
+from simulator.formats.roads.tntp_files import read_flows
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows, find_equilibrium, relative_gap
 from simulator.traffic.demand.trip_table import TripZones
 from simulator.traffic.demand.trip_table_readers import read_trip_table

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from read_roads import read_tntp
 from zoned_roads import random_roads, ring, roads_of
 
-from simulator.roads.readers.tntp import read_tntp
 from simulator.traffic.demand.synthetic import draw_uniform
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.trips import Trips

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import simpy
+from read_roads import read_sumo_net
 from roads_by_hand import ENGINES
 from scipy import stats
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
-from simulator.roads.readers.sumo import read_sumo_net
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.sumo_routes import read_sumo_routes

@@ -1,35 +1,32 @@
 """Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
-from scenarios.roads import (
-    GeoPackageRoads,
-    GeoParquetRoads,
-    GmnsRoads,
-    GridSection,
-    NoRoads,
-    OsmRoads,
-    RoadSection,
-    SumoRoads,
-    Tables,
-    TntpRoads,
-)
+from scenarios.references import Reference
+from scenarios.roads import ColumnNames, GridSection, NoRoads, RoadSection, TextTables
+from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
-from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys, text_format
+from simulator.experiment.build.constructors import (
+    constructor_of,
+    faults_of_files,
+    reader_of,
+    same_keys,
+    text_format,
+)
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City, Ground, refuse_elsewhere
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
-from simulator.roads import RoadNetwork, build_grid, read_tables
+from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.projection import WGS84, project, transform, true_plane
+from simulator.roads.raw_network import build
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -105,74 +102,39 @@ def _misplaced(scenario: Scenario, ground: Ground, notes: Sequence[Note]) -> lis
     return [Fault(f"{name}.crs", rule, crs), *(Fault(name, warning) for warning in warnings)]
 
 
-def geopackage_roads(section: GeoPackageRoads) -> Built:
-    """Read a GeoPackage."""
-    from simulator.roads.writers import read_geopackage  # noqa: PLC0415 - for roads of this source only
-
-    return _with_warnings(read_geopackage(scenarios.locate(section.path)), section)
-
-
-def geoparquet_roads(section: GeoParquetRoads) -> Built:
-    """Read a folder of GeoParquet."""
-    from simulator.roads.writers import read_geoparquet  # noqa: PLC0415 - for roads of this source only
-
-    return _with_warnings(read_geoparquet(scenarios.locate(section.path, "folder")), section)
+_UNITS = {
+    "length_unit": ("length_m", in_metres),
+    "speed_unit": ("speed_mps", in_mps),
+    "time_unit": ("time_s", in_seconds),
+}
+"""Keys of units to the keyword of a reader, and the conversion."""
 
 
-def _with_warnings(roads: RoadNetwork, section: GeoPackageRoads | GeoParquetRoads) -> Built:
-    file, notes = Path(section.path).name, []
-    if true_plane(roads.crs, transform(roads.crs, WGS84, roads.node_xy), what=file)[1]:  # else no copy of the graph
-        graph = roads.graph.copy()
-        notes = notes_of("plane", project(graph, None, what=file))
-        roads = RoadNetwork.from_graph(graph)
-    return roads, [*notes, *speed_warnings(roads.links.speed_mps, roads.links.length_m, file=file)]
-
-
-def gmns_roads(section: GmnsRoads) -> Built:
-    """Read a GMNS network as a section specifies; units that it omits are those of the folder's config table."""
-    from simulator.roads.readers.gmns import read_gmns  # noqa: PLC0415 - for roads of this source only
-
-    keys = ("crs", "project_to", "modes", "default_speed_mps", "default_lanes", "capacity_vph", "keep")
-    roads, report = read_gmns(
-        scenarios.locate(section.path, "folder"),
-        length_m=None if section.length_unit is None else in_metres(section.length_unit),
-        speed_mps=None if section.speed_unit is None else in_mps(section.speed_unit),
-        **same_keys(section, *keys),
-    )
+def read_roads(section: RoadSection) -> Built:
+    """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
+    read = reader_of("roads", section.source)
+    if read is None:
+        raise KeyError(f"there is no reader of {section.source}")
+    roads, report = build(read(**_keywords(section)))
     return roads, report.notes()
 
 
-def osm_roads(section: OsmRoads) -> Built:
-    """Read OpenStreetMap; the network is strongly connected."""
-    from simulator.roads.readers.osm import read_osm  # noqa: PLC0415 - for roads of this source only
-
-    roads, report = read_osm(scenarios.locate(section.path), crs=section.crs, capacity_vph=section.capacity_vph)
-    return roads, report.notes()
-
-
-def sumo_roads(section: SumoRoads) -> Built:
-    """Read a SUMO network, whose edges have the attribute ``sumo_edge``, SUMO's id."""
-    from simulator.roads.readers.sumo import read_sumo_net  # noqa: PLC0415 - for roads of this source only
-
-    anchor = None if section.anchor is None else (section.anchor.lon, section.anchor.lat)
-    options = same_keys(section, "vehicle_class", "capacity_vph", "keep")
-    roads, report = read_sumo_net(scenarios.locate(section.path), anchor=anchor, **options)
-    return roads, report.notes()
-
-
-def tntp_roads(section: TntpRoads) -> Built:
-    """Read a TNTP network as a section specifies."""
-    from simulator.roads.readers.tntp import read_tntp  # noqa: PLC0415 - for roads of this source only
-
-    roads, report = read_tntp(
-        network=scenarios.locate(section.network),
-        nodes=None if section.nodes is None else scenarios.locate(section.nodes),
-        length_m=in_metres(section.length_unit),
-        time_s=in_seconds(section.time_unit),
-        lane_capacity_vph=section.capacity_vph,
-        **same_keys(section, "crs", "project_to", "capacity_hours", "default_speed_mps"),
-    )
-    return roads, report.notes()
+def _keywords(section: RoadSection) -> dict[str, Any]:
+    """Return the keys of a section as keywords: files located, units as numbers, places as longitude and latitude."""
+    keywords: dict[str, Any] = {"text": text_format(section)} if hasattr(section, "separator") else {}
+    for key, value in section:
+        if key in ("source", "flows", *TextTables.model_fields):
+            continue
+        if key in _UNITS:
+            keyword, converted = _UNITS[key]
+            keywords[keyword] = None if value is None else converted(value)
+        elif isinstance(value, Reference):
+            keywords[key] = scenarios.locate(value, "folder", "file")
+        elif isinstance(value, Place):
+            keywords[key] = (value.lon, value.lat)
+        else:
+            keywords[key] = value.mapping() if isinstance(value, ColumnNames) else value
+    return keywords
 
 
 def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter
@@ -191,13 +153,3 @@ def grid_roads(section: GridSection) -> Built:
     options = same_keys(section, "rows", "columns", "speed_mps", "lanes", *avenues, "capacity_vph")
     roads = build_grid(spacing_x_m=spacing_x_m, spacing_y_m=spacing_y_m, anchor=anchor, **options)
     return roads, [*speed_warnings(roads.links.speed_mps, roads.links.length_m, file="the grid")]
-
-
-def tables_roads(section: Tables) -> Built:
-    """Read a table of nodes and a table of edges."""
-    nodes, edges = scenarios.locate(section.nodes), scenarios.locate(section.edges)
-    options = same_keys(section, "crs", "default_speed_mps", "default_lanes", "capacity_vph")
-    roads, report = read_tables(
-        nodes=nodes, edges=edges, columns=section.columns.mapping(), text=text_format(section), **options
-    )
-    return roads, report.notes()

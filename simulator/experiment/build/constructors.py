@@ -191,7 +191,7 @@ def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
         raise ScenarioError(scenario.name, [Fault(error.key or key, fault) for fault in error.faults]) from error
 
 
-def reader_of(engine: str) -> Callable[..., Any] | None:
-    """Return the function that reads the recording of an engine; None if the engine simulates traffic."""
-    kind = find_kind("engine", engine)
+def reader_of(role: str, name: str) -> Callable[..., Any] | None:
+    """Return the function that reads files of a kind; None for a kind that reads none."""
+    kind = find_kind(role, name)
     return None if kind is None or not kind.reader else import_dotted(kind.reader)

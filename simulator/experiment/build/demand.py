@@ -9,7 +9,7 @@ import numpy as np
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
-from scenarios.kinds import find_kind, is_capable
+from scenarios.kinds import find_kind, import_dotted, is_capable
 from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.experiment.build.constructors import (
@@ -25,7 +25,6 @@ from simulator.experiment.study_area import City
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted
 from simulator.roads import RoadNetwork
-from simulator.roads.readers.tntp_files import read_flows
 from simulator.streams import Streams
 from simulator.traffic.assignment import Bpr, OdPairs, PublishedFlows
 from simulator.traffic.clock import Clock
@@ -36,6 +35,8 @@ from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
+
+_FLOWS = "simulator.formats.roads.tntp_files:read_flows"
 
 
 def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, streams: Streams) -> Demand:
@@ -215,7 +216,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):
         file = scenarios.locate(section.flows)
-        published = PublishedFlows.matched(read_flows(file), roads, file=str(file))
+        published = PublishedFlows.matched(import_dotted(_FLOWS)(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=section.capacity_hours)
     with faults_of_files(scenario, "traffic"):
         pairs, lost = _pairs(files[0], traffic, roads)

@@ -288,7 +288,7 @@ def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> RecordedTraf
     InputError
         If the file cannot be read as the section specifies.
     """
-    reader = reader_of(scenario.traffic.engine)
+    reader = reader_of("engine", scenario.traffic.engine)
     recorded: RecordedTraffic | None = None if reader is None else reader(scenario, roads)
     return recorded
 

@@ -23,7 +23,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
 
 if TYPE_CHECKING:
-    from simulator.roads.readers.sumo import NetFrame
+    from simulator.roads.sumo_frame import NetFrame
     from simulator.traffic.sumo.engine import Sumo
     from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 
@@ -171,7 +171,7 @@ def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
     InputError
         If the network does not state it.
     """
-    from simulator.roads.readers.sumo import NetFrame  # noqa: PLC0415 - for SUMO's files only
+    from simulator.roads.sumo_frame import NetFrame  # noqa: PLC0415 - for SUMO's files only
 
     anchor = getattr(scenario.roads, "anchor", None)
     return NetFrame.from_file(net, anchor=None if anchor is None else (anchor.lon, anchor.lat))

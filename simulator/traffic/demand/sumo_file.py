@@ -12,8 +12,8 @@ import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
+from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
-from simulator.roads.readers.tntp_files import finite_number
 from simulator.traffic.trips import too_many
 
 

@@ -14,7 +14,7 @@ from simulator.arrays import FloatArray
 from simulator.files.compressed_io import begin_of
 from simulator.files.errors import InputError
 from simulator.files.tables import NAMELESS, RECOGNIZED, Table, TextFormat, column_names, comparable_name, find_columns
-from simulator.roads.readers.tntp_files import finite_number, lines_of, read_metadata, row_fault, shown
+from simulator.files.tntp_text import finite_number, lines_of, read_metadata, row_fault, shown
 from simulator.roads.schema import node_ids
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.trip_table import SHOWN, TripTable

@@ -12,7 +12,7 @@ import simpy
 from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
-from simulator.roads.readers.sumo import NetFrame
+from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs

@@ -14,8 +14,8 @@ from urllib.parse import unquote
 
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import record_extra
+from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import Element, elements_of
-from simulator.roads.readers.tntp_files import finite_number
 from simulator.traffic.demand.sumo_file import read_number, seconds
 from simulator.traffic.trips import MOST_VEHICLES, too_many
 

@@ -16,7 +16,7 @@ from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numb
 from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 if TYPE_CHECKING:
-    from simulator.roads.readers.sumo import NetFrame
+    from simulator.roads.sumo_frame import NetFrame
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
 """Metres per second per unit of a speed column, by our name of the column."""

@@ -17,7 +17,7 @@ from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
 from simulator.traffic.trace.times import LOCAL, NAIVE, in_words
 
 if TYPE_CHECKING:
-    from simulator.roads.readers.sumo import NetFrame
+    from simulator.roads.sumo_frame import NetFrame
 
 Order = Literal["auto", "ascending", "any"]
 

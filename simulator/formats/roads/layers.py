@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import geopandas as gpd
-import networkx as nx
 import numpy as np
 import pandas as pd
 import shapely
 
 from simulator.files.errors import InputError
-from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import known_crs
-from simulator.roads.schema import EDGE_NUMBERS, located_faults, tupled
+from simulator.roads.raw_network import RawNetwork, column_of
+from simulator.roads.schema import EDGE_NUMBERS, crs_faults, edge_faults, node_faults, tupled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from simulator.roads.network import RoadNetwork
 
 IN_JSON = "_json"
 """Suffix of a column of JSON, for an attribute whose values are not all numbers, all text or all booleans."""
@@ -230,7 +230,7 @@ class Layer(NamedTuple):
     crs: object
 
 
-def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: object = None) -> RoadNetwork:
+def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], name: str, crs: object = None) -> RawNetwork:
     """Convert layers back to a network.
 
     Parameters
@@ -239,19 +239,21 @@ def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: objec
         The two layers.
     files
         Names of the two for messages.
+    name
+        Name of the network in notes.
     crs
         The coordinate system of the network; that of the layers if None.
 
     Returns
     -------
-    RoadNetwork
+    RawNetwork
         The network that was written; nothing is left out.
 
     Raises
     ------
     InputError
         If a column is missing, a node or a link occurs twice, an end is not a node, or the coordinate systems of the
-        layers differ; or if the graph violates the schema. It names file, row and rule.
+        layers differ; or if a row violates the schema. It names file, row and rule.
     """
     common = _common_crs(nodes.crs, links.crs, files=files)
     for layer, wanted, file in zip((nodes, links), _WANTED, files, strict=True):
@@ -261,40 +263,56 @@ def network_of(nodes: Layer, links: Layer, *, files: tuple[str, str], crs: objec
         absent = [name for name in wanted if name not in names and f"{name}_json" not in names]
         if absent:
             raise InputError([f"{file}: no column {name!r}; its columns are {', '.join(names)}" for name in absent])
-    graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs or common)
-    faults: list[str] = []
-    places: dict[object, str] = {}
-    for number, data in enumerate(from_rows(nodes.rows, file=files[0]), start=1):
-        node = data.pop("node", None)
-        if node is None or not _is_key(node) or node in graph:
-            faults.append(f"{files[0]}: row {number}: node must be a name that no other row has, got {node!r}")
+    faults = [f"{files[0]}: {fault}" for fault in crs_faults(crs or common)]
+    rows: dict[object, int] = {}
+    node_data = from_rows(nodes.rows, file=files[0])
+    for number, data in enumerate(node_data, start=1):
+        node, where = data.get("node"), f"{files[0]}: row {number}"
+        if node is None or not _is_key(node) or node in rows:
+            faults.append(f"{where}: node must be a name that no other row has, got {node!r}")
         else:
-            graph.add_node(node, **data)
-            places["node", node] = f"{files[0]}: row {number}"
+            rows[node] = number - 1
+        faults += [f"{where}: {fault}" for fault in node_faults(node, data)]
     link_data = from_rows(links.rows, file=files[1])
+    edges: set[tuple[object, ...]] = set()
     for number, (data, line) in enumerate(zip(link_data, links.shapes, strict=True), start=1):
-        start, end, key = (data.pop(name, None) for name in ("from", "to", "key"))
-        straight = data.pop("straight", False)
-        data.pop("link", None)
-        unknown = [name for name in (start, end) if not _is_key(name) or name not in graph]
+        where = f"{files[1]}: row {number}"
+        unknown = [end for end in (data.get("from"), data.get("to")) if not _is_key(end) or end not in rows]
         if unknown:
-            faults.append(f"{files[1]}: row {number}: from and to must be in {files[0]}, got {unknown[0]!r}")
+            faults.append(f"{where}: from and to must be in {files[0]}, got {unknown[0]!r}")
             continue
-        if not _is_key(key) or graph.has_edge(start, end, key):
+        edge = (data["from"], data["to"], data.get("key"))
+        if not _is_key(edge) or edge in edges:
             rule = "key must be one that no other link from and to the same nodes has"
-            faults.append(f"{files[1]}: row {number}: {rule}, got {key!r}")
+            faults.append(f"{where}: {rule}, got {edge[-1]!r}")
             continue
-        if line is not None and not straight:
+        edges |= {edge} if edge[-1] is not None else set()
+        if line is not None and not data.pop("straight", False):
             data["geometry"] = line
-        edge = (start, end, graph.add_edge(start, end, key, **data))
-        places["edge", edge] = f"{files[1]}: row {number}"
+        faults += [f"{where}: {fault}" for fault in edge_faults(edge, data)]
     if faults:
         raise InputError(faults[:20])
-    try:
-        return RoadNetwork.from_graph(graph)
-    except InputError:
-        rows = (f"{places.get(place, files[1])}: {fault}" for place, fault in located_faults(graph))
-        raise InputError(islice(rows, 20)) from None
+    ends = {end: [rows[data.pop(end)] for data in link_data] for end in ("from", "to")}
+    named = {
+        "key": [data.pop("key", None) for data in link_data],
+        "shape": [data.pop("geometry", None) for data in link_data],
+    }
+    numbers = {
+        column: [float(data.pop(attribute)) for data in link_data]
+        for column, attribute in zip(("length", "speed", "lanes", "capacity"), EDGE_NUMBERS, strict=True)
+    }
+    own = [{key: value for key, value in data.items() if key not in ("link", "straight")} for data in link_data]
+    xy = {axis: [float(data.pop(axis)) for data in node_data] for axis in ("x", "y")}
+    keys = column_of([data.pop("node") for data in node_data])
+    columns = {column: column_of(values) for column, values in {**named, "attributes": own}.items()}
+    table = pd.DataFrame({**ends, **numbers, **columns})
+    return RawNetwork(
+        nodes=pd.DataFrame({"node": keys, **xy, "attributes": column_of(node_data)}),
+        links=table.set_axis(range(1, len(table) + 1)),
+        crs=crs or common,
+        file=name,
+        keep="whole",
+    )
 
 
 def _common_crs(nodes: object, links: object, *, files: tuple[str, str]) -> object:

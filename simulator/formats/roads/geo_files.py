@@ -16,7 +16,7 @@ from pyogrio.errors import DataLayerError, DataSourceError  # type: ignore[impor
 from simulator.files.atomic_write import export_file, export_folder
 from simulator.files.errors import InputError
 from simulator.files.tables import check_parquet
-from simulator.roads.writers.layers import LINKS, NODES, Layer, layers_of, network_of
+from simulator.formats.roads.layers import LINKS, NODES, Layer, layers_of, network_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import geopandas as gpd
 
     from simulator.roads.network import RoadNetwork
+    from simulator.roads.raw_network import RawNetwork
 
 _CRS = "crowdveil_crs"
 """Metadata key for the coordinate system in PROJ's notation: a GeoPackage does not keep a custom system completely."""
@@ -45,7 +46,7 @@ def write_geopackage(network: RoadNetwork, path: str | Path, *, overwrite: bool 
     Parameters
     ----------
     network
-        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
+        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
     path
         The file; its name must end in ``.gpkg``.
     overwrite
@@ -105,7 +106,7 @@ def write_layers(
         raise InputError([f"{path}: cannot be written: {str(error).rpartition('failed: ')[2]}"]) from error
 
 
-def read_geopackage(path: str | Path) -> RoadNetwork:
+def read_geopackage(path: str | Path) -> RawNetwork:
     """Read a road network that :func:`write_geopackage` wrote, or one with the same layers.
 
     Parameters
@@ -116,7 +117,7 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
 
     Returns
     -------
-    RoadNetwork
+    RawNetwork
         The complete network: nothing is left out or filled in.
 
     Raises
@@ -147,7 +148,7 @@ def read_geopackage(path: str | Path) -> RoadNetwork:
         except _UNREADABLE as error:
             raise InputError([f"{path}: layer {name}: cannot be read as GeoPackage: {error}"]) from error
         crs = crs or (info.get("dataset_metadata") or {}).get(_CRS)
-    return network_of(*layers, crs=crs, files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"))
+    return network_of(*layers, crs=crs, files=(f"{path}: layer {NODES}", f"{path}: layer {LINKS}"), name=path.name)
 
 
 def _layer(table: pa.Table, geometry: str, crs: object) -> Layer:
@@ -173,7 +174,7 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     Parameters
     ----------
     network
-        Any network; see :func:`~simulator.roads.writers.layers.layers_of` for the columns.
+        Any network; see :func:`~simulator.formats.roads.layers.layers_of` for the columns.
     folder
         The target folder; created if it does not exist.
     overwrite
@@ -193,18 +194,18 @@ def write_geoparquet(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     export_folder(Path(folder), fill, overwrite=overwrite)
 
 
-def read_geoparquet(folder: str | Path) -> RoadNetwork:
+def read_geoparquet(path: str | Path) -> RawNetwork:
     """Read a road network that :func:`write_geoparquet` wrote, or one with the same files.
 
     Parameters
     ----------
-    folder
+    path
         A folder with ``nodes.parquet`` (``node``, ``x``, ``y``) and ``links.parquet`` (``from``, ``to``, the numbers
         of :mod:`simulator.roads.schema`).
 
     Returns
     -------
-    RoadNetwork
+    RawNetwork
         The complete network: nothing is left out or filled in.
 
     Raises
@@ -212,7 +213,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
     InputError
         If a file cannot be read, or the files contain no road network; it names file, row and rule.
     """
-    files = [Path(folder) / f"{name}.parquet" for name in (NODES, LINKS)]
+    files = [Path(path) / f"{name}.parquet" for name in (NODES, LINKS)]
     layers = []
     for file in files:
         if not file.is_file():
@@ -226,7 +227,7 @@ def read_geoparquet(folder: str | Path) -> RoadNetwork:
         except _GEOPARQUET_UNREADABLE as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError([f"{file}: cannot be read as GeoParquet ({reason})"]) from error
-    return network_of(*layers, files=(str(files[0]), str(files[1])))
+    return network_of(*layers, files=(str(files[0]), str(files[1])), name=Path(path).name)
 
 
 def _read(file: Path) -> Layer:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from simulator.files.errors import InputError
 from simulator.files.tables import Table, column_names, find_columns
+from simulator.formats.roads.tables import unique_ids
 from simulator.roads.projection import WGS84
+from simulator.roads.raw_network import column_of
 from simulator.roads.read_report import DroppedRows, usable_rows
-from simulator.roads.readers.tables import unique_ids
 from simulator.roads.schema import MOST_LANES, node_ids, node_keys, tupled
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -249,173 +252,120 @@ class GmnsConfig:
 _NODE_RESERVED = frozenset({"x", "y"})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GmnsNodes:
-    """Nodes in the order of their rows.
+def read_nodes(table: Table) -> pd.DataFrame:
+    """Read a node table.
 
     Parameters
     ----------
     table
-        The rows.
-    rows
-        Row of an identifier, as :func:`~simulator.roads.schema.node_ids` writes it.
-    keys
-        Key of each node in the graph: whole numbers, if all identifiers are.
-    xy
-        Coordinates in the units of the file, finite, float64, shape (nodes, 2).
-    data
-        Attributes of each node other than its position.
+        A table with ``node_id``, ``x_coord``, ``y_coord`` and optionally ``zone_id``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``node`` (whole numbers, if all identifiers are), ``x``, ``y`` and ``attributes`` as in
+        :class:`~simulator.roads.raw_network.RawNetwork`; the index has the identifiers.
+
+    Raises
+    ------
+    InputError
+        If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows and
+        value.
     """
-
-    table: Table
-    rows: dict[str, int]
-    keys: list[Hashable]
-    xy: NDArray[np.float64]
-    data: list[dict[str, Any]]
-
-    @classmethod
-    def from_table(cls, table: Table) -> GmnsNodes:
-        """Check a node table.
-
-        Parameters
-        ----------
-        table
-            A table with ``node_id``, ``x_coord``, ``y_coord`` and optionally ``zone_id``.
-
-        Returns
-        -------
-        GmnsNodes
-            Every row.
-
-        Raises
-        ------
-        InputError
-            If an identifier is missing or occurs twice, or a coordinate is not a finite number; it names file, rows
-            and value.
-        """
-        known = unique_ids(table, "node_id")
-        xy = np.column_stack([table.checked_numbers(name) for name in ("x_coord", "y_coord")])
-        own = own_values(table, _NODE_RESERVED)
-        table.check()
-        keys = node_keys(known)
-        if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
-            keys = [values["node"] for values in own]
-        zones = node_ids(table.texts("zone_id"))
-        numbered = iter(node_keys([zone for zone in zones if zone is not None]))
-        data = []
-        for zone, values in zip(zones, own, strict=True):
-            extra = {name: value for name, value in values.items() if name != "node"}
-            data.append(extra if zone is None else {"zone": next(numbered)} | extra)
-        return cls(table, {identifier: row for row, identifier in enumerate(known)}, keys, xy, data)
+    identifiers = unique_ids(table, "node_id")
+    x, y = (table.checked_numbers(name) for name in ("x_coord", "y_coord"))
+    own = own_values(table, _NODE_RESERVED)
+    table.check()
+    keys = node_keys(identifiers)
+    if all("node" in values for values in own) and len({values["node"] for values in own}) == len(own):
+        keys = [values["node"] for values in own]
+    zones = node_ids(table.texts("zone_id"))
+    numbered = iter(node_keys([zone for zone in zones if zone is not None]))
+    for zone, values in zip(zones, own, strict=True):
+        values.pop("node", None)
+        if zone is not None:
+            values.setdefault("zone", next(numbered))
+    nodes = {"node": column_of(keys), "x": x, "y": y, "attributes": column_of(own)}
+    return pd.DataFrame(nodes).set_axis(pd.Index(identifiers, dtype="object"))
 
 
 _YES = frozenset({"1", "1.0", "true", "t", "yes", "y"})
 _NO = frozenset({"0", "0.0", "false", "f", "no", "n"})
+_DIRECTIONS = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
 _LINK_RESERVED = frozenset({"length_m", "lanes", "capacity_vph", "geometry", "link"})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class GmnsLinks:
-    """Links in the order of their rows, in the units of the file.
+def read_links(
+    table: Table, nodes: pd.Index[Any], *, modes: Sequence[str], speed_mps: float
+) -> tuple[pd.DataFrame, NDArray[np.bool_], tuple[DroppedRows, ...]]:
+    """Read a link table.
 
     Parameters
     ----------
     table
-        The rows.
-    from_row, to_row
-        Rows of the nodes from and to which each link leads, shape (links,).
-    usable
-        Links that are roads for the requested modes and lead from one node to another, bool, shape (links,).
-    two_way
-        Undirected links, which become one road for each direction, bool, shape (links,).
-    dir_flag
-        1 where the geometry runs from the first node to the last, -1 where it runs in the opposite direction, 0 where
-        the table does not state it.
-    numbers
-        ``length``, ``free_speed``, ``lanes``, ``capacity`` (per lane), NaN where there is none, each of shape (links,).
-    classes
-        ``facility_type``, None where the table has no value.
-    own
-        Attributes from the columns that this project adds, and ``name``.
-    dropped
-        Rows that are not usable, by reason.
-    undirected_unsaid
-        Number of rows that do not state whether they are directed, and are taken as directed.
+        A table with ``from_node_id`` and ``to_node_id``, and any of the optional columns.
+    nodes
+        Identifiers of the nodes, in the order of their rows.
+    modes
+        Links whose ``allowed_uses`` name one of these are roads, and so are links whose ``allowed_uses`` are empty.
+    speed_mps
+        One unit of ``free_speed`` in metres per second.
+
+    Returns
+    -------
+    links : pandas.DataFrame
+        Every row, as in :class:`~simulator.roads.raw_network.RawNetwork`, with speeds in metres per second and without
+        ``shape``.
+    usable : ndarray
+        Links that are roads for the modes and lead from one node to another, bool, shape (links,); at least one.
+    dropped : tuple of DroppedRows
+        All others, by reason.
+
+    Raises
+    ------
+    InputError
+        If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file, rows,
+        rule and value; or if no link can be used.
     """
-
-    table: Table
-    from_row: NDArray[np.int64]
-    to_row: NDArray[np.int64]
-    usable: NDArray[np.bool_]
-    two_way: NDArray[np.bool_]
-    dir_flag: NDArray[np.int64]
-    numbers: dict[str, NDArray[np.float64]]
-    classes: list[str | None]
-    own: list[dict[str, Any]]
-    dropped: tuple[DroppedRows, ...]
-    undirected_unsaid: int
-
-    @classmethod
-    def from_table(cls, table: Table, nodes: dict[str, int], *, modes: Sequence[str]) -> GmnsLinks:
-        """Check a link table.
-
-        Parameters
-        ----------
-        table
-            A table with ``from_node_id`` and ``to_node_id``, and any of the optional columns.
-        nodes
-            Row of each node by identifier.
-        modes
-            Links whose ``allowed_uses`` name one of these are roads, and so are links whose ``allowed_uses`` are empty.
-
-        Returns
-        -------
-        GmnsLinks
-            Every row, at least one of them usable.
-
-        Raises
-        ------
-        InputError
-            If a node is unknown, a ``link_id`` occurs twice, or a value is not allowed in its column, naming file,
-            rows, rule and value; or if no link can be used.
-        """
-        ends = []
-        for name in LINK_ENDS:
-            rows = np.array([nodes.get(node or "", -1) for node in node_ids(table.values(name))], dtype=np.int64)
-            table.refuse(name, rows < 0, "in the node table")
-            ends.append(rows)
-        if table.has("link_id"):
-            unique_ids(table, "link_id")
-        directed = [None if text is None else text.lower() for text in table.texts("directed")]
-        junk = np.array([text is not None and text not in _YES | _NO for text in directed])
-        table.refuse("directed", junk, "true or false")
-        flags = table.texts("dir_flag")
-        known = {None: 0, "1": 1, "1.0": 1, "+1": 1, "-1": -1, "-1.0": -1, "0": 0, "0.0": 0}
-        table.refuse("dir_flag", np.array([flag not in known for flag in flags]), "1, -1 or 0")
-        numbers = {
-            name: table.checked_numbers(name, at_least=0, optional=True)
-            for name in ("length", "free_speed", "capacity")
-        }
-        numbers["lanes"] = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
-        own = own_values(table, _LINK_RESERVED)
-        for street, values in zip(table.texts("name"), own, strict=True):
-            if street is not None:
-                values.setdefault("name", street)
-        table.check()
-        usable, dropped = _usable(table, ends[0] == ends[1], modes)
-        return cls(
-            table=table,
-            from_row=ends[0],
-            to_row=ends[1],
-            usable=usable,
-            two_way=np.array([text in _NO for text in directed]),
-            dir_flag=np.array([known[flag] for flag in flags], dtype=np.int64),
-            numbers=numbers,
-            classes=table.texts("facility_type"),
-            own=own,
-            dropped=dropped,
-            undirected_unsaid=sum(text is None for text in directed),
-        )
+    start, end = (nodes.get_indexer(pd.Index(node_ids(table.values(name)), dtype="object")) for name in LINK_ENDS)
+    for name, rows in zip(LINK_ENDS, (start, end), strict=True):
+        table.refuse(name, rows < 0, "in the node table")
+    if table.has("link_id"):
+        unique_ids(table, "link_id")
+    directed = [None if text is None else text.lower() for text in table.texts("directed")]
+    junk = np.array([text is not None and text not in _YES | _NO for text in directed])
+    table.refuse("directed", junk, "true or false")
+    flags = table.texts("dir_flag")
+    table.refuse("dir_flag", np.array([flag not in _DIRECTIONS for flag in flags]), "1, -1 or 0")
+    length, speed, capacity = (
+        table.checked_numbers(name, at_least=0, optional=True) for name in ("length", "free_speed", "capacity")
+    )
+    lanes = table.checked_numbers("lanes", at_least=0, at_most=MOST_LANES, whole=True, optional=True)
+    own = own_values(table, _LINK_RESERVED)
+    table.check()
+    exact = np.array([values.pop("speed_mps", None) for values in own], dtype=object)
+    speed *= speed_mps
+    for row, given in enumerate(exact):
+        if isinstance(given, float) and math.isclose(given, speed[row], rel_tol=1e-12):
+            speed[row] = given
+    for street, values in zip(table.texts("name"), own, strict=True):
+        if street is not None:
+            values.setdefault("name", street)
+    links = {
+        "from": start,
+        "to": end,
+        "key": column_of([values.pop("key", None) for values in own]),
+        "length": length,
+        "speed": speed,
+        "lanes": lanes,
+        "capacity": capacity,
+        "direction": [_DIRECTIONS[flag] for flag in flags],
+        "two_way": [text in _NO for text in directed],
+        "class": column_of(table.texts("facility_type")),
+        "attributes": column_of(own),
+    }
+    usable, dropped = _usable(table, start == end, modes)
+    return pd.DataFrame(links).set_axis(table.number), usable, dropped
 
 
 def _usable(

@@ -12,9 +12,9 @@ import pyproj
 import shapely
 
 from simulator.files.atomic_write import export_folder
-from simulator.roads.readers.gmns_tables import KEEP, OWN_PREFIX
+from simulator.formats.roads.gmns_tables import KEEP, OWN_PREFIX
+from simulator.formats.roads.layers import in_json, plain
 from simulator.roads.schema import node_ids, node_keys
-from simulator.roads.writers.layers import in_json, plain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
     """Write ``node.csv``, ``link.csv`` and ``config.csv``, all of them or none.
 
     Coordinates are in the network's system, lengths in metres, speeds in km/h, capacities per hour and lane. The
-    config table states the system and the units, and :func:`~simulator.roads.readers.gmns.read_gmns` reads it. Every
+    config table states the system and the units, and :func:`~simulator.formats.roads.gmns.read_gmns` reads it. Every
     link is directed; shapes are well-known text. Values for which GMNS has no column are written as JSON in columns
     ``crowdveil_…``: other attributes, keys of parallel links, and speeds that km/h do not represent exactly.
 

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import shapely
 
-from simulator.files.errors import InputError, positive_faults
+from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
-from simulator.roads.class_defaults import filled_in_words
-from simulator.roads.connectivity import largest_strong_component
-from simulator.roads.network import RoadNetwork
-from simulator.roads.plausibility import speed_warnings
-from simulator.roads.projection import WGS84, known_crs, project
-from simulator.roads.read_report import ReadReport
-from simulator.roads.readers.osm_files import MOST_FAULTS, OsmWays, read_xml_ways
-from simulator.roads.readers.osm_pbf import read_pbf_ways
-from simulator.roads.readers.osm_streets import (
+from simulator.formats.roads.osm_streets import (
     WAY_TAGS,
     Street,
     directions,
@@ -36,13 +28,17 @@ from simulator.roads.readers.osm_streets import (
     simplified,
     split_loops,
 )
+from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
+from simulator.roads.class_defaults import filled_in_words
+from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.projection import WGS84, known_crs, project
+from simulator.roads.raw_network import RawNetwork, column_of
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
-from simulator.roads.surroundings import surroundings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    import networkx as nx
+    Features = Sequence[tuple[Mapping[str, str], shapely.Geometry]]
 
 
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
@@ -150,17 +146,17 @@ def _tag_text(value: Any) -> str:
 SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
 
 
-def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> tuple[RoadNetwork, ReadReport]:
+def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> RawNetwork:
     """Read the streets of an OpenStreetMap file, without access to the internet.
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
-    closed to cars (see :func:`~simulator.roads.readers.osm_streets.open_to_cars`). Of these, the largest strongly
+    closed to cars (see :func:`~simulator.formats.roads.osm_streets.open_to_cars`). Of these, the largest strongly
     connected part is kept and joined to links between junctions. Turn restrictions are not read.
 
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf`` (read with pyrosm), or ``.graphml`` as saved by OSMnx.
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf``, or ``.graphml`` as saved by OSMnx.
     crs
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph
@@ -168,10 +164,8 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
 
     Returns
     -------
-    network : RoadNetwork
-        Nodes are keyed by OpenStreetMap's ids. Edges have the attribute ``osm_ways``, the ids of their ways.
-    report : ReadReport
-        What was left out and filled in.
+    RawNetwork
+        In metres. Nodes are keyed by OpenStreetMap's ids. Links have the attribute ``osm_ways``, the ids of their ways.
 
     Raises
     ------
@@ -180,30 +174,25 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     """
     path = Path(path)
     name = path.name.lower()
-    faults = [] if crs is None else crs_faults(crs)
-    faults += positive_faults(capacity_vph=capacity_vph)
     if not name.endswith(SUFFIXES):
-        faults.append(f"{path}: the name must end in one of {', '.join(SUFFIXES)}")
-    if faults:
+        raise InputError([f"{path}: the name must end in one of {', '.join(SUFFIXES)}"])
+    if crs is not None and (faults := crs_faults(crs)):
         raise InputError(faults)
-    features: list[tuple[Mapping[str, str], shapely.Geometry]] = []
+    features: Features = []
     if name.endswith(".graphml"):
         graph, left_out = _from_graphml(path, crs, capacity_vph)
     else:
-        ways = read_pbf_ways(path) if path.suffix.lower() == ".pbf" else read_xml_ways(path)
+        ways = read_ways(path)
         features = ways.features
         graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        network, report = _network(path, graph, left_out)
+        return _network(path, graph, left_out, features)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
-    if features:
-        network = replace(network, surroundings=surroundings_of(features, network))
-    return network, report
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tuple[RoadNetwork, ReadReport]:
-    """Join the streets of the largest strongly connected part to links, and compile the network."""
+def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], features: Features) -> RawNetwork:
+    """Join the streets of the largest strongly connected part to links."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
     points = part.number_of_nodes() - joined.number_of_nodes()
@@ -220,18 +209,29 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str]) -> tu
         remarks.append(f"links lead from junction to junction; {between} of their geometry")
     if cut:
         remarks.append(f"cut {counted(cut, 'link')} from a junction to itself in two")
-    network = RoadNetwork.from_graph(joined)
-    report = ReadReport(
-        links_file=path.name,
+    if joined.number_of_edges() == 0:
+        raise InputError(["the road network is empty: it has no link between two junctions"])
+    rows = {node: row for row, node in enumerate(joined)}
+    edges = [(rows[start], rows[end], key, data) for start, end, key, data in joined.edges(keys=True, data=True)]
+    names = dict(zip(("length_m", "speed_mps", "capacity_vph"), ("length", "speed", "capacity"), strict=True))
+    columns = {"from": [edge[0] for edge in edges], "to": [edge[1] for edge in edges]}
+    own = ("length_m", "speed_mps", "lanes", "capacity_vph", "osm_ways", "class", "name", "geometry")
+    links = pd.DataFrame(columns | {"key": column_of([edge[2] for edge in edges])})
+    for name in own:
+        column = column_of([data.get(name) for *_, data in edges])
+        links[names.get(name, name.replace("geometry", "shape"))] = column
+    xy = np.array([(data["x"], data["y"]) for _, data in joined.nodes(data=True)])
+    return RawNetwork(
+        nodes=pd.DataFrame({"node": column_of(list(joined)), "x": xy[:, 0], "y": xy[:, 1]}),
+        links=links,
+        crs=joined.graph["crs"],
+        file=path.name,
+        loss=loss,
         node_rows=graph.number_of_nodes(),
         link_rows=graph.number_of_edges(),
         remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled)],
-        loss=loss,
-        nodes=len(network.node_names),
-        links=len(network.links),
-        warnings=speed_warnings(network.links.speed_mps, network.links.length_m, file=path.name),
+        features=features,
     )
-    return network, report
 
 
 def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
@@ -302,7 +302,7 @@ def ways_graph(ways: OsmWays, *, capacity_vph: float) -> nx.MultiDiGraph[Any]:
     Parameters
     ----------
     ways
-        The ways, after :meth:`~simulator.roads.readers.osm_files.OsmWays.merge_places`.
+        The ways, after :meth:`~simulator.formats.roads.osm_ways.OsmWays.merge_places`.
     capacity_vph
         As for :meth:`Street.from_tags`.
 

@@ -1,1 +1,0 @@
-"""Readers of road networks: tables, GMNS, OpenStreetMap, SUMO and TNTP."""

@@ -1,0 +1,25 @@
+"""Networks and their reports, as readers of road formats and the one function that makes networks give them."""
+
+from __future__ import annotations
+
+from simulator.formats.roads import geo_files, gmns, osm, sumo_net, tables, tntp
+from simulator.roads.raw_network import build
+
+
+def _built(read):
+    return lambda *given, **named: build(read(*given, **named))
+
+
+read_osm = _built(osm.read_osm)
+read_gmns = _built(gmns.read_gmns)
+read_tntp = _built(tntp.read_tntp)
+read_tables = _built(tables.read_tables)
+read_sumo_net = _built(sumo_net.read_sumo_net)
+
+
+def read_geopackage(path):
+    return build(geo_files.read_geopackage(path))[0]
+
+
+def read_geoparquet(path):
+    return build(geo_files.read_geoparquet(path))[0]
