@@ -116,7 +116,7 @@ class City:
     @cached_property
     def _cell_of_site(self) -> Cells:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for this engine only
+        from simulator.formats.recorded.owners import Owners  # noqa: PLC0415 - for this engine only
 
         owners = self.ground.recorded
         if not isinstance(owners, Owners):

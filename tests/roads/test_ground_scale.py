@@ -9,13 +9,13 @@ from scenarios.roads import GeoPackageRoads
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded.owners import OwnerOptions, Owners
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import scale_error, true_plane
 from simulator.roads.readers.gmns import read_gmns
 from simulator.roads.readers.osm import read_osm
 from simulator.roads.readers.tables import read_tables
 from simulator.roads.writers import write_geopackage
-from simulator.traffic.static.owners import OwnerOptions, Owners
 
 BLOCK = np.array([[11.50, 48.10], [11.51, 48.10], [11.51, 48.11], [11.50, 48.11]])
 """A block of Munich, degrees; north is 2 degrees off that of UTM, so that its extent there is some per cent greater."""

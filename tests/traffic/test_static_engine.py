@@ -4,11 +4,11 @@ import numpy as np
 import simpy
 
 from simulator.files.messages import texts_of
+from simulator.formats.recorded.owners import Owners, Static
+from simulator.formats.recorded.places import Sites
 from simulator.roads.projection import crs_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.static.owners import Owners, Static
-from simulator.traffic.static.sites import Sites
 
 
 def sites():

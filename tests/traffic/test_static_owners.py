@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.traffic.static.owners import OwnerOptions, Owners
-from simulator.traffic.static.rows import FileFormat
+from simulator.formats.recorded.owner_rows import FileFormat
+from simulator.formats.recorded.owners import OwnerOptions, Owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40

@@ -17,9 +17,9 @@ from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Recording, Replay, Trace, read_trace
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.trace import Recording, Replay, Trace, read_trace
 
 SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
 ABSOLUTE = {

@@ -12,13 +12,13 @@ import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Matching, Recording, Replay, Trace
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.trace import Matching, Recording, Replay, Trace
 from simulator.traffic.trips import Trips
 
 CLOCK = Clock(1.0)

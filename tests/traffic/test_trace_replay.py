@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Recording, Replay, Trace
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
-from simulator.traffic.trace import Recording, Replay, Trace
 
 CRS = "EPSG:32632"
 FIXES = pd.DataFrame(

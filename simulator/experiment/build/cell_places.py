@@ -8,10 +8,10 @@ from simulator.arrays import Cells, FloatArray
 from simulator.cells import LinkCells
 from simulator.experiment.study_area import City, Ground
 from simulator.files.errors import InputError
+from simulator.formats.recorded.owners import Owners
+from simulator.formats.recorded.replay import Recording
 from simulator.roads.projection import WGS84, transform
 from simulator.traffic.engine import State, VehicleStates
-from simulator.traffic.static.owners import Owners
-from simulator.traffic.trace.replay import Recording
 
 
 def refuse_elsewhere(city: City, *, given: object = None) -> None:

@@ -45,7 +45,7 @@ from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84
 
 if TYPE_CHECKING:
-    from simulator.traffic.static.sites import Sites
+    from simulator.formats.recorded.places import Sites
 
 
 def stations_cells(section: StationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -68,7 +68,7 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
     InputError
         If there are no locations, or a requested one is not among them.
     """
-    from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for such cells only
+    from simulator.formats.recorded.owners import Owners  # noqa: PLC0415 - for such cells only
 
     owners = ground.recorded
     if section.file is not None and section.columns is not None:  # the schema requires both or neither
@@ -102,7 +102,7 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
 def _of_file(
     section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
 ) -> "tuple[Sites, list[str]]":
-    from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
+    from simulator.formats.recorded.places import read_places  # noqa: PLC0415 - for such cells only
 
     read = partial(
         read_places,

@@ -34,9 +34,9 @@ from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 
 if TYPE_CHECKING:
-    from simulator.traffic.static.owners import Owners
-    from simulator.traffic.static.rows import FileFormat
-    from simulator.traffic.trace import Recording
+    from simulator.formats.recorded import Recording
+    from simulator.formats.recorded.owner_rows import FileFormat
+    from simulator.formats.recorded.owners import Owners
 
 
 def build_simulated(
@@ -190,7 +190,7 @@ def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
     InputError
         If it cannot be read as the section specifies.
     """
-    from simulator.traffic.static.owners import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
+    from simulator.formats.recorded.owners import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic
     reading = OwnerOptions(
@@ -206,7 +206,7 @@ def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
 
 def file_format(section: PlaceTable) -> "FileFormat":
     """Return the format of a section's file."""
-    from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
+    from simulator.formats.recorded.owner_rows import FileFormat  # noqa: PLC0415 - for such tables only
 
     return FileFormat(section.separator, section.header, section.where or {}, section.decimal)
 
@@ -219,7 +219,7 @@ def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
     ScenarioError
         If a campaign asks for speeds, which data owners do not have.
     """
-    from simulator.traffic.static.owners import Static  # noqa: PLC0415 - for this engine only
+    from simulator.formats.recorded.owners import Static  # noqa: PLC0415 - for this engine only
 
     words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
     speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
@@ -244,7 +244,7 @@ def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording"
     InputError
         If it cannot be read, no part of it is within the run, or it does not overlap the roads.
     """
-    from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
+    from simulator.formats.recorded import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic
     net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
@@ -268,7 +268,7 @@ def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording"
 
 def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
     """Build the engine that replays the city's recording."""
-    from simulator.traffic.trace import Replay  # noqa: PLC0415 - for this engine only
+    from simulator.formats.recorded import Replay  # noqa: PLC0415 - for this engine only
 
     section: Any = scenario.traffic
     return Replay(

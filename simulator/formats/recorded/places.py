@@ -15,9 +15,9 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table
+from simulator.formats.recorded.fixes import transformed
+from simulator.formats.recorded.owner_rows import FileFormat, read_rows, texts_of
 from simulator.roads.projection import crs_about, true_plane, utm_about
-from simulator.traffic.static.rows import FileFormat, read_rows, texts_of
-from simulator.traffic.trace.fixes import transformed
 
 SIDE_M = 1000.0
 """Side of the square that represents a place without coordinates."""

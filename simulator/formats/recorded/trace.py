@@ -12,9 +12,9 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
 from simulator.files.tables import RECOGNIZED, TextFormat
-from simulator.traffic.trace import formats
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
-from simulator.traffic.trace.times import LOCAL, NAIVE, in_words
+from simulator.formats.recorded import formats
+from simulator.formats.recorded.fixes import Fixes, TraceOptions, system_of
+from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame

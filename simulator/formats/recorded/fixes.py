@@ -13,7 +13,7 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
-from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
+from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame

@@ -9,14 +9,14 @@ import simpy
 from simulator.arrays import FloatArray, IntArray, Mask, StateArray
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
+from simulator.formats.recorded.fixes import transformed
+from simulator.formats.recorded.map_matching import Matching, Tracks, match_trace
+from simulator.formats.recorded.times import in_words, moment_of
+from simulator.formats.recorded.trace import Trace
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import utm_about
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.trace.fixes import transformed
-from simulator.traffic.trace.map_matching import Matching, Tracks, match_trace
-from simulator.traffic.trace.times import in_words, moment_of
-from simulator.traffic.trace.trace import Trace
 
 _PADDING = 0.1
 

@@ -329,7 +329,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         import_extra(
             "leuvenmapmatching.matcher.distance", needed='match = "hmm" needs leuvenmapmatching', extra="traces"
         )
-        from simulator.traffic.trace.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
+        from simulator.formats.recorded.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
 
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
     laid, joined = interpolate_paths(tracks, roads, link, fraction, most_m=matching.most_m)

@@ -14,17 +14,17 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
 from simulator.files.tables import Table
-from simulator.traffic.clock import Clock
-from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.static.rows import (
+from simulator.formats.recorded.owner_rows import (
     FileFormat,
     expanded,
     read_rows,
     texts_of,
     without_duplicates,
 )
-from simulator.traffic.static.sites import Sites, place_rows
-from simulator.traffic.trace.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.formats.recorded.places import Sites, place_rows
+from simulator.formats.recorded.times import CALENDAR_FROM_S, MIXED_ZONES, NAIVE, Times, moment_of
+from simulator.traffic.clock import Clock
+from simulator.traffic.engine import State, Totals, VehicleStates
 
 
 def _arrivals(

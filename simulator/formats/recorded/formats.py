@@ -18,9 +18,9 @@ from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name
 from simulator.files.xml_elements import Element, elements_of, root_of
+from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of, transformed
+from simulator.formats.recorded.times import Times
 from simulator.roads.readers.tntp_files import finite_number
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, transformed
-from simulator.traffic.trace.times import Times
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
