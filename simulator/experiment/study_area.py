@@ -11,7 +11,8 @@ from simulator.cells import LinkCells, NameCells, Partition
 from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL
-from simulator.traffic.engine import RecordedTraffic, VehicleStates
+from simulator.traffic.engine import VehicleStates
+from simulator.traffic.recording import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,10 +33,10 @@ class Ground:
     """
 
     roads: RoadNetwork | None
-    recorded: RecordedTraffic | None
+    recorded: Recording | None
 
     @property
-    def _extent(self) -> RoadNetwork | RecordedTraffic:
+    def _extent(self) -> RoadNetwork | Recording:
         extent = self.roads or self.recorded
         if extent is None:
             raise ValueError("a city needs roads or a recording, received neither")
@@ -116,14 +117,12 @@ class City:
     @cached_property
     def _cell_of_site(self) -> Cells:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        from simulator.formats.recorded.owners import Owners  # noqa: PLC0415 - for this engine only
-
-        owners = self.ground.recorded
-        if not isinstance(owners, Owners):
-            raise TypeError(f"only a table of data owners has sites, received {owners!r}")
-        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
-            return self.cells.cell_named(owners.sites.names)
-        return self.cells.cell_of(owners.sites.xy)
+        sites = None if self.ground.recorded is None else self.ground.recorded.sites
+        if sites is None:
+            raise TypeError(f"only a table of data owners has sites, received {self.ground.recorded!r}")
+        if sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
+            return self.cells.cell_named(sites.names)
+        return self.cells.cell_of(sites.xy)
 
     def __repr__(self) -> str:
         return f"<City: {self.ground.roads if self.has_roads else 'no roads'}, {self.cells!r}>"

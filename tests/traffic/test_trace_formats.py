@@ -17,9 +17,10 @@ from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.formats.recorded import Recording, Replay, Trace, read_trace
+from simulator.formats.recorded import Trace, read_trace, recording_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
+from simulator.traffic.recording import Replay
 
 SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
 ABSOLUTE = {
@@ -93,7 +94,7 @@ def test_gpx_segments_are_separate_pieces(tmp_path):
     file = files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{segments((0, 30), (90, 120))}</gpx>')
     trace = read_trace(file)
     assert trace.names == ["a"]
-    engine = Replay(Recording.build(trace, None, gap_s=300.0), clock=Clock(1.0), duration_s=120.0, gap_s=300.0)
+    engine = Replay(recording_of(trace, None, gap_s=300.0), clock=Clock(1.0), duration_s=120.0)
     env, seen = simpy.Environment(), []
     engine.start(env)
     for second in (15, 31, 89, 90, 105):
@@ -102,7 +103,7 @@ def test_gpx_segments_are_separate_pieces(tmp_path):
         seen.append(State(engine.places().state[0]))
     assert seen == [State.ON_ROAD, State.ABSENT, State.ABSENT, State.ON_ROAD, State.ON_ROAD]
     assert "1 break between segments of a recording: the vehicle is absent there" in texts_of(trace.left_out)
-    after = Recording.build(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
+    after = recording_of(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
     assert after.fix_times_s.tolist() == [30, 60]  # a fix before the break does not lead into the run
 
 

@@ -8,8 +8,6 @@ from simulator.arrays import Cells, FloatArray
 from simulator.cells import LinkCells
 from simulator.experiment.study_area import City, Ground
 from simulator.files.errors import InputError
-from simulator.formats.recorded.owners import Owners
-from simulator.formats.recorded.replay import Recording
 from simulator.roads.projection import WGS84, transform
 from simulator.traffic.engine import State, VehicleStates
 
@@ -74,17 +72,18 @@ def _km(metres: float) -> str:
 
 def _traffic(ground: Ground) -> str:
     """Return the word for what is in a city: of recorded traffic, what was recorded."""
-    return "road" if ground.recorded is None else "data owner" if isinstance(ground.recorded, Owners) else "recording"
+    recorded = ground.recorded
+    return "road" if recorded is None else "recording" if recorded.sites is None else "data owner"
 
 
 def cells_of_traffic(city: City) -> Cells:
     """Return the cell of each place where vehicles can be, (places,): nodes or links, fixes, or sites of owners."""
     cells, recorded = city.cells, city.ground.recorded
-    if isinstance(recorded, Owners):
-        site = np.unique(recorded.site).astype(np.int32)
+    if recorded is not None and recorded.sites is not None:
+        site = np.unique(recorded.sites.of_owner).astype(np.int32)
         state = np.full(len(site), State.ON_ROAD, dtype=np.uint8)
         return city.cells_of(VehicleStates(state, np.full_like(site, -1), np.zeros(len(site)), site=site))
-    if isinstance(recorded, Recording):
+    if recorded is not None:
         return cells.cell_of(recorded.tracks.xy)
     if isinstance(cells, LinkCells) and cells.maps_links:
         return cells.cell_of_link(np.arange(len(city.roads.links)))
@@ -94,9 +93,7 @@ def cells_of_traffic(city: City) -> Cells:
 def _meets_a_leg(city: City) -> bool:
     """Return whether the roads between nodes, or straight lines between fixes, meet a cell."""
     recorded = city.ground.recorded
-    if isinstance(recorded, Owners):
-        return False
-    if isinstance(recorded, Recording):
+    if recorded is not None:
         leg = np.flatnonzero(recorded.tracks.known)
         lines = shapely.linestrings(np.stack((recorded.tracks.xy[leg], recorded.tracks.xy[leg + 1]), axis=1))
     else:

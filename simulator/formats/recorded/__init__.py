@@ -1,7 +1,7 @@
-"""Traces: recorded positions in common file formats, and the engine that replays them."""
+"""Traces: recorded positions in common file formats, and their conversion to recordings."""
 
 from simulator.formats.recorded.map_matching import Matching
-from simulator.formats.recorded.replay import Recording, Replay
+from simulator.formats.recorded.recordings import recording_of
 from simulator.formats.recorded.trace import FORMATS, Trace, read_trace
 
-__all__ = ["FORMATS", "Matching", "Recording", "Replay", "Trace", "read_trace"]
+__all__ = ["FORMATS", "Matching", "Trace", "read_trace", "recording_of"]

@@ -14,6 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
 from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
+from simulator.roads.projection import WGS84, transform
 
 if TYPE_CHECKING:
     from simulator.roads.readers.sumo import NetFrame
@@ -177,7 +178,7 @@ class Fixes:
         axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
         lon, lat = map(numbers_of, axes)
         if options.crs is not None:
-            lon, lat = transformed(lon, lat, options.crs, "EPSG:4326").T
+            lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
         speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
         stamps = frame[by_role["time"]]
         times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
@@ -324,15 +325,3 @@ def _vehicles_of(column: "pd.Series[Any]") -> tuple[Int32Array, list[str]]:
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
     blank = np.array([not name for name in [*names, "-"]], dtype=bool)
     return np.where(blank[codes], -1, codes).astype(np.int32), names
-
-
-def transformed(x: FloatArray, y: FloatArray, source: object, target: object) -> FloatArray:
-    """Transform coordinates, (n,) each, east before north, between two systems; (n, 2), NaN outside the target's area.
-
-    `source` and `target` are anything from which a :class:`pyproj.CRS` can be made.
-    """
-    transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
-    # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
-    xy = np.column_stack(transformer.transform(np.append(x, x[:1]), np.append(y, y[:1])))[: len(x)]
-    xy[~np.isfinite(xy).all(axis=1)] = np.nan
-    return xy

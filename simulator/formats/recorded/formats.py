@@ -18,8 +18,9 @@ from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name
 from simulator.files.xml_elements import Element, elements_of, root_of
-from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of, transformed
+from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of
 from simulator.formats.recorded.times import Times
+from simulator.roads.projection import WGS84, transform
 from simulator.roads.readers.tntp_files import finite_number
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
@@ -277,8 +278,7 @@ def _fixes_of_sumo(
     if metres and options.net is None:
         raise InputError([f"{source}: x and y look like metres: {IN_NET_METRES}"])
     if options.net is not None and (metres or options.net_stated):
-        east, north = options.net.to_city(np.column_stack((x, y))).T
-        place = transformed(east, north, options.net.crs, "EPSG:4326")
+        place = transform(options.net.crs, WGS84, options.net.to_city(np.column_stack((x, y))))
         frame = frame.assign(**{columns["x"]: place[:, 0], columns["y"]: place[:, 1]})
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)

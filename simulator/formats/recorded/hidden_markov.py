@@ -8,8 +8,8 @@ from leuvenmapmatching.map.inmem import InMemMap
 from leuvenmapmatching.matcher.distance import DistanceMatcher
 
 from simulator.arrays import FloatArray, Int32Array
-from simulator.formats.recorded.map_matching import Tracks
 from simulator.roads import RoadNetwork
+from simulator.traffic.recording import Tracks
 
 _LATTICE_WIDTH = 10
 """Number of candidate paths kept at each fix: more are slower and seldom better."""
