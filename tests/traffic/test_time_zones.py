@@ -72,8 +72,6 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
     name, text, place = FORMS[form]
-    if form == "gpx":
-        pytest.importorskip("gpxpy", reason="GPX is read by gpxpy")
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=f"{name}: {place}some times name a time zone") as told:
         read_trace(tmp_path / name, order="any")
