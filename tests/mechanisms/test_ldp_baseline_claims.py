@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ldp_baseline_cases import BASELINES, unary_matrix
+from reference_divergences import composed_delta, matrix_delta, matrix_epsilon
 from scipy.linalg import hadamard
 from scipy.stats import chisquare
 
@@ -20,17 +21,7 @@ from mechanisms.local.local_hashing import LocalHashing
 from mechanisms.local.longitudinal_unary import LongitudinalUnary
 from mechanisms.local.subset_selection import SubsetSelection
 from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
-from mechanisms.privacy import (
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    Shares,
-    Shuffled,
-    composed_delta,
-    matrix_delta,
-    matrix_epsilon,
-)
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, Shuffled
 from mechanisms.privacy.report_claims import EXACT_QUERIES, MirrorDelta, mirror_claim
 from mechanisms.privacy.rounding import rounded_up
 
