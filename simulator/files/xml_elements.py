@@ -9,15 +9,16 @@ from simulator.files.compressed_io import LONGEST_BYTES, XML_TIMES, chunks_of
 from simulator.files.errors import InputError
 
 MOST_DEPTH = 256
+TEXT = "#text"
+"""Name of the elements that hold text, which no element of a file can have."""
 
 
 class Element(NamedTuple):
-    """The start of an element, or its end, for which the attributes are None; the end of some has their text."""
+    """The start of an element, or its end, for which the attributes are None, or its text, under its name."""
 
     name: str
     attributes: Mapping[str, str] | None
     line: int
-    text: str = ""
 
     @property
     def ends(self) -> bool:
@@ -47,7 +48,8 @@ def elements_of(
     times
         Bytes of memory per byte of content; see `opened`.
     texts
-        Names of the elements whose text is kept, without the prefix of a namespace.
+        Names, without the prefix of a namespace, of the elements whose text is yielded before their end, as the
+        attribute of that name of an element called `TEXT`.
 
     Yields
     ------
@@ -143,9 +145,10 @@ class _Parsing:
 
     def _ends(self, name: str) -> None:
         self._depth -= 1
-        self._parser.CharacterDataHandler = None
-        self.found.append(Element(name, None, self._parser.CurrentLineNumber, "".join(self._text)))
-        self._text.clear()
+        if (local_name := name.rpartition(":")[2]) in self._texts:
+            self._parser.CharacterDataHandler = None
+            self.found.append(Element(TEXT, {local_name: "".join(self._text)}, self._parser.CurrentLineNumber))
+        self.found.append(Element(name, None, self._parser.CurrentLineNumber))
 
     def _refuses(self, *_: object) -> None:
         raise self.fault("must not declare a document type or entities (<!DOCTYPE): they are never expanded")

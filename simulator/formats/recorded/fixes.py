@@ -56,13 +56,14 @@ class TraceOptions:
     Attributes
     ----------
     columns
-        Map from our name of a column to the file's, for the columns given by the user.
+        For tables: map from our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the
+        file's. Other columns are recognised by their common names.
     crs
         Coordinate system of columns x and y, in metres; None if places are longitudes and latitudes.
     time_unit_s
-        Seconds per unit of numeric times; None to derive it from their size.
+        Seconds per unit of numeric times; None for seconds, or for dates, the unit that their size implies.
     one_vehicle_a_file
-        Whether a file is of one vehicle, named after the file.
+        For tables: whether each is of one vehicle, named after its file.
     time_format
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     net
@@ -81,7 +82,7 @@ class TraceOptions:
     one_vehicle_a_file: bool = False
     time_format: str | None = None
     net: "NetFrame | None" = None
-    net_stated: bool = False
+    net_stated: bool = True
     text: TextFormat = RECOGNIZED
     time_zone: str | None = None
 

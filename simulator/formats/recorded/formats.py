@@ -16,7 +16,7 @@ from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name
-from simulator.files.xml_elements import Element, elements_of, root_of
+from simulator.files.xml_elements import TEXT, Element, elements_of, root_of
 from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of
 from simulator.formats.recorded.times import Times
 from simulator.roads.projection import WGS84, transform
@@ -371,8 +371,8 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:
             point = None
         elif name == "extensions":  # they repeat names, in units of their own
             extended = not element.ends
-        elif element.ends and point is not None and not extended and name in {"time", "speed"}:
-            point[name] = element.text
+        elif name == TEXT and point is not None and not extended:
+            point.update(attributes or {})
     if not points:
         raise InputError([f"{file}: it holds no point of a track"])
     stem, several = _stem(file), len({number for number, _, _ in points}) > 1
