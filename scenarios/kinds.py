@@ -24,8 +24,8 @@ class Kind(NamedTuple):
     capabilities
         What other code asks about it; each role lists its capabilities below.
     reader
-        What reads files of this kind, as ``module:attribute``: those of a road format, or the recording that an engine
-        replays, which is read together with the city.
+        What reads files of this kind, in `simulator.formats`, as ``module:attribute``: those of a road format, of a
+        recording that an engine replays, and of the table whose places are cells.
     """
 
     name: str
@@ -37,6 +37,8 @@ class Kind(NamedTuple):
 
 
 _BUILD = "simulator.experiment.build."
+_RECORDED = "simulator.formats.recorded."
+_PLACES = f"{_RECORDED}places:read_places"
 _DRIVEN = "simulated_traffic:DrivenTraffic"
 
 
@@ -54,13 +56,14 @@ def _roads(name: str, title: str, class_: str, reader: str = "") -> Kind:
     return kind._replace(reader=reader and f"simulator.formats.roads.{reader}")
 
 
-def _cells(name: str, title: str, class_: str, *capabilities: str) -> Kind:
-    return _kind(f"cells:{class_}", name, title, f"{_BUILD}cells:{name}_cells", *capabilities)
+def _cells(name: str, title: str, class_: str, *capabilities: str, reader: str = "") -> Kind:
+    kind = _kind(f"cells:{class_}", name, title, f"{_BUILD}cells:{name}_cells", *capabilities)
+    return kind._replace(reader=reader)
 
 
 def _recorded(name: str, title: str, class_: str, reader: str) -> Kind:
-    kind = _kind(f"recorded_traffic:{class_}", name, title, f"{_BUILD}engine:build_{name}", "recorded")
-    return kind._replace(reader=f"{_BUILD}engine:{reader}")
+    kind = _kind(f"recorded_traffic:{class_}", name, title, f"{_BUILD}engine:build_recorded", "recorded")
+    return kind._replace(reader=f"{_RECORDED}{reader}")
 
 
 def _deployment(
@@ -136,8 +139,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _cells("h3", "H3 hexagons", "HexagonCells"),
         _cells("zones", "zones", "ZoneCells"),
         _cells("roads", "road segments", "RoadCells", "places"),
-        _cells("stations", "stations", "StationCells", "places"),
-        _cells("locations", "locations", "LocationCells", "places"),
+        _cells("stations", "stations", "StationCells", "places", reader=_PLACES),
+        _cells("locations", "locations", "LocationCells", "places", reader=_PLACES),
     ),
     # "routed": vehicles drive the trips of the scenario's demand; "processes": each vehicle is a process;
     # "recorded": positions are read with the city.
@@ -145,8 +148,8 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _kind(_DRIVEN, "fleet", "fleet engine", f"{_BUILD}engine:build_simulated", "routed"),
         _kind(_DRIVEN, "agents", "agents engine", f"{_BUILD}engine:build_simulated", "routed", "processes"),
         _kind("simulated_traffic:SumoTraffic", "sumo", "SUMO", f"{_BUILD}sumo_traffic:build_sumo"),
-        _recorded("trace", "recorded trace", "TraceTraffic", "read_recording"),
-        _recorded("static", "data owners", "StaticTraffic", "read_static"),
+        _recorded("trace", "recorded trace", "TraceTraffic", "recordings:read_recording"),
+        _recorded("static", "data owners", "StaticTraffic", "owners:read_recording"),
     ),
     "demand": (
         _kind(_DRIVEN, "uniform", "uniform demand", f"{_BUILD}demand:draw_demand"),

@@ -13,9 +13,8 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import LOCAL, WGS84, transform
-from simulator.traffic.engine import RecordedTraffic, State, VehicleStates
-from simulator.traffic.static.owners import Owners
-from simulator.traffic.trace.replay import Recording
+from simulator.traffic.engine import State, VehicleStates
+from simulator.traffic.recording import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +35,10 @@ class Ground:
     """
 
     roads: RoadNetwork | None
-    recorded: RecordedTraffic | None
+    recorded: Recording | None
 
     @property
-    def _extent(self) -> RoadNetwork | RecordedTraffic:
+    def _extent(self) -> RoadNetwork | Recording:
         extent = self.roads or self.recorded
         if extent is None:
             raise ValueError("a city needs roads or a recording, received neither")
@@ -120,12 +119,12 @@ class City:
     @cached_property
     def _cell_of_site(self) -> Cells:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        owners = self.ground.recorded
-        if not isinstance(owners, Owners):
-            raise TypeError(f"only a table of data owners has sites, received {owners!r}")
-        if owners.sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
-            return self.cells.cell_named(owners.sites.names)
-        return self.cells.cell_of(owners.sites.xy)
+        sites = None if self.ground.recorded is None else self.ground.recorded.sites
+        if sites is None:
+            raise TypeError(f"only a table of data owners has sites, received {self.ground.recorded!r}")
+        if sites.names is not None and isinstance(self.cells, NameCells) and self.cells.maps_names:
+            return self.cells.cell_named(sites.names)
+        return self.cells.cell_of(sites.xy)
 
 
 def refuse_elsewhere(city: City, *, given: object = None) -> None:
@@ -188,17 +187,18 @@ def _km(metres: float) -> str:
 
 def _traffic(ground: Ground) -> str:
     """Return the word for what is in a city: of recorded traffic, what was recorded."""
-    return "road" if ground.recorded is None else "data owner" if isinstance(ground.recorded, Owners) else "recording"
+    recorded = ground.recorded
+    return "road" if recorded is None else "recording" if recorded.sites is None else "data owner"
 
 
 def cells_of_traffic(city: City) -> Cells:
     """Return the cell of each place where vehicles can be, (places,): nodes or links, fixes, or sites of owners."""
     cells, recorded = city.cells, city.ground.recorded
-    if isinstance(recorded, Owners):
-        site = np.unique(recorded.site).astype(np.int32)
+    if recorded is not None and recorded.sites is not None:
+        site = np.unique(recorded.sites.of_owner).astype(np.int32)
         state = np.full(len(site), State.ON_ROAD, dtype=np.uint8)
         return city.cells_of(VehicleStates(state, np.full_like(site, -1), np.zeros(len(site)), site=site))
-    if isinstance(recorded, Recording):
+    if recorded is not None:
         return cells.cell_of(recorded.tracks.xy)
     if isinstance(cells, LinkCells) and cells.maps_links:
         return cells.cell_of_link(np.arange(len(city.roads.links)))
@@ -208,9 +208,7 @@ def cells_of_traffic(city: City) -> Cells:
 def _meets_a_leg(city: City) -> bool:
     """Return whether the roads between nodes, or straight lines between fixes, meet a cell."""
     recorded = city.ground.recorded
-    if isinstance(recorded, Owners):
-        return False
-    if isinstance(recorded, Recording):
+    if recorded is not None:
         leg = np.flatnonzero(recorded.tracks.known)
         lines = shapely.linestrings(np.stack((recorded.tracks.xy[leg], recorded.tracks.xy[leg + 1]), axis=1))
     else:

@@ -7,9 +7,9 @@ import numpy as np
 
 from simulator.files.atomic_write import export_file
 from simulator.files.errors import InputError
+from simulator.formats.recorded import read_trace
 from simulator.results.run import RunResult
 from simulator.traffic.fcd import FILES, Samples, write_kepler
-from simulator.traffic.trace import read_trace
 
 HOW_TO_KEEP = "a run keeps them if its scenario has a section [fcd]: crowdveil run SCENARIO --set fcd.every_s=10"
 

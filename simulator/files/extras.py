@@ -46,7 +46,7 @@ def import_extra(module: str, *, needed: str, extra: str) -> Any:
     module
         The full name of the module; it begins with the name of its package.
     needed
-        Beginning of the error message: what needs which package, such as "reading GPX needs gpxpy".
+        Beginning of the error message: what needs which package, such as "cells of kind h3 need h3".
     extra
         The extra of this project that installs the package.
 

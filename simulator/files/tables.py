@@ -75,6 +75,22 @@ class TextFormat:
 RECOGNIZED = TextFormat()
 
 
+@dataclass(frozen=True)
+class FileFormat(TextFormat):
+    """How a table is written, and which of its rows are used.
+
+    Attributes
+    ----------
+    header
+        Whether the first line names the columns.
+    where
+        Map from a column to its permitted values: rows with other values are not used.
+    """
+
+    header: bool = True
+    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Rows of a file whose columns are accessed by our names.

@@ -1,6 +1,6 @@
 """Iteration over the elements of an XML file of any size."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -9,10 +9,12 @@ from simulator.files.compressed_io import LONGEST_BYTES, XML_TIMES, chunks_of
 from simulator.files.errors import InputError
 
 MOST_DEPTH = 256
+TEXT = "#text"
+"""Name of the elements that hold text, which no element of a file can have."""
 
 
 class Element(NamedTuple):
-    """The start of an element, or its end, for which the attributes are None."""
+    """The start of an element, or its end, for which the attributes are None, or its text, under its name."""
 
     name: str
     attributes: Mapping[str, str] | None
@@ -29,10 +31,13 @@ class Element(NamedTuple):
         return self.name.rpartition(":")[2]
 
 
-def elements_of(file: str | Path, *, root: str | None = None, times: float = XML_TIMES) -> Iterator[Element]:
+def elements_of(
+    file: str | Path, *, root: str | None = None, times: float = XML_TIMES, texts: Collection[str] = ()
+) -> Iterator[Element]:
     """Iterate over an XML file, plain or compressed, with little more than one tag of it in memory.
 
-    Text between elements is skipped. Documents that declare a document type are refused: entities are never expanded.
+    Text is skipped except that of the elements in `texts`. Documents that declare a document type are refused: entities
+    are never expanded.
 
     Parameters
     ----------
@@ -42,6 +47,9 @@ def elements_of(file: str | Path, *, root: str | None = None, times: float = XML
         Name that the outermost element must have, without the prefix of a namespace; any name if None.
     times
         Bytes of memory per byte of content; see `opened`.
+    texts
+        Names, without the prefix of a namespace, of the elements whose text is yielded before their end, as the
+        attribute of that name of an element called `TEXT`.
 
     Yields
     ------
@@ -55,7 +63,7 @@ def elements_of(file: str | Path, *, root: str | None = None, times: float = XML
         If the file cannot be read, is empty or not well-formed, begins with another element, declares a document type,
         nests more than `MOST_DEPTH` elements, or has more than `LONGEST_BYTES` without a tag.
     """
-    parsing = _Parsing(str(file), root)
+    parsing = _Parsing(str(file), root, texts)
     silent = total = 0
     for chunk in chunks_of(Path(file), times=times):
         fault = parsing.parse(chunk)
@@ -88,9 +96,10 @@ def root_of(file: Path) -> str | None:
 class _Parsing:
     """A file being parsed: the elements of its last chunk are in `found`."""
 
-    def __init__(self, file: str, root: str | None) -> None:
-        self._file, self._root = file, root
+    def __init__(self, file: str, root: str | None, texts: Collection[str]) -> None:
+        self._file, self._root, self._texts = file, root, texts
         self._depth = 0
+        self._text: list[str] = []
         self.found: list[Element] = []
         self._parser = parser = expat.ParserCreate()
         parser.StartElementHandler, parser.EndElementHandler = self._begins, self._ends
@@ -130,9 +139,15 @@ class _Parsing:
         if self._depth > MOST_DEPTH:
             raise self.fault(f"elements must be nested in at most {MOST_DEPTH} others")
         self.found.append(Element(name, attributes, self._parser.CurrentLineNumber))
+        if name.rpartition(":")[2] in self._texts:
+            self._text.clear()
+            self._parser.CharacterDataHandler = self._text.append
 
     def _ends(self, name: str) -> None:
         self._depth -= 1
+        if (local_name := name.rpartition(":")[2]) in self._texts:
+            self._parser.CharacterDataHandler = None
+            self.found.append(Element(TEXT, {local_name: "".join(self._text)}, self._parser.CurrentLineNumber))
         self.found.append(Element(name, None, self._parser.CurrentLineNumber))
 
     def _refuses(self, *_: object) -> None:

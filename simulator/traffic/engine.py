@@ -1,11 +1,10 @@
-"""Interface of traffic engines and of recorded traffic, and the states of the vehicles that an engine returns."""
+"""Interface of traffic engines, and the states of the vehicles that an engine returns."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
-import pyproj
 import simpy
 
 from simulator.arrays import FloatArray, Int32Array, StateArray
@@ -194,18 +193,3 @@ def vehicles_of(engine: Engine) -> int:
     """Return the number of vehicles of the run so far, where the engine knows only their maximum before: else that."""
     number: int = getattr(engine, "scheduled", engine.vehicles)
     return number
-
-
-class RecordedTraffic(Protocol):
-    """Content of a recording, in the city's coordinate system."""
-
-    @property
-    def crs(self) -> pyproj.CRS:
-        """Projected coordinate system, in metres: that of the roads if there are any."""
-
-    @property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Extent of all places: (x_min, y_min, x_max, y_max) in metres."""
-
-    def notes(self) -> list[Note]:
-        """Return what was left out or filled in while reading."""

@@ -16,6 +16,7 @@ import simpy
 
 from simulator.arrays import FloatArray
 from simulator.roads import RoadNetwork
+from simulator.roads.projection import WGS84, transform
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import Engine, State, VehicleStates
@@ -57,12 +58,10 @@ class Samples:
     @classmethod
     def gather(cls, moments_s: Sequence[float], looks: Sequence[pd.DataFrame], crs: pyproj.CRS) -> "Samples":
         """Combine the tables of the moments, which `Sampler` makes, into one; there is one per moment."""
-        from simulator.traffic.trace.fixes import transformed  # noqa: PLC0415 - for runs that record positions only
-
         rows = pd.concat([_NO_LOOK, *looks], ignore_index=True)
         counts = [len(look) for look in looks]
         rows.insert(0, "moment", np.repeat(np.arange(len(looks), dtype=np.int32), counts))
-        rows["lon"], rows["lat"] = transformed(rows["x"].to_numpy(), rows["y"].to_numpy(), crs, "EPSG:4326").T
+        rows["lon"], rows["lat"] = transform(crs, WGS84, rows[["x", "y"]].to_numpy()).T
         rows["angle"] = _angles(rows).astype(np.float32)
         return cls(np.array(moments_s), rows[_COLUMNS])
 

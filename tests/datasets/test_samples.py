@@ -13,8 +13,8 @@ import scenarios
 from scenarios import ScenarioError
 from scenarios.manifest import manifest_path, samples_path
 from simulator.datasets.manifest import read_manifest
+from simulator.formats.recorded import read_trace
 from simulator.results.provenance import data_checksums
-from simulator.traffic.trace import read_trace
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = read_manifest().data_set("samples")

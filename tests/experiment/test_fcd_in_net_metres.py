@@ -8,8 +8,8 @@ import scenarios
 from scenarios import ScenarioError
 from simulator.experiment.build.city import build_city
 from simulator.files.errors import InputError
+from simulator.formats.recorded import read_trace
 from simulator.roads.sumo_frame import NetFrame
-from simulator.traffic.trace import read_trace
 
 OFFSET = (-671_000.5, -5_403_000.25)
 LONLAT = np.array([[11.4108, 48.7662], [11.4122, 48.7670]])

@@ -10,10 +10,10 @@ from scenarios.roads import GeoPackageRoads
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded.owners import OwnerOptions, read_owners
 from simulator.formats.roads.geo_files import write_geopackage
 from simulator.roads.network import RoadNetwork
 from simulator.roads.projection import scale_error, true_plane
-from simulator.traffic.static.owners import OwnerOptions, Owners
 
 BLOCK = np.array([[11.50, 48.10], [11.51, 48.10], [11.51, 48.11], [11.50, 48.11]])
 """A block of Munich, degrees; north is 2 degrees off that of UTM, so that its extent there is some per cent greater."""
@@ -99,7 +99,7 @@ def test_gmns_and_openstreetmap_and_geopackage_are_replaced_too(tmp_path):
 def test_data_owners_in_a_plane_are_measured_on_the_ground(tmp_path):
     x, y = in_plane("EPSG:3857").T
     pd.DataFrame({"x": x, "y": y}).to_csv(tmp_path / "owners.csv", index=False)
-    owners = Owners.from_file(tmp_path / "owners.csv", OwnerOptions({"x": "x", "y": "y"}, crs="EPSG:3857"))
+    owners = read_owners(tmp_path / "owners.csv", OwnerOptions({"x": "x", "y": "y"}, crs="EPSG:3857"))
     west, south, east, north = owners.bounds
     assert (east - west, north - south) == (pytest.approx(745, rel=0.06), pytest.approx(1112, rel=0.06))
     assert any("projected to" in note for note in texts_of(owners.notes()))

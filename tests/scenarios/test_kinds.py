@@ -33,7 +33,11 @@ def test_each_kind_has_a_model_a_constructor_and_a_unique_title(role):
 
 
 def test_recorded_engines_read_their_recording_with_the_city():
-    assert {name for name in names_of("engine") if reader_of("engine", name)} == set(names_of("engine", "recorded"))
+    recorded = {name for name in names_of("engine") if reader_of("engine", name)}
+    assert recorded == set(names_of("engine", "recorded"))
+    read_alike = {reader_of("cells", name) for name in ("stations", "locations")}
+    assert len(read_alike) == 1
+    assert reader_of("cells", "square") is None
 
 
 def test_plug_in_has_no_kind_record():

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
-from simulator.traffic.static.owners import OwnerOptions, Owners
-from simulator.traffic.static.rows import FileFormat
+from simulator.files.tables import FileFormat
+from simulator.formats.recorded.owners import OwnerOptions, read_owners
 
 STATIONS = """station,type,hour,flow,latitude,longitude
 10,ML,7,5,37.80,-122.40
@@ -39,11 +39,11 @@ def write(tmp_path):
 
 
 def read(path, columns=COLUMNS, *, separator=None, header=True, where=None, **how):
-    return Owners.from_file(path, OwnerOptions(columns, FileFormat(separator, header, where or {}), **how))
+    return read_owners(path, OwnerOptions(columns, FileFormat(separator, None, header, where or {}), **how))
 
 
 def by_name(owners):
-    return dict(zip(owners.sites.names, owners.at_sites().tolist(), strict=True))
+    return dict(zip(owners.sites.names, owners.sites.owners.tolist(), strict=True))
 
 
 def faults(path, columns=COLUMNS, **how):
@@ -58,8 +58,8 @@ def test_count_column_gives_that_many_owners(write):
     owners = read(write(STATIONS))
     assert owners.sites.names == ["2", "9", "10", "11"], "in the order of numbers"
     assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
-    assert len(owners) == 21
-    assert owners.arrive_s is None
+    assert owners.tracks.vehicles == 21
+    assert (owners.tracks.time_s <= 0.0).all(), "from the beginning"
     assert owners.crs.to_epsg() == 32610
     assert len(texts_of(owners.notes())) == 1
     assert "left out 1 row without lon and lat: row 5" in texts_of(owners.notes())[0]
@@ -71,9 +71,9 @@ def test_count_column_gives_that_many_owners(write):
 def test_rows_are_selected_by_number_text_or_several_values(write):
     path = write(STATIONS)
     assert by_name(read(path, where={"hour": (8,)}))["10"] == 3
-    assert len(read(path, where={"hour": (8.0,), "type": ("ML",)})) == 7
-    assert len(read(path, where={"station": (10, "11")})) == 12
-    assert len(read(path, where={"station": ("2", 9)})) == 9
+    assert read(path, where={"hour": (8.0,), "type": ("ML",)}).tracks.vehicles == 7
+    assert read(path, where={"station": (10, "11")}).tracks.vehicles == 12
+    assert read(path, where={"station": ("2", 9)}).tracks.vehicles == 9
     assert "of its 6 rows, none has hour = 9, type = 'ML' or 'OR'" in faults(
         path, where={"hour": (9,), "type": ("ML", "OR")}
     )
@@ -100,7 +100,7 @@ def test_all_file_formats_are_read_alike(write, tmp_path, pack):
     owners = read(path, columns, **how)
     assert by_name(owners) == {"2": 9, "9": 0, "10": 8, "11": 4}
     if pack == "no header":
-        assert len(read(path, columns, where={"2": ("ML",)}, **how)) == 12
+        assert read(path, columns, where={"2": ("ML",)}, **how).tracks.vehicles == 12
 
 
 def test_arff_names_and_quotes_are_read(write):
@@ -126,7 +126,7 @@ def test_place_has_the_coordinates_of_its_first_row(write):
     assert texts_of(owners.notes()) == [f"{path}: 1 place has more than one coordinate; each is where it is first"]
     nameless = read(path, {"x": "x", "y": "y"}, crs="EPSG:32610")
     assert nameless.sites.names is None
-    assert nameless.at_sites().tolist() == [2, 1, 1]
+    assert nameless.sites.owners.tolist() == [2, 1, 1]
 
 
 DOUBLE = "place,n,hour\na,2,1\na,7,1\na,5,2\nb,1,1\na,4,1\n"
@@ -174,14 +174,14 @@ def test_one_per_owner_keeps_its_last_row(write):
 def test_times_are_converted_to_seconds_of_the_run(write):
     path = write("place,t\na,2020-01-01T00:01:00Z\nb,2020-01-01T01:00:30+01:00\na,\nc,2020-01-01T00:00:00Z\n")
     owners = read(path, {"place": "place", "time": "t"}, dwell_s=45.0)
-    assert owners.arrive_s.tolist() == [0.0, 30.0, 60.0]
-    assert owners.leave_s.tolist() == [45.0, 75.0, 105.0]
-    assert [owners.sites.names[site] for site in owners.site] == ["c", "b", "a"]
+    assert owners.tracks.time_s.tolist() == [0.0, 30.0, 60.0]
+    assert np.nextafter(owners.leaves_s, np.inf).tolist() == [45.0, 75.0, 105.0]
+    assert [owners.sites.names[site] for site in owners.sites.of_owner] == ["c", "b", "a"]
     assert "left out 1 row without a time: row 3" in texts_of(owners.notes())[0]
     later = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:40", dwell_s=45.0)
-    assert later.arrive_s.tolist() == [-40.0, -10.0, 20.0]
+    assert later.tracks.time_s.tolist() == [-40.0, -10.0, 20.0]
     latest = read(path, {"place": "place", "time": "t"}, start="2020-01-01T00:00:46", dwell_s=45.0)
-    assert latest.arrive_s.tolist() == [-16.0, 14.0]
+    assert latest.tracks.time_s.tolist() == [-16.0, 14.0]
     assert "1 row whose time ends before the run starts" in texts_of(latest.notes())[1]
     assert "start must be one, as ISO 8601" in faults(path, {"place": "place", "time": "t"}, start="noon")
 
@@ -189,8 +189,8 @@ def test_times_are_converted_to_seconds_of_the_run(write):
 def test_times_may_be_numbers_of_a_unit(write):
     path = write("place,h,n\na,7,2\nb,8,1\na,8.5,3\n")
     owners = read(path, {"place": "place", "time": "h", "count": "n"}, time_unit_s=3600.0, start=7)
-    assert owners.arrive_s.tolist() == [0.0, 0.0, 3600.0, 5400.0, 5400.0, 5400.0]
-    assert np.isinf(owners.leave_s).all()
+    assert owners.tracks.time_s.tolist() == [0.0, 0.0, 3600.0, 5400.0, 5400.0, 5400.0]
+    assert np.isinf(owners.leaves_s).all()
     assert "start must be one" in faults(path, {"place": "place", "time": "h"}, start="seven")
 
 
@@ -218,7 +218,7 @@ def test_rounded_totals_equal_rounding_the_totals(counts, timed, tmp_path_factor
     if not sum(expected.values()):
         return
     owners = read(path, columns, fractions="nearest", start=0 if timed else None)
-    assert len(owners) == sum(expected.values())
+    assert owners.tracks.vehicles == sum(expected.values())
     for place in owners.sites.names:
         assert by_name(owners)[place] == sum(n for (p, _), n in expected.items() if p == place)
 
@@ -226,7 +226,7 @@ def test_rounded_totals_equal_rounding_the_totals(counts, timed, tmp_path_factor
 def test_window_keeps_only_the_rows_inside(write):
     path = write("lon,lat\n-74,40.7\n-73.9,40.8\n2.3,48.9\n139.7,35.7\n")
     owners = read(path, {"lon": "lon", "lat": "lat"}, window=(-75.0, 40.0, -73.0, 41.0))
-    assert len(owners) == 2
+    assert owners.tracks.vehicles == 2
     assert "left out 2 rows outside the window: rows 3, 4" in texts_of(owners.notes())[0]
     assert "within 1,000 km of their middle" in faults(path, {"lon": "lon", "lat": "lat"})
     assert "none of the selected rows has a place in the window" in faults(
@@ -339,7 +339,7 @@ def test_any_owner_file_is_read_or_refused(data, tmp_path_factory):
     assert messages
     assert all(str(path) in fault for fault in messages)
     if owners is not None:
-        assert len(owners) == owners.at_sites().sum() > 0
+        assert owners.tracks.vehicles == owners.sites.owners.sum() > 0
         assert math.isfinite(sum(owners.bounds))
 
 
@@ -374,7 +374,8 @@ def test_any_parquet_content_is_read_or_refused(columns, roles, wanted, tmp_path
     mapping = dict(zip(roles, columns, strict=True))
     messages = [str(path)]
     try:
-        assert len(read(path, mapping, where=where, duplicates="sum", fractions="nearest", crs="EPSG:32618")) > 0
+        how = {"duplicates": "sum", "fractions": "nearest", "crs": "EPSG:32618"}
+        assert read(path, mapping, where=where, **how).tracks.vehicles > 0
     except InputError as error:
         messages = error.faults
     assert messages
@@ -384,6 +385,6 @@ def test_any_parquet_content_is_read_or_refused(columns, roles, wanted, tmp_path
 def test_millions_of_owners_are_stored_in_arrays(write):
     path = write("place,n,lon,lat\n" + "".join(f"s{i},40000,-122.{i},37.{i}\n" for i in range(100, 300)))
     owners = read(path, {"place": "place", "count": "n", "lon": "lon", "lat": "lat"})
-    assert len(owners) == 8_000_000
-    assert owners.site.nbytes == 32_000_000
-    assert (owners.at_sites() == 40_000).all()
+    assert owners.tracks.vehicles == 8_000_000
+    assert owners.sites.of_owner.nbytes == 32_000_000
+    assert (owners.sites.owners == 40_000).all()

@@ -8,10 +8,10 @@ import pytest
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
-from simulator.traffic.static.owners import OwnerOptions, Owners
-from simulator.traffic.static.rows import FileFormat
-from simulator.traffic.trace import read_trace
-from simulator.traffic.trace.times import Times, moment_of
+from simulator.files.tables import FileFormat
+from simulator.formats.recorded import read_trace
+from simulator.formats.recorded.owners import OwnerOptions, read_owners
+from simulator.formats.recorded.times import Times, moment_of
 
 ZONES = {
     "": 0, "Z": 0, "z": 0, "+00": 0, "+01": 60, "+1": 60, "-8": -480, "+5:30": 330,
@@ -72,8 +72,6 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
     name, text, place = FORMS[form]
-    if form == "gpx":
-        pytest.importorskip("gpxpy", reason="GPX is read by gpxpy")
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=f"{name}: {place}some times name a time zone") as told:
         read_trace(tmp_path / name, order="any")
@@ -88,7 +86,7 @@ def test_recording_with_zones_on_some_times_only_is_refused(form, tmp_path):
 def owners(folder, moments, **reading):
     (folder / "o.csv").write_text("station,when\n" + "".join(f"s,{at}\n" for at in moments))
     how = {"columns": {"place": "station", "time": "when"}, "format": FileFormat(), **reading}
-    return Owners.from_file(folder / "o.csv", OwnerOptions(**how), crs=None)
+    return read_owners(folder / "o.csv", OwnerOptions(**how), crs=None)
 
 
 def test_owners_with_zones_on_some_times_only_are_refused(tmp_path):
@@ -99,7 +97,7 @@ def test_owners_with_zones_on_some_times_only_are_refused(tmp_path):
 def test_owner_times_are_converted_from_their_zones(tmp_path):
     zoned = [text for text in MIXED if text != MIXED[0] and text != MIXED[3]]
     read = owners(tmp_path, [zoned[0].replace("T", "t"), zoned[1].replace("Z", "z")], start="2008-02-03t09:00:00z")
-    assert sorted(read.arrive_s.tolist()) == [300.0, 4200.0]
+    assert sorted(read.tracks.time_s.tolist()) == [300.0, 4200.0]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_owner_times_without_zone_are_taken_as_utc_with_a_note(tmp_path):
     note = "times without a time zone are taken as UTC"
     naive = [MIXED[0], MIXED[3]]
     read = owners(tmp_path, naive, start="2008-02-03T09:00:00")
-    assert sorted(read.arrive_s.tolist()) == [3600.0, 4500.0]
+    assert sorted(read.tracks.time_s.tolist()) == [3600.0, 4500.0]
     assert sum(note in told for told in texts_of(read.notes())) == 1
     assert not any(note in told for told in texts_of(owners(tmp_path, MIXED[1:3]).notes()))
     with pytest.raises(InputError, match=r"o\.csv: its times name no time zone, so start must name none, got '2008"):
@@ -194,6 +192,6 @@ def test_a_time_zone_is_not_used_for_times_that_name_theirs(tmp_path):
 def test_owner_times_are_those_of_a_time_zone(tmp_path):
     zone = "America/New_York"
     read = owners(tmp_path, ["2024-07-01T08:00", "2024-01-01T08:00"], start="2024-01-01T00:00", time_zone=zone)
-    assert read.arrive_s.tolist() == [8 * 3600.0, 182 * 86400.0 + 7 * 3600.0]
+    assert read.tracks.time_s.tolist() == [8 * 3600.0, 182 * 86400.0 + 7 * 3600.0]
     with pytest.raises(InputError, match=r"row 1: time .* must be a date and time"):
         owners(tmp_path, ["2024-03-10T02:30", "2024-01-01T08:00"], time_zone=zone)

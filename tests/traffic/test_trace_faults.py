@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
-from simulator.traffic.trace import read_trace
+from simulator.formats.recorded import read_trace
 
 HEADER = "vehicle,time,lon,lat\n"
 FINE = "a,0,11.3,44.5\n"

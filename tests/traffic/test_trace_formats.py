@@ -17,9 +17,10 @@ from pandas.testing import assert_frame_equal
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Trace, read_trace, recording_of
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.trace import Recording, Replay, Trace, read_trace
+from simulator.traffic.recording import Replay
 
 SUMO_TIDY = files.TIDY.assign(time_s=files.TIDY["time_s"] - files.EPOCH_S, speed_mps=5.0)
 ABSOLUTE = {
@@ -89,11 +90,35 @@ def segments(*spans):
     return "<trk>" + "".join(f"<trkseg>{inside}</trkseg>" for inside in points) + "</trk>"
 
 
+def test_gpx_speeds_are_those_of_the_points_themselves(tmp_path):
+    point = '<trkpt lat="44.5" lon="11.3">{}<time>2024-06-15T12:00:0{}Z</time></trkpt>'
+    inside = (
+        "<speed>3.5</speed>",
+        "<extensions><speed>9</speed><x:speed xmlns:x='x'>9</x:speed></extensions>",
+        "<ele>9</ele><desc>at <b>9</b></desc>",
+    )
+    points = "".join(point.format(text, second) for second, text in enumerate(inside))
+    waypoint = '<wpt lat="0" lon="9"><time>2024-06-15T12:00:00Z</time></wpt>'
+    file = files.written(tmp_path, "a.gpx", f'<gpx version="1.0">{waypoint}<trk><trkseg>{points}</trkseg></trk></gpx>')
+    frame = read_trace(file).frame()
+    np.testing.assert_array_equal(frame["speed_mps"], [3.5, np.nan, np.nan])
+    assert frame["lon"].tolist() == [11.3] * 3
+
+
+@pytest.mark.parametrize("place", ['lat="44.5" lon="east"', 'lat="44.5"', 'lat="" lon="11.3"'])
+def test_gpx_points_without_a_place_are_refused_by_line(tmp_path, place):
+    good = '<trkpt lat="44.5" lon="11.3"><time>2024-06-15T12:00:00Z</time></trkpt>'
+    bad = f"<trkpt {place}><time>2024-06-15T12:00:01Z</time></trkpt>"
+    file = files.written(tmp_path, "a.gpx", f"<gpx><trk><trkseg>\n{good}\n{bad}\n</trkseg></trk></gpx>")
+    with pytest.raises(InputError, match=r"a\.gpx: line 3: lon and lat must be numbers"):
+        read_trace(file)
+
+
 def test_gpx_segments_are_separate_pieces(tmp_path):
     file = files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{segments((0, 30), (90, 120))}</gpx>')
     trace = read_trace(file)
     assert trace.names == ["a"]
-    engine = Replay(Recording.build(trace, None, gap_s=300.0), clock=Clock(1.0), duration_s=120.0, gap_s=300.0)
+    engine = Replay(recording_of(trace, None, gap_s=300.0), clock=Clock(1.0), duration_s=120.0)
     env, seen = simpy.Environment(), []
     engine.start(env)
     for second in (15, 31, 89, 90, 105):
@@ -102,7 +127,7 @@ def test_gpx_segments_are_separate_pieces(tmp_path):
         seen.append(State(engine.places().state[0]))
     assert seen == [State.ON_ROAD, State.ABSENT, State.ABSENT, State.ON_ROAD, State.ON_ROAD]
     assert "1 break between segments of a recording: the vehicle is absent there" in texts_of(trace.left_out)
-    after = Recording.build(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
+    after = recording_of(trace, None, gap_s=300.0, start="2024-06-15T12:01:00Z")
     assert after.fix_times_s.tolist() == [30, 60]  # a fix before the break does not lead into the run
 
 

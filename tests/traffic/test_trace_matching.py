@@ -12,13 +12,14 @@ import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Matching, Trace, recording_of
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.trace import Matching, Recording, Replay, Trace
+from simulator.traffic.recording import Recording, Replay
 from simulator.traffic.trips import Trips
 
 CLOCK = Clock(1.0)
@@ -87,8 +88,8 @@ def driven() -> Driven:
 
 def _matched(driven: Driven, trace: Trace, matching: Matching | None) -> tuple[pd.DataFrame, Recording]:
     """Links and positions at the times of the fixes, in the order of `driven.fixes`."""
-    recording = Recording.build(trace, driven.roads, gap_s=60.0, start=0.0, matching=matching)
-    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
+    recording = recording_of(trace, driven.roads, gap_s=60.0, start=0.0, matching=matching)
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600), simpy.Environment()
     engine.start(env)
     number = {int(name): place for place, name in enumerate(trace.names)}
     rows = []
@@ -125,8 +126,8 @@ def test_matching_with_noise_finds_most_links(driven, method):
 def test_between_fixes_a_vehicle_follows_the_roads(driven):
     """Fixes of every third time: between them the vehicle is on the route driven, if that was the fastest."""
     sparse = Driven(driven.roads, *_every_third(driven))
-    recording = Recording.build(sparse.trace(), driven.roads, gap_s=60.0, start=0.0, matching=Matching("nearest"))
-    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600, gap_s=60.0), simpy.Environment()
+    recording = recording_of(sparse.trace(), driven.roads, gap_s=60.0, start=0.0, matching=Matching("nearest"))
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=600), simpy.Environment()
     engine.start(env)
     number = {int(name): place for place, name in enumerate(sparse.trace().names)}
     right = total = 0
@@ -168,13 +169,13 @@ def test_fixes_off_the_roads_keep_their_position_and_are_counted(driven, method)
         }
     )
     trace = Trace.from_frame(frame, crs=driven.roads.crs)
-    recording = Recording.build(trace, driven.roads, gap_s=60.0, matching=Matching(method, 30.0, 3.0))
+    recording = recording_of(trace, driven.roads, gap_s=60.0, matching=Matching(method, 30.0, 3.0))
     assert any(
         "3 of 4 fixes are matched" in note and "1 with no road within 30 m" in note
         for note in texts_of(recording.notes())
     )
     assert any("2 legs between fixes have no likely route" in note for note in texts_of(recording.notes()))
-    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60, gap_s=60.0), simpy.Environment()
+    engine, env = Replay(recording, roads=driven.roads, clock=CLOCK, duration_s=60), simpy.Environment()
     engine.start(env)
     for time_s, on_road, y in ((12, True, 0), (18, False, -400), (22, False, -400), (28, True, 0)):
         env.run(until=after_traffic(env, time_s))
@@ -186,4 +187,4 @@ def test_fixes_off_the_roads_keep_their_position_and_are_counted(driven, method)
 
 def test_matching_needs_roads(driven):
     with pytest.raises(InputError, match="match needs roads"):
-        Recording.build(driven.trace(), None, gap_s=60.0, matching=Matching("nearest"))
+        recording_of(driven.trace(), None, gap_s=60.0, matching=Matching("nearest"))

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
+from simulator.formats.recorded import Trace, recording_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
-from simulator.traffic.trace import Recording, Replay, Trace
+from simulator.traffic.recording import Recording, Replay
 
 CRS = "EPSG:32632"
 FIXES = pd.DataFrame(
@@ -32,17 +33,22 @@ FIXES = pd.DataFrame(
 
 
 def laid(
-    frame: pd.DataFrame = FIXES, *, gap_s: float = 30.0, start: str | float | None = 0.0, **columns: str
+    frame: pd.DataFrame = FIXES,
+    *,
+    gap_s: float = 30.0,
+    hold_s: float = 0.0,
+    start: str | float | None = 0.0,
+    **columns: str,
 ) -> Recording:
     moved = frame.assign(x=frame["x"] + 500_000, y=frame["y"] + 5_000_000)
-    return Recording.build(Trace.from_frame(moved, crs=CRS, columns=columns), None, gap_s=gap_s, start=start)
+    return recording_of(
+        Trace.from_frame(moved, crs=CRS, columns=columns), None, gap_s=gap_s, hold_s=hold_s, start=start
+    )
 
 
-def played(
-    recording: Recording, *moments_s: float, hold_s: float = 0.0, duration_s: float = 1000.0, step_s: float = 1.0
-):
+def played(recording: Recording, *moments_s: float, duration_s: float = 1000.0, step_s: float = 1.0):
     clock = Clock(step_s)
-    engine = Replay(recording, clock=clock, duration_s=duration_s, gap_s=30.0, hold_s=hold_s)
+    engine = Replay(recording, clock=clock, duration_s=duration_s)
     env = simpy.Environment()
     engine.start(env)
     for moment_s in moments_s:
@@ -96,7 +102,7 @@ def test_longer_gap_is_interpolated_on_request():
 
 def test_vehicle_is_held_after_a_fix():
     for engine, expected in zip(
-        played(laid(), 25, 26, 85, 86, hold_s=5.0),
+        played(laid(hold_s=5.0), 25, 26, 85, 86),
         (State.ON_ROAD, State.ABSENT, State.ON_ROAD, State.ARRIVED),
         strict=True,
     ):
@@ -173,7 +179,7 @@ def test_positions_equal_numpy_interp(data):
 def test_roads_give_the_crs_and_detect_swapped_degrees():
     roads = build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=10, lanes=1, anchor=(11.3, 44.5))
     inside = pd.DataFrame({"vehicle": "v", "time": [0, 1], "lon": [11.301, 11.302], "lat": [44.501, 44.502]})
-    recording = Recording.build(Trace.from_frame(inside), roads, gap_s=10)
+    recording = recording_of(Trace.from_frame(inside), roads, gap_s=10)
     assert recording.crs == roads.crs
     x_min, y_min, x_max, y_max = recording.bounds
     west, south, east, north = roads.bounds
@@ -181,10 +187,10 @@ def test_roads_give_the_crs_and_detect_swapped_degrees():
     assert south < y_min < y_max < north
     swapped = inside.rename(columns={"lon": "lat", "lat": "lon"})
     with pytest.raises(InputError, match=r"no fix is in the area of the roads.*longitude and latitude look swapped"):
-        Recording.build(Trace.from_frame(swapped), roads, gap_s=10)
+        recording_of(Trace.from_frame(swapped), roads, gap_s=10)
     far = inside.assign(lat=50.0)
     with pytest.raises(InputError, match=r"its middle is at longitude 11\.30150, latitude 50\.00000$"):
-        Recording.build(Trace.from_frame(far), roads, gap_s=10)
+        recording_of(Trace.from_frame(far), roads, gap_s=10)
 
 
 def test_million_fixes_are_fast_and_their_memory_is_reported():
@@ -205,4 +211,4 @@ def test_million_fixes_are_fast_and_their_memory_is_reported():
         engine.places()
         engine.speeds()
     assert time.perf_counter() - since < 5.0
-    assert engine.nbytes[1] == recording.tracks.nbytes >= vehicles * each * (8 + 16)
+    assert engine.nbytes[1] == recording.tracks.nbytes + recording.leaves_s.nbytes >= vehicles * each * (8 + 16)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import numpy as np
 import pyproj
@@ -35,16 +35,13 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.build.constructors import build_own_kind, constructor_of
-from simulator.experiment.build.engine import file_format
+from simulator.experiment.build.constructors import build_own_kind, constructor_of, file_format, reader_of
 from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.roads.projection import WGS84
-
-if TYPE_CHECKING:
-    from simulator.traffic.static.sites import Sites
+from simulator.traffic.recording import Sites
 
 
 def stations_cells(section: StationCells, ground: Ground) -> tuple[NamedPlaces, list[str]]:
@@ -67,27 +64,25 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
     InputError
         If there are no locations, or a requested one is not among them.
     """
-    from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for such cells only
-
-    owners = ground.recorded
+    owned = None if ground.recorded is None else ground.recorded.sites
     if section.file is not None and section.columns is not None:  # the schema requires both or neither
         sites, notes = _of_file(section, section.file, section.columns, ground)
-        named = owners.sites.names if isinstance(owners, Owners) else None
+        named = None if owned is None else owned.names
         if named is not None and not set(named) & set(sites.names or []):
             fault = f"no location has the name of a data owner's place, as {named[0]!r}"
             raise InputError([f"{section.file}: {fault}; locations are called {_some(sites.names or [])}"])
         return _cells("locations", section, sites, _chosen(section, sites.names or [])), notes
-    if not isinstance(owners, Owners):
+    if owned is None:
         raise InputError(['file is required: only with engine = "static" are there places without it'])
-    if owners.sites.names is None:
+    if owned.names is None:
         raise InputError(["the data owners' places have no names: name their column as traffic.columns.place"])
-    names, notes = owners.sites.names, []
+    names, notes = owned.names, []
     if section.top is None:
         chosen = _chosen(section, names)
-        if section.names is None and owners.sites.side_m is None:
-            chosen = np.flatnonzero(owners.at_sites() > 0)
+        if section.names is None and owned.side_m is None:
+            chosen = np.flatnonzero(owned.owners > 0)
     else:
-        number = owners.at_sites()
+        number = owned.owners
         busiest = np.argsort(-number, kind="stable")[: section.top]
         chosen = busiest[number[busiest] > 0]
         occupied = int((number > 0).sum())
@@ -95,16 +90,18 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
         notes.append(
             f"{fault}: chosen by the truth itself, which no mechanism protects; name places to choose without it"
         )
-    return _cells("locations", section, owners.sites, chosen), notes
+    return _cells("locations", section, owned, chosen), notes
 
 
 def _of_file(
     section: StationCells | LocationCells, file: str, columns: PlaceColumns, ground: Ground
-) -> "tuple[Sites, list[str]]":
-    from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
-
+) -> tuple[Sites, list[str]]:
     read = partial(
-        read_places, scenarios.locate(file), columns=columns.mapping(), format_=file_format(section), given=section.crs
+        cast("Callable[..., tuple[Sites, list[str]]]", reader_of("cells", section.kind)),
+        scenarios.locate(file),
+        columns=columns.mapping(),
+        format_=file_format(section),
+        given=section.crs,
     )
     sites, notes = read(crs=ground.crs)
     lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))
@@ -127,7 +124,7 @@ def _chosen(section: StationCells | LocationCells, names: list[str]) -> IntArray
     return np.array([place[name] for name in section.names], dtype=np.int64)
 
 
-def _cells(kind: str, section: StationCells | LocationCells, sites: "Sites", chosen: IntArray) -> NamedPlaces:
+def _cells(kind: str, section: StationCells | LocationCells, sites: Sites, chosen: IntArray) -> NamedPlaces:
     names = sites.names or []
     return NamedPlaces.build(
         kind,

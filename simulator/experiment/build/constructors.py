@@ -14,7 +14,7 @@ from scenarios.kinds import find_kind, import_dotted
 from scenarios.references import PLUGIN_REFUSAL
 from scenarios.suggestions import suggestion
 from simulator.files.errors import InputError
-from simulator.files.tables import TextFormat
+from simulator.files.tables import FileFormat, TextFormat
 
 MECHANISM_METHODS = ("enrol", "toss", "answer", "encode", "tally", "estimate", "sample_counts", "claim")
 METHODS: Mapping[str, tuple[str, ...]] = {
@@ -191,7 +191,12 @@ def faults_of_files(scenario: Scenario, key: str) -> Iterator[None]:
         raise ScenarioError(scenario.name, [Fault(error.key or key, fault) for fault in error.faults]) from error
 
 
+def file_format(section: Any) -> FileFormat:
+    """Return how a section's file of rows is written, and which rows are used."""
+    return FileFormat(section.separator, section.decimal, section.header, section.where or {})
+
+
 def reader_of(role: str, name: str) -> Callable[..., Any] | None:
-    """Return the function that reads files of a kind; None for a kind that reads none."""
+    """Return the function of a format that reads the files of a kind; None for a kind that reads none."""
     kind = find_kind(role, name)
     return None if kind is None or not kind.reader else import_dotted(kind.reader)

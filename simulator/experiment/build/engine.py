@@ -1,15 +1,21 @@
 """Builds the traffic engine of a scenario: simulated, replayed or stationary, and the recorder of floating-car data."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
-from scenarios.cells import PlaceTable
-from scenarios.recorded_traffic import MATCH_M, NOISE_M
+from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic
 from scenarios.roads import SumoRoads
 from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
 from scenarios.units import in_seconds
-from simulator.experiment.build.constructors import build_own_kind, constructor_of, reader_of, same_keys, text_format
+from simulator.experiment.build.constructors import (
+    build_own_kind,
+    constructor_of,
+    file_format,
+    reader_of,
+    same_keys,
+    text_format,
+)
 from simulator.experiment.build.demand import plan_traffic
 from simulator.experiment.build.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
@@ -21,7 +27,7 @@ from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
-from simulator.traffic.engine import Engine, RecordedTraffic
+from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
@@ -30,13 +36,9 @@ from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.physics import LinkPhysics
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import ReactiveRouting
+from simulator.traffic.recording import Recording, Replay
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
-
-if TYPE_CHECKING:
-    from simulator.traffic.static.owners import Owners
-    from simulator.traffic.static.rows import FileFormat
-    from simulator.traffic.trace import Recording
 
 
 def build_simulated(
@@ -182,115 +184,74 @@ def traffic_faults(scenario: Scenario, error: InputError) -> list[Fault]:
     return [Fault(error.key or "traffic", fault) for fault in error.faults]
 
 
-def read_static(scenario: Scenario, roads: RoadNetwork | None) -> "Owners":
-    """Read the table of owners, in the coordinate system of the roads if there are roads.
+def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> Recording | None:
+    """Read the recording that a scenario's traffic replays, in the coordinates of the city.
+
+    Returns
+    -------
+    Recording or None
+        None if the engine simulates traffic.
 
     Raises
     ------
     InputError
-        If it cannot be read as the section specifies.
+        If the file cannot be read as the section specifies, no part of it is within the run, or it does not overlap
+        the roads.
     """
-    from simulator.traffic.static.owners import OwnerOptions, Owners  # noqa: PLC0415 - for this engine only
-
     section: Any = scenario.traffic
-    reading = OwnerOptions(
+    reader = reader_of("engine", section.engine)
+    if reader is None:
+        return None
+    keys = _owner_keys(section) if isinstance(section, StaticTraffic) else _trace_keys(scenario, section)
+    recording: Recording = reader(
+        roads=roads,
         columns=section.columns.mapping(),
-        ignored=section.columns.ignored or (),
-        format=file_format(section),
-        time_unit_s=in_seconds(section.time_unit),
-        **same_keys(section, "crs", "window", "duplicates", "fractions", "one_per", "start", "dwell_s"),
-        time_zone=_zone_of_times(scenario),
+        time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
+        time_zone=section.time_zone or scenario.scenario.time_zone,
+        **same_keys(section, "crs", "start"),
+        **keys,
     )
-    return Owners.from_file(scenarios.locate(section.owners), reading, crs=None if roads is None else roads.crs)
+    return recording
 
 
-def file_format(section: PlaceTable) -> "FileFormat":
-    """Return the format of a section's file."""
-    from simulator.traffic.static.rows import FileFormat  # noqa: PLC0415 - for such tables only
+def _owner_keys(section: Any) -> dict[str, Any]:
+    return {
+        "file": scenarios.locate(section.owners),
+        "ignored": section.columns.ignored or (),
+        "format": file_format(section),
+        **same_keys(section, "window", "duplicates", "fractions", "one_per", "dwell_s"),
+    }
 
-    return FileFormat(section.separator, section.header, section.where or {}, section.decimal)
+
+def _trace_keys(scenario: Scenario, section: Any) -> dict[str, Any]:
+    net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
+    return {
+        "paths": [scenarios.locate(reference, "folder", "file") for reference in section.trace],
+        "net": None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
+        "net_stated": section.net is not None,
+        "text": text_format(section),
+        "match_m": section.match_m or MATCH_M,
+        "match_noise_m": section.match_noise_m or NOISE_M,
+        **same_keys(section, "format", "order", "one_vehicle_a_file", "time_format", "gap_s", "hold_s", "match"),
+    }
 
 
-def build_static(scenario: Scenario, city: City, **_: object) -> Engine:
-    """Build the engine of the data owners that were read with the city.
+def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
+    """Build the engine that replays the recording that was read with the city.
 
     Raises
     ------
     ScenarioError
-        If a campaign asks for speeds, which data owners do not have.
+        If a campaign asks for speeds of data owners, which do not have any.
     """
-    from simulator.traffic.static.owners import Static  # noqa: PLC0415 - for this engine only
-
-    words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
-    speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
-    faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
-    if faults:
-        raise ScenarioError(scenario.name, faults)
-    return Static(cast("Owners", city.ground.recorded), clock=Clock(scenario.traffic.step_s))
-
-
-def _zone_of_times(scenario: Scenario) -> str | None:
-    """Return the time zone of recorded times that name none: the section's, else that in which times are stated."""
-    section: Any = scenario.traffic
-    zone: str | None = section.time_zone or scenario.scenario.time_zone
-    return zone
-
-
-def read_recording(scenario: Scenario, roads: RoadNetwork | None) -> "Recording":
-    """Read a trace, transform it to the coordinates of the city, and match it to the roads if requested.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, no part of it is within the run, or it does not overlap the roads.
-    """
-    from simulator.traffic.trace import Matching, Recording, read_trace  # noqa: PLC0415 - for this engine only
-
-    section: Any = scenario.traffic
-    net = section.net or (scenario.roads.path if isinstance(scenario.roads, SumoRoads) else None)
-    trace = read_trace(
-        [scenarios.locate(reference, "folder", "file") for reference in section.trace],
-        columns=section.columns.mapping(),
-        time_unit_s=None if section.time_unit is None else in_seconds(section.time_unit),
-        net=None if net is None or section.crs else net_frame(scenario, scenarios.locate(net)),
-        net_stated=section.net is not None,
-        text=text_format(section),
-        **same_keys(section, "format", "crs", "order", "one_vehicle_a_file", "time_format"),
-        time_zone=_zone_of_times(scenario),
-    )
-    matching = None
-    if section.match != "none":
-        matching = Matching(section.match, section.match_m or MATCH_M, section.match_noise_m or NOISE_M)
-    return Recording.build(
-        trace, roads, gap_s=section.gap_s, start=section.start, time_zone=_zone_of_times(scenario), matching=matching
-    )
-
-
-def build_trace(scenario: Scenario, city: City, **_: object) -> Engine:
-    """Build the engine that replays the city's recording."""
-    from simulator.traffic.trace import Replay  # noqa: PLC0415 - for this engine only
-
-    section: Any = scenario.traffic
-    return Replay(
-        cast("Recording", city.ground.recorded),
-        roads=city.ground.roads,
-        clock=Clock(section.step_s),
-        duration_s=scenario.scenario.duration_s,
-        **same_keys(section, "gap_s", "hold_s"),
-    )
-
-
-def read_recorded(scenario: Scenario, roads: RoadNetwork | None) -> RecordedTraffic | None:
-    """Read the recording that a scenario's traffic replays; None if its engine simulates traffic.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read as the section specifies.
-    """
-    reader = reader_of("engine", scenario.traffic.engine)
-    recorded: RecordedTraffic | None = None if reader is None else reader(scenario, roads)
-    return recorded
+    if isinstance(scenario.traffic, StaticTraffic):
+        words = 'must be "count" with engine = "static": data owners do not move, so they have no speed'
+        speeds = [campaign for campaign in scenario.campaigns if campaign.statistic != "count"]
+        faults = [Fault(f"campaigns.{campaign.name}.statistic", words, campaign.statistic) for campaign in speeds]
+        if faults:
+            raise ScenarioError(scenario.name, faults)
+    clock, duration_s = Clock(scenario.traffic.step_s), scenario.scenario.duration_s
+    return Replay(cast("Recording", city.ground.recorded), roads=city.ground.roads, clock=clock, duration_s=duration_s)
 
 
 def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:

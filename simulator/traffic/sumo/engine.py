@@ -12,13 +12,13 @@ import simpy
 from simulator.arrays import FloatArray
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, notes_of
+from simulator.roads.projection import transform
 from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
 from simulator.traffic.sumo.server import Events, SumoClient, SumoServer
 from simulator.traffic.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
-from simulator.traffic.trace.fixes import transformed
 
 BEAT_TICKS = 64
 _MOST_WARNINGS = 5
@@ -229,7 +229,7 @@ class Sumo:
         xy = self._frame.to_city(xy)
         if self._crs is None or self._crs == self._frame.crs:
             return xy
-        return transformed(xy[:, 0], xy[:, 1], self._frame.crs, self._crs)
+        return transform(self._frame.crs, self._crs, xy)
 
     def _reconcile(self, client: SumoClient) -> None:
         """Update the waiting vehicles: SUMO does not report vehicles that it discarded before they departed."""

@@ -9,7 +9,7 @@ from leuvenmapmatching.matcher.distance import DistanceMatcher
 
 from simulator.arrays import FloatArray, Int32Array
 from simulator.roads import RoadNetwork
-from simulator.traffic.trace.map_matching import Tracks
+from simulator.traffic.recording import Tracks
 
 _LATTICE_WIDTH = 10
 """Number of candidate paths kept at each fix: more are slower and seldom better."""

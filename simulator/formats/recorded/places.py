@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,10 +12,10 @@ import pyproj
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import Table
-from simulator.roads.projection import crs_about, true_plane, utm_about
-from simulator.traffic.static.rows import FileFormat, read_rows, texts_of
-from simulator.traffic.trace.fixes import transformed
+from simulator.files.tables import FileFormat, Table
+from simulator.formats.recorded.owner_rows import read_rows, texts_of
+from simulator.roads.projection import WGS84, crs_about, transform, true_plane, utm_about
+from simulator.traffic.recording import Sites
 
 SIDE_M = 1000.0
 """Side of the square that represents a place without coordinates."""
@@ -25,46 +23,6 @@ FARTHEST_M = 1_000_000.0
 """Maximum distance of places from their middle: beyond it, they are not in one city and UTM distorts too much."""
 SOUTHERNMOST = -60.0
 """Southern limit of latitude for cities: data beyond it have longitudes and latitudes swapped."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sites:
-    """Sites in the city's coordinate system.
-
-    Attributes
-    ----------
-    names
-        One name per site; None if sites are coordinates without names.
-    xy
-        (sites, 2) float64, metres in `crs`.
-    crs
-        Projected coordinate system, in metres.
-    side_m
-        If places have no coordinates, the side of the squares that represent them, in a row from west to east by name;
-        else None.
-    """
-
-    names: list[str] | None
-    xy: FloatArray
-    crs: pyproj.CRS
-    side_m: float | None = None
-
-    @classmethod
-    def in_a_row(cls, names: list[str]) -> Self:
-        """Represent places without coordinates as a row of squares, from west to east in the given order."""
-        xy = np.column_stack([(np.arange(len(names)) + 0.5) * SIDE_M, np.full(len(names), SIDE_M / 2)])
-        return cls(names, xy, crs_about((0.0, 0.0)), SIDE_M)
-
-    def __len__(self) -> int:
-        return len(self.xy)
-
-    def bounds(self, used: Mask) -> tuple[float, float, float, float]:
-        """Return the bounding box of the sites in `used`, (sites,) bool, in metres; for squares, that of all sites."""
-        if self.side_m is not None:
-            return 0.0, 0.0, len(self) * self.side_m, self.side_m
-        used_xy = self.xy[used & np.isfinite(self.xy).all(axis=1)]
-        (x_min, y_min), (x_max, y_max) = used_xy.min(axis=0).tolist(), used_xy.max(axis=0).tolist()
-        return x_min, y_min, x_max, y_max
 
 
 def check_one_city(lon: FloatArray, lat: FloatArray, *, file: str) -> None:
@@ -158,22 +116,26 @@ def place_rows(
     site, first, names = _distinct(name, east, north, keep)
     used = keep & chosen
     if not axes:
-        sites = Sites.in_a_row(names or [])
+        # Places without coordinates are a row of squares, from west to east in the order of their names.
+        xy = np.column_stack([(np.arange(len(first)) + 0.5) * SIDE_M, np.full(len(first), SIDE_M / 2)])
+        sites = Sites(names, xy, crs_about((0.0, 0.0)), SIDE_M)
     else:
-        x, y = east[first], north[first]
-        written_in = pyproj.CRS.from_user_input("EPSG:4326" if axes[0] == "lon" else given)
+        xy = np.column_stack([east[first], north[first]])
+        written_in = pyproj.CRS.from_user_input(WGS84 if axes[0] == "lon" else given)
         if crs is None and axes[0] == "x":
-            lonlat = transformed(x, y, written_in, "EPSG:4326")
-            crs, replaced = true_plane(written_in, lonlat, what=table.file)
+            crs, replaced = true_plane(written_in, transform(written_in, WGS84, xy), what=table.file)
             notes += replaced
         elif crs is None:
             # The UTM zone is that of the places in use; other places may be far away.
-            places = np.unique(site[used])
-            check_one_city(x[places], y[places], file=table.file)
-            crs = utm_about(x[places], y[places], what=table.file)
-        xy = np.column_stack([x, y]) if crs == written_in else transformed(x, y, written_in, crs)
-        sites = Sites(names, xy, crs)
-        several = len(np.unique(site[((east != x[site]) | (north != y[site])) & used])) if names is not None else 0
+            lon, lat = xy[np.unique(site[used])].T
+            check_one_city(lon, lat, file=table.file)
+            crs = utm_about(lon, lat, what=table.file)
+        sites = Sites(names, xy if crs == written_in else transform(written_in, crs, xy), crs)
+        several = (
+            len(np.unique(site[((east != east[first[site]]) | (north != north[first[site]])) & used]))
+            if names is not None
+            else 0
+        )
         if several:
             places_have = counted(several, "place has", "places have")
             notes.append(f"{table.file}: {places_have} more than one coordinate; each is where it is first")

@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 
 from simulator.files.compressed_io import JSON_TIMES, opened, unpacked_name
 from simulator.files.errors import InputError
-from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name
 from simulator.files.tntp_text import finite_number
-from simulator.files.xml_elements import Element, elements_of, root_of
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, numbers_of, transformed
-from simulator.traffic.trace.times import Times
+from simulator.files.xml_elements import TEXT, Element, elements_of, root_of
+from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of
+from simulator.formats.recorded.times import Times
+from simulator.roads.projection import WGS84, transform
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
 CABSPOTTING = ("lat", "lon", "occupied", "time")
@@ -277,8 +277,7 @@ def _fixes_of_sumo(
     if metres and options.net is None:
         raise InputError([f"{source}: x and y look like metres: {IN_NET_METRES}"])
     if options.net is not None and (metres or options.net_stated):
-        east, north = options.net.to_city(np.column_stack((x, y))).T
-        place = transformed(east, north, options.net.crs, "EPSG:4326")
+        place = transform(options.net.crs, WGS84, options.net.to_city(np.column_stack((x, y))))
         frame = frame.assign(**{columns["x"]: place[:, 0], columns["y"]: place[:, 1]})
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
@@ -355,34 +354,35 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:
     InputError
         If the file is not GPX, or a point of a track has no time.
     """
-    gpxpy = import_extra("gpxpy", needed=f"{file}: reading GPX needs gpxpy", extra="traces")
-    elements = elements_of(file)
-    lines = [element.line for element in elements if element.local_name == "trkpt" and not element.ends]
-    with opened(file) as stream:
-        content = stream.read()
-    try:
-        tracks = gpxpy.parse(content).tracks
-    except (gpxpy.gpx.GPXException, ValueError, TypeError, AttributeError, LookupError) as error:
-        raise InputError([f"{file}: cannot be read as GPX: {error}"]) from None
-    segments = [(number, segment.points) for number, track in enumerate(tracks, 1) for segment in track.segments]
-    points = [(number, point) for number, inside in segments for point in inside]
+    points: list[tuple[int, int, dict[str, str]]] = []
+    lines: list[int] = []
+    track = segment = 0
+    extended = False
+    point: dict[str, str] | None = None
+    for element in elements_of(file, root="gpx", texts=("time", "speed")):
+        name, attributes = element.local_name, element.attributes
+        track += name == "trk" and not element.ends
+        segment += name == "trkseg" and not element.ends
+        if name == "trkpt" and attributes is not None:
+            point = {**attributes}
+            points.append((track, segment, point))
+            lines.append(element.line)
+        elif name == "trkpt":
+            point = None
+        elif name == "extensions":  # they repeat names, in units of their own
+            extended = not element.ends
+        elif name == TEXT and point is not None and not extended:
+            point.update(attributes or {})
     if not points:
         raise InputError([f"{file}: it holds no point of a track"])
-    several = len({number for number, _ in points}) > 1
+    stem, several = _stem(file), len({number for number, _, _ in points}) > 1
+    columns = {"time": "time", "lon": "lon", "lat": "lat", "speed_mps": "speed"}
     frame = pd.DataFrame(
-        {
-            "vehicle": [f"{_stem(file)}/{number}" if several else _stem(file) for number, _ in points],
-            "time": [None if point.time is None else point.time.isoformat() for _, point in points],
-            "lon": [point.longitude for _, point in points],
-            "lat": [point.latitude for _, point in points],
-            "speed_mps": np.array([point.speed for _, point in points], dtype=np.float64),
-        },
-        index=lines if len(lines) == len(points) else range(1, len(points) + 1),
-    )
+        {role: [point.get(name) for _, _, point in points] for role, name in columns.items()}, index=lines
+    ).assign(vehicle=[f"{stem}/{number}" if several else stem for number, _, _ in points])
     own = TraceOptions(time_zone=options.time_zone)
     fixes = Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
-    piece = np.repeat(np.arange(len(segments)), [len(inside) for _, inside in segments])
-    return replace(fixes, piece=piece, unnamed=True)
+    return replace(fixes, piece=np.array([segment for _, segment, _ in points]), unnamed=True)
 
 
 class _BrokenError(Exception):

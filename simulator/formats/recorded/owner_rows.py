@@ -1,7 +1,6 @@
 """Rows of a table of data owners: selection, and number of owners per row."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +10,10 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tables import MOST_EXACT, Table, TextFormat, numbers_in
+from simulator.files.tables import MOST_EXACT, FileFormat, Table, numbers_in
 from simulator.traffic.trips import too_many
 
 _WHOLE = 1e-9
-
-
-@dataclass(frozen=True)
-class FileFormat:
-    """Format of a file of rows.
-
-    Attributes
-    ----------
-    separator
-        Separator of columns; None to recognize it.
-    header
-        Whether the first line names the columns.
-    where
-        Map from a column to its permitted values: rows with other values are not used.
-    decimal
-        Decimal sign; None to recognize it.
-    """
-
-    separator: str | None = None
-    header: bool = True
-    where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    decimal: str | None = None
 
 
 def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: FileFormat) -> tuple[Table, Mask]:
@@ -68,9 +45,8 @@ def read_rows(file: str | Path, *, columns: Mapping[str, str | int], format_: Fi
     filters = {f"where {column}": column if format_.header else _number(column, str(file)) for column in format_.where}
     wanted = {**columns, **filters}
     names = wanted.keys() - {"lon", "lat", "x", "y", "count", "time"}
-    text = TextFormat(format_.separator, format_.decimal)
     table = Table.from_file(
-        file, columns=wanted, text=tuple(wanted), identifiers=names, format_=text, header=format_.header
+        file, columns=wanted, text=tuple(wanted), identifiers=names, format_=format_, header=format_.header
     )
     chosen = np.ones(len(table), dtype=bool)
     for name, values in zip(filters, format_.where.values(), strict=True):

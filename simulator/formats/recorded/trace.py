@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -11,13 +11,9 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
-from simulator.files.tables import RECOGNIZED, TextFormat
-from simulator.traffic.trace import formats
-from simulator.traffic.trace.fixes import Fixes, TraceOptions, system_of
-from simulator.traffic.trace.times import LOCAL, NAIVE, in_words
-
-if TYPE_CHECKING:
-    from simulator.roads.sumo_frame import NetFrame
+from simulator.formats.recorded import formats
+from simulator.formats.recorded.fixes import Fixes, TraceOptions, system_of
+from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
 
@@ -364,16 +360,9 @@ def read_trace(
     paths: str | Path | Sequence[str | Path],
     *,
     format: str = "auto",  # noqa: A002 - the usual name of this argument
-    columns: Mapping[str, str] | None = None,
-    crs: object | None = None,
-    time_unit_s: float | None = None,
     order: Order = "auto",
-    one_vehicle_a_file: bool = False,
-    time_format: str | None = None,
-    net: "NetFrame | None" = None,
-    net_stated: bool = True,
-    text: TextFormat = RECOGNIZED,
-    time_zone: str | None = None,
+    crs: object | None = None,
+    **reading: Any,
 ) -> Trace:
     """Read recorded positions.
 
@@ -383,25 +372,12 @@ def read_trace(
         A file, a folder (every file in it except those whose names begin with "." or "_"), or several of both.
     format
         One of `FORMATS`; "auto" recognises each file by its name and its beginning.
-    columns
-        For tables: map from our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the
-        file's. Other columns are recognised by their common names.
-    crs
-        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
-    time_unit_s
-        Seconds per unit of numeric times; None for seconds, or for dates, the unit that their size implies.
     order
         Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
-    one_vehicle_a_file
-        For tables: whether each is of one vehicle, named after its file.
-    time_format
-        For tables: format of times, as for `strptime`; None for ISO 8601, or numbers.
-    net, net_stated
-        Of SUMO's floating-car data: as in `TraceOptions`.
-    text
-        For tables: separator and decimal sign.
-    time_zone
-        Time zone of times that name none, such as "Europe/Berlin"; None for UTC.
+    crs
+        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
+    reading
+        All other attributes of `TraceOptions`.
 
     Returns
     -------
@@ -415,17 +391,7 @@ def read_trace(
     """
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(
-        dict(columns or {}),
-        system_of(crs),
-        time_unit_s,
-        one_vehicle_a_file,
-        time_format,
-        net,
-        net_stated,
-        text,
-        time_zone,
-    )
+    options = TraceOptions(crs=system_of(crs), **reading)
     parts: list[Fixes] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}
@@ -437,7 +403,7 @@ def read_trace(
             faults += error.faults
             continue
         parts.append(part)
-        if kind in _A_FILE_A_VEHICLE or one_vehicle_a_file:
+        if kind in _A_FILE_A_VEHICLE or options.one_vehicle_a_file:
             faults += [
                 f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
                 for name in part.names

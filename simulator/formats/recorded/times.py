@@ -49,12 +49,15 @@ class Times:
         Whether the times were text or timestamps without a time zone, taken as UTC.
     zoned
         (n,) bool: which times name a time zone, if each may differ; None if all do or none can.
+    numbers
+        Whether the times are numbers in a unit.
     """
 
     seconds: FloatArray
     calendar: bool
     naive: bool = False
     zoned: Mask | None = None
+    numbers: bool = False
 
     @property
     def without_zone(self) -> Mask:
@@ -141,7 +144,8 @@ class Times:
         if unit_s is None:
             unit_s = next((unit for least, unit in _BY_SIZE if middle >= least), 1.0)
         seconds = numbers * unit_s if unit_s != 1.0 else numbers
-        return cls(np.where(np.isfinite(seconds), seconds, np.nan), calendar=middle * unit_s >= CALENDAR_FROM_S)
+        dated = middle * unit_s >= CALENDAR_FROM_S
+        return cls(np.where(np.isfinite(seconds), seconds, np.nan), calendar=dated, numbers=True)
 
     @classmethod
     def _from_written(cls, column: "pd.Series[Any]", written: str) -> "Times":

@@ -13,7 +13,8 @@ from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
-from simulator.traffic.trace.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
+from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, Times
+from simulator.roads.projection import WGS84, transform
 
 if TYPE_CHECKING:
     from simulator.roads.sumo_frame import NetFrame
@@ -55,13 +56,14 @@ class TraceOptions:
     Attributes
     ----------
     columns
-        Map from our name of a column to the file's, for the columns given by the user.
+        For tables: map from our names (vehicle, time, lon, lat or x, y, speed_mps or speed_kph or speed_mph) to the
+        file's. Other columns are recognised by their common names.
     crs
         Coordinate system of columns x and y, in metres; None if places are longitudes and latitudes.
     time_unit_s
-        Seconds per unit of numeric times; None to derive it from their size.
+        Seconds per unit of numeric times; None for seconds, or for dates, the unit that their size implies.
     one_vehicle_a_file
-        Whether a file is of one vehicle, named after the file.
+        For tables: whether each is of one vehicle, named after its file.
     time_format
         Format of times in text, as for `strptime`; None for ISO 8601, or numbers.
     net
@@ -80,7 +82,7 @@ class TraceOptions:
     one_vehicle_a_file: bool = False
     time_format: str | None = None
     net: "NetFrame | None" = None
-    net_stated: bool = False
+    net_stated: bool = True
     text: TextFormat = RECOGNIZED
     time_zone: str | None = None
 
@@ -177,7 +179,7 @@ class Fixes:
         axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
         lon, lat = map(numbers_of, axes)
         if options.crs is not None:
-            lon, lat = transformed(lon, lat, options.crs, "EPSG:4326").T
+            lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
         speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
         stamps = frame[by_role["time"]]
         times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
@@ -324,15 +326,3 @@ def _vehicles_of(column: "pd.Series[Any]") -> tuple[Int32Array, list[str]]:
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
     blank = np.array([not name for name in [*names, "-"]], dtype=bool)
     return np.where(blank[codes], -1, codes).astype(np.int32), names
-
-
-def transformed(x: FloatArray, y: FloatArray, source: object, target: object) -> FloatArray:
-    """Transform coordinates, (n,) each, east before north, between two systems; (n, 2), NaN outside the target's area.
-
-    `source` and `target` are anything from which a :class:`pyproj.CRS` can be made.
-    """
-    transformer = pyproj.Transformer.from_crs(source, target, always_xy=True)
-    # One place is sent twice: pyproj treats an array of one number as a scalar, which numpy has deprecated.
-    xy = np.column_stack(transformer.transform(np.append(x, x[:1]), np.append(y, y[:1])))[: len(x)]
-    xy[~np.isfinite(xy).all(axis=1)] = np.nan
-    return xy

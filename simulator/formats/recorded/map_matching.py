@@ -1,76 +1,19 @@
-"""Map matching: the tracks of vehicles, the link of each fix by distance and direction, and the paths between fixes."""
+"""Map matching: the link of each fix by distance and direction, and the paths between fixes."""
 
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import shapely
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
+from simulator.traffic.recording import Tracks
 from simulator.traffic.routes import Routes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Tracks:
-    """Tracks of vehicles: one leg between consecutive waypoints. A waypoint is a fix, or the end of a link on a path.
-
-    Attributes
-    ----------
-    first
-        (vehicles + 1,) int64: vehicle v owns the waypoints first[v]:first[v + 1].
-    time_s
-        (waypoints,) float64, seconds of the run, ascending within a vehicle.
-    xy
-        (waypoints, 2) float64, metres.
-    known
-        (waypoints,) bool: whether the leg from here is known; false if the next fix is too late, and at the last one.
-    recorded_mps
-        (waypoints,) float32: recorded speed, NaN where no speed was recorded.
-    going_mps
-        (waypoints,) float32: distance divided by time of the leg from here, 0 where the leg is not known.
-    link
-        (waypoints,) int32: link of the leg, -1 for a straight line; None if the tracks are not matched.
-    leaves_at, comes_to
-        (waypoints,) float64: fractions of that link at which the leg begins and ends; None if `link` is None.
-    """
-
-    first: IntArray
-    time_s: FloatArray
-    xy: FloatArray
-    known: Mask
-    recorded_mps: npt.NDArray[np.float32]
-    going_mps: npt.NDArray[np.float32]
-    link: Int32Array | None = None
-    leaves_at: FloatArray | None = None
-    comes_to: FloatArray | None = None
-
-    @classmethod
-    def straight(
-        cls, first: IntArray, time_s: FloatArray, xy: FloatArray, speed_mps: FloatArray, *, known: Mask
-    ) -> "Tracks":
-        """Join fixes to the next ones by straight lines where their vehicle's way is `known`, (fixes,) bool."""
-        lasts_s = np.append(np.diff(time_s), np.inf)
-        metres = np.append(np.hypot(*np.diff(xy, axis=0).T), 0.0)
-        going = np.zeros(len(time_s))
-        going[known] = metres[known] / lasts_s[known]
-        return cls(first, time_s, xy, known, speed_mps.astype(np.float32), going.astype(np.float32))
-
-    @property
-    def vehicles(self) -> int:
-        """Number of vehicles."""
-        return len(self.first) - 1
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
-        return sum(held.nbytes for field in fields(self) if (held := getattr(self, field.name)) is not None)
-
 
 DETOUR = 3.0
 """A path is plausible if it is no longer than this factor times the straight line plus four matching distances."""
@@ -296,7 +239,7 @@ class Matching:
         For "hmm": standard deviation of recorded places, metres.
     """
 
-    method: Literal["nearest", "hmm"]
+    method: str
     most_m: float = 50.0
     noise_m: float = 10.0
 
@@ -329,7 +272,7 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
         import_extra(
             "leuvenmapmatching.matcher.distance", needed='match = "hmm" needs leuvenmapmatching', extra="traces"
         )
-        from simulator.traffic.trace.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
+        from simulator.formats.recorded.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
 
         link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
     laid, joined = interpolate_paths(tracks, roads, link, fraction, most_m=matching.most_m)

@@ -1,1 +1,0 @@
-"""Stationary data owners: vehicles counted at detectors, people who checked in at places."""
