@@ -177,6 +177,14 @@ def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
     return NetFrame.from_file(net, anchor=None if anchor is None else (anchor.lon, anchor.lat))
 
 
+def sumo_source(scenario: Scenario) -> dict[str, Any]:
+    """Return the network on which SUMO draws vehicles, None if the roads are not SUMO's, and its vehicle class."""
+    roads = scenario.roads
+    if not isinstance(roads, SumoRoads):
+        return {"net": None}
+    return {"net": scenarios.locate(roads.path), "vehicle_class": roads.vehicle_class}
+
+
 class Beside(NamedTuple):
     """An engine that runs after the run's own for comparison, its name, and notes on its vehicles."""
 
@@ -190,8 +198,8 @@ def build_beside(
 ) -> Beside | None:
     """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
 
-    Departures and routes are those of SUMO's files, over the same roads. Of the vehicles that SUMO draws at random, the
-    same number is drawn, but not the same vehicles.
+    Departures and routes are those of SUMO's files, over the same roads. The vehicles of random flows are drawn by SUMO
+    again, with another seed.
 
     Parameters
     ----------
@@ -215,6 +223,7 @@ def build_beside(
             demand = read_sumo_routes(
                 sumo_insertions(inputs, end_s=end_s).files,
                 city.roads,
+                **sumo_source(scenario),
                 clock=clock,
                 begin_s=inputs.begin_s,
                 duration_s=last_departure_s(clock, end_s),

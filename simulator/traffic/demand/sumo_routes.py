@@ -1,4 +1,4 @@
-"""Demand from SUMO's route files: vehicles on their given routes, trips between edges, flows."""
+"""Demand from SUMO's route files: vehicles on their given routes, trips between edges, and what SUMO itself draws."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,19 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
-from simulator.files.errors import InputError
+from simulator.files.errors import InputError, RejectionError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
+from simulator.roads.readers.sumo import links_by_sumo_edge
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
+from simulator.traffic.sumo.drawing import draw_vehicles
 from simulator.traffic.trips import Trips, too_many
 
 _EDGE_UNKNOWN = "its edges are not all among the roads"
 _NOT_CONSECUTIVE = "its edges are not consecutive"
 _NO_PATH = "no path leads along its edges"
+_SEEDS = 2**31
 
 
 class NotDrivableError(InputError):
@@ -108,11 +111,7 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
     InputError
         If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
     """
-    known = {
-        str(data["sumo_edge"]): int(data["link"])
-        for _, _, data in network.graph.edges(data=True)
-        if data.get("sumo_edge") is not None
-    }
+    known = links_by_sumo_edge(network)
     if not known:
         raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
     return known
@@ -167,6 +166,8 @@ def read_sumo_routes(
     files: Iterable[str | Path],
     network: RoadNetwork,
     *,
+    net: Path | None,
+    vehicle_class: str = "passenger",
     clock: Clock,
     duration_s: float = np.inf,
     begin_s: float = 0.0,
@@ -178,8 +179,10 @@ def read_sumo_routes(
     """Read SUMO's vehicles, trips and flows for roads that were read from SUMO's network.
 
     A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
-    the free-flow shortest-time path between them. Vehicles need not be sorted by departure. A vehicle's start and end
-    positions on its edges, its lane, its type and its stops are ignored.
+    the free-flow shortest-time path between them. SUMO itself draws the vehicles of flows, those between zones or
+    junctions, and those whose route is a distribution of routes, and finds their routes: this needs SUMO. Vehicles need
+    not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its type and its stops are
+    ignored.
 
     Parameters
     ----------
@@ -187,6 +190,8 @@ def read_sumo_routes(
         Route files, and additional files with routes, plain or gzipped. An ``<include>`` is not followed.
     network
         Roads whose edges carry ``sumo_edge``, SUMO's id.
+    net, vehicle_class
+        SUMO's network file, on which SUMO draws flows, None if there is none; and the vehicle class of the roads.
     clock
         Conversion between ticks and seconds.
     duration_s
@@ -200,7 +205,7 @@ def read_sumo_routes(
     paths
         Shortest paths of the network, if already available.
     rng
-        Draws from distributions of routes, random flows, and the vehicles selected by a share.
+        Draws SUMO's seed, if there is anything that SUMO draws, and the vehicles selected by a share.
 
     Returns
     -------
@@ -213,13 +218,35 @@ def read_sumo_routes(
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
+    named = ", ".join(str(file) for file in listed)
     held = SumoFile(listed)
-    ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
-    courses, course = held.courses.of(number, rng=rng)
+    read = held.vehicles
+    if held.drawn:
+        if net is None:
+            raise InputError(
+                [f"{held.drawn[0].where}: SUMO draws it on its network, and the roads are of another source"]
+            )
+        try:
+            read += draw_vehicles(
+                held,
+                net,
+                begin_s=begin_s,
+                end_s=begin_s + duration_s,
+                step_s=clock.step_s,
+                vehicle_class=vehicle_class,
+                seed=int(rng.integers(_SEEDS)),
+            )
+        except RejectionError as error:
+            raise RejectionError(f"{named}: {fault}" for fault in error.faults) from None
+    ids = [vehicle.name for vehicle in read]
+    depart_s = np.array([vehicle.depart_s for vehicle in read], dtype=np.float64)
+    depart_s[depart_s < 0] = begin_s
+    numbers: dict[Course, int] = {}
+    course = np.array([numbers.setdefault(vehicle.course, len(numbers)) for vehicle in read], dtype=np.int32)
+    courses = list(numbers)
     links_of = CourseLinks.build(courses, network, paths=paths)
     unused = Counter(held.unhandled)
     fits = _count_unfit(unused, depart_s, course, links_of, courses, begin_s=begin_s, end_s=begin_s + duration_s)
-    named = ", ".join(str(file) for file in listed)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
         edges = {edge for number in links_of.faults for edge in courses[number].edges}
@@ -241,24 +268,6 @@ def read_sumo_routes(
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
     return SumoRoutes(trips, routes, _names(ids, order, copies), [_without_folders(note, listed) for note in notes])
-
-
-def _all_vehicles(
-    held: SumoFile, *, begin_s: float, end_s: float, rng: np.random.Generator
-) -> tuple[list[str], FloatArray, Int32Array]:
-    """Return the id, departure and course number of every vehicle; vehicles of flows follow the others."""
-    ids = list(held.ids)
-    leave = np.array(held.depart_s, dtype=np.float64)
-    leave[leave < 0] = begin_s
-    departures, courses = [leave], [np.array(held.course, dtype=np.int32)]
-    for flow in held.flows:
-        of_flow = flow.departures(end_s=end_s, rng=rng)
-        ids.extend(f"{flow.name}.{i}" for i in range(len(of_flow)))
-        departures.append(of_flow)
-        courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
-        if fault := too_many(len(ids)):
-            raise InputError([f"{flow.where}: {fault}"])
-    return ids, np.concatenate(departures), np.concatenate(courses)
 
 
 def _count_unfit(

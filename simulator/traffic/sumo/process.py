@@ -179,13 +179,13 @@ class SumoProcess:
         """Whether SUMO can still answer requests."""
         return not self._closed
 
-    def ask(self, request: str, *, what: str) -> Any:
+    def ask(self, request: str, *arguments: object, what: str) -> Any:
         """Send a request to SUMO, and return the answer, which may take ten minutes.
 
         Parameters
         ----------
-        request
-            Name of a method of `worker.Requests`, which also describes the answer.
+        request, arguments
+            Name of a method of `worker.Requests`, which also describes the answer, and its arguments.
         what
             Time or purpose of the request, for the beginning of messages.
 
@@ -197,7 +197,7 @@ class SumoProcess:
         if self._closed:
             raise ProgramError([f"{what}: SUMO is closed"])
         try:
-            kind, value = self._exchange(f"{request}\n", limit_s=_ANSWER_S)
+            kind, value = self._exchange(json.dumps([request, arguments]) + "\n", limit_s=_ANSWER_S)
         except ConnectionError:
             raise self._ended(what) from None
         if kind == "error":

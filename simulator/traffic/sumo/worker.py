@@ -1,15 +1,14 @@
 """Program that runs SUMO's library in a child process; `SumoProcess` starts it, and no module imports it.
 
 Its arguments are SUMO's. It reads requests from its standard input and writes answers to its standard output, one JSON
-value per line. A request is the name of a method of `Requests`. The first answer, without a request, is SUMO's version,
-once SUMO has read its files. The program listens on no port. It ends when its input ends: when the parent process
-closes SUMO, or has ended for any reason.
+value per line. A request is a list: the name of a method of `Requests`, and its arguments. The first answer, without a
+request, is SUMO's version, once SUMO has read its files. The program listens on no port. It ends when its input ends:
+when the parent process closes SUMO, or has ended for any reason.
 """
 
 import json
 import os
 import sys
-from collections.abc import Callable
 from typing import Any
 
 
@@ -80,6 +79,27 @@ class Requests:
         x, y = [place[0] for place in places], [place[1] for place in places]
         return [ids, [vehicle.getRoadID(each) for each in ids], x, y, [vehicle.getSpeed(each) for each in ids]]
 
+    def draw(self, steps: int) -> list[Any]:
+        """Advance SUMO by a number of steps, and remove each vehicle when it departs, so that the roads stay empty.
+
+        Returns
+        -------
+        list
+            The departed vehicles: lists of their ids, scheduled departures in seconds, and numbers of their routes;
+            and the edges of these routes.
+        """
+        simulation, vehicle = self._sumo.simulation, self._sumo.vehicle
+        ids, depart_s, numbers = [], [], []
+        routes: dict[tuple[str, ...], int] = {}
+        for _ in range(steps):
+            self._sumo.simulationStep()
+            for each in simulation.getDepartedIDList():
+                ids.append(each)
+                depart_s.append(vehicle.getDeparture(each) - vehicle.getDepartDelay(each))
+                numbers.append(routes.setdefault(tuple(vehicle.getRoute(each)), len(routes)))
+                vehicle.remove(each)
+        return [ids, depart_s, numbers, list(routes)]
+
 
 def main() -> int:
     """Run SUMO with the program's arguments and answer requests until there are no more; return the exit code."""
@@ -105,9 +125,9 @@ def main() -> int:
             return 1
         requests = Requests(libsumo)
         for line in sys.stdin:
-            request: Callable[[], object] = getattr(requests, line.strip())
+            name, arguments = json.loads(line)
             try:
-                answer("answer", request())
+                answer("answer", getattr(requests, name)(*arguments))
             except (libsumo.TraCIException, libsumo.FatalTraCIError) as error:
                 answer("error", str(error))
         libsumo.close()  # this writes the outputs of its configuration
