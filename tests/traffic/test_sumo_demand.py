@@ -228,6 +228,14 @@ def test_sumo_refuses_what_it_cannot_draw(tmp_path, net, body, words):
         read(tmp_path, body, net=net, duration_s=60.0)
 
 
+@pytest.mark.parametrize("element", ['<e1Detector id="e" file="here:8080"/>', '<include href="/etc/passwd"/>'])
+def test_network_that_names_a_file_is_refused_for_flows(tmp_path, net, element):
+    other = tmp_path / "other.net.xml"
+    other.write_text(net.read_text().replace("</net>", f"{element}</net>"))
+    with pytest.raises(InputError, match=r"other\.net\.xml: line \d+: .*must"):
+        read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', net=other, duration_s=60.0)
+
+
 def test_flows_need_a_network_of_sumo(tmp_path):
     with pytest.raises(InputError, match=r"line 1: flow 'f': SUMO draws it on its network"):
         read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', duration_s=60.0)

@@ -5,8 +5,9 @@ import tempfile
 from pathlib import Path
 
 from simulator.files.errors import InputError
+from simulator.files.xml_elements import elements_of
 from simulator.traffic.demand.sumo_file import Course, SumoFile, Vehicle, most_of_flow
-from simulator.traffic.sumo.inputs import SumoInputs
+from simulator.traffic.sumo.inputs import SumoInputs, refuse_connection
 from simulator.traffic.sumo.process import SumoProcess
 from simulator.traffic.trips import too_many
 
@@ -49,6 +50,13 @@ def draw_vehicles(
         most += most_of_flow(flow.attributes, begin_s=begin_s, end_s=end_s, step_s=step_s, where=flow.where)
         if fault := too_many(most):
             raise InputError([f"{flow.where}: {fault}"])
+    # Scenarios that are not trusted may have flows, so SUMO must read and write no other file.
+    for element in elements_of(net):
+        refuse_connection(element, net)
+        if not {"file", "href"}.isdisjoint(element.attributes or ()):
+            raise InputError(
+                [f"{net}: line {element.line}: a network on which SUMO draws flows must name no other file"]
+            )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "drawn.add.xml"
         text = held.xml()
