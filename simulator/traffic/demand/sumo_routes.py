@@ -168,6 +168,7 @@ def read_sumo_routes(
     *,
     net: Path | None,
     vehicle_class: str = "passenger",
+    seed: int | None = None,
     clock: Clock,
     duration_s: float = np.inf,
     begin_s: float = 0.0,
@@ -192,6 +193,8 @@ def read_sumo_routes(
         Roads whose edges carry ``sumo_edge``, SUMO's id.
     net, vehicle_class
         SUMO's network file, on which SUMO draws flows, None if there is none; and the vehicle class of the roads.
+    seed
+        SUMO's seed: SUMO draws the same flows as in a run of its own with this seed. By default, it is drawn.
     clock
         Conversion between ticks and seconds.
     duration_s
@@ -205,7 +208,7 @@ def read_sumo_routes(
     paths
         Shortest paths of the network, if already available.
     rng
-        Draws SUMO's seed, if there is anything that SUMO draws, and the vehicles selected by a share.
+        Draws SUMO's seed, if it is not given and SUMO has to draw anything, and the vehicles selected by a share.
 
     Returns
     -------
@@ -234,7 +237,7 @@ def read_sumo_routes(
                 end_s=begin_s + duration_s,
                 step_s=clock.step_s,
                 vehicle_class=vehicle_class,
-                seed=int(rng.integers(_SEEDS)),
+                seed=int(rng.integers(_SEEDS)) if seed is None else seed,
             )
         except RejectionError as error:
             raise RejectionError(f"{named}: {fault}" for fault in error.faults) from None

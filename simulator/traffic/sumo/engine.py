@@ -230,15 +230,10 @@ class Sumo:
         """Return the number of vehicles in each state; link crossings in SUMO are not counted."""
         if self._process is not None and self._process.is_open:
             self._reconcile("asked for those that wait")
-        registry = self._registry
-        return Totals(
-            departed=registry.departed,
-            waiting=registry.count(State.WAITING),
-            on_road=registry.count(State.ON_ROAD),
-            arrived=registry.count(State.ARRIVED),
+        return Totals.counted(
+            self._registry.rows["state"],
             stuck_released=self._counted["teleport"],
-            absent=registry.count(State.ABSENT),
-            trip_time_s=registry.trip_time_s,
+            trip_time_s=self._registry.trip_time_s,
         )
 
     def notes(self) -> list[Note]:
