@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
     from scenarios import Scenario, ScenarioError
     from simulator.aggregation.combining import ServerTally
+    from simulator.aggregation.secret_sharing import ThresholdSharing
     from simulator.aggregation.server_noise import normal_estimate
-    from simulator.aggregation.threshold_shared import ThresholdSharing
     from simulator.aggregation.transcript import Sharing
     from simulator.api import DifferentTruthError, RunHandle, RunResult, compare, load, roads_of, run
+    from simulator.attacks.guesses import CellAttack, Guesses, Prior
     from simulator.attacks.observation import Observation, link_rounds_of, read_round
-    from simulator.attacks.own import CellAttack
-    from simulator.attacks.reconstruction import Guesses, Prior
     from simulator.exports.geopackage import write_geopackage
     from simulator.plots import COLUMN_IN, paper_style
     from simulator.plug_in_checks.aggregators import check_aggregator
@@ -67,12 +66,11 @@ _MODULES = {
     "scenarios": ("Scenario", "ScenarioError"),
     "simulator.aggregation.combining": ("ServerTally",),
     "simulator.aggregation.server_noise": ("normal_estimate",),
-    "simulator.aggregation.threshold_shared": ("ThresholdSharing",),
+    "simulator.aggregation.secret_sharing": ("ThresholdSharing",),
     "simulator.aggregation.transcript": ("Sharing",),
     "simulator.api": ("DifferentTruthError", "RunHandle", "RunResult", "compare", "load", "roads_of", "run"),
     "simulator.attacks.observation": ("Observation", "link_rounds_of", "read_round"),
-    "simulator.attacks.own": ("CellAttack",),
-    "simulator.attacks.reconstruction": ("Guesses", "Prior"),
+    "simulator.attacks.guesses": ("CellAttack", "Guesses", "Prior"),
     "simulator.plug_in_checks.aggregators": ("check_aggregator",),
     "simulator.plug_in_checks.attacks": ("check_attack",),
     "simulator.plug_in_checks.cells": ("check_cells",),

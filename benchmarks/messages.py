@@ -9,7 +9,7 @@ import simpy
 from timing import seconds, spread
 
 from mechanisms.local import NoMemory, SamplingPrivacy
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.sensing.channel import Channel, ExponentialDelay
 from simulator.sensing.messages import MessageSurvey
 from simulator.sensing.query import QueriedDevices, Respondents

@@ -28,10 +28,10 @@ VEHICLES = "vehicles:"
 Party = Annotated[str, Field(pattern=PARTY_PATTERN)]
 
 
-def broken_window(known: ValidFields) -> Iterator[RuleViolation]:
+def broken_window(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault if the last query comes before the first one."""
-    if known.get("to_query") is not None and known["to_query"] < (known.get("from_query") or 1):
-        yield known.violation("to_query", f"must be at least from_query = {known.get('from_query') or 1}")
+    if valid.get("to_query") is not None and valid["to_query"] < (valid.get("from_query") or 1):
+        yield valid.violation("to_query", f"must be at least from_query = {valid.get('from_query') or 1}")
 
 
 class MemberSection(Section):
@@ -81,12 +81,12 @@ class AttackSection(NamedByKind):
     """Whether the attack is also run by the first member alone, by the first two members, and so on."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each name given twice, and for a coalition that cannot grow."""
-        coalition = parties_of(known.get("coalition") or ())
-        yield from broken_repeats(known, "coalition", "campaigns", "mechanisms", "asked")
-        yield from broken_window(known)
-        if known.get("growing") and len(coalition) < 2:
+        coalition = parties_of(valid.get("coalition") or ())
+        yield from broken_repeats(valid, "coalition", "campaigns", "mechanisms", "asked")
+        yield from broken_window(valid)
+        if valid.get("growing") and len(coalition) < 2:
             yield RuleViolation(("growing",), "must be false where the coalition is a single party", value=True)
         vehicles = [member for member in coalition if member.startswith(VEHICLES)]
         if len(vehicles) > 1:
@@ -151,18 +151,18 @@ class PoisoningSection(AttackSection):
     """Largest number a vehicle puts into a report that the servers cannot read."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a coalition without vehicles, and for fewer targets than corrupted vehicles."""
-        yield from super().broken_rules(known)
-        if not known.has("coalition"):
+        yield from super().broken_rules(valid)
+        if not valid.has("coalition"):
             return
-        corrupted = corrupted_in(known["coalition"])
+        corrupted = corrupted_in(valid["coalition"])
         if not corrupted:
-            words = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
-            yield RuleViolation(("coalition",), words, list(known["coalition"]))
-        elif known.has("targets") and corrupted > known["targets"]:
-            words = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
-            yield known.violation("targets", words)
+            rule = 'must hold corrupted vehicles, as "vehicles:100": they send the inflated reports'
+            yield RuleViolation(("coalition",), rule, list(valid["coalition"]))
+        elif valid.has("targets") and corrupted > valid["targets"]:
+            rule = f"must be at least the {corrupted} vehicles of the coalition: they are taken from the targets"
+            yield valid.violation("targets", rule)
 
 
 class DropOutSection(AttackSection):
@@ -183,10 +183,10 @@ class OwnAttack(AttackSection):
     """Unique name in key paths and results. Default: the name of the class."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield the faults of any attack, and those of its parameters."""
-        yield from super().broken_rules(without_parameters(known))
-        yield from broken_parameters(known)
+        yield from super().broken_rules(without_parameters(valid))
+        yield from broken_parameters(valid)
 
 
 def without_parameters(attack: ValidFields) -> ValidFields:
@@ -222,14 +222,14 @@ def broken_attack(attack: ValidFields, scenario: ValidFields) -> Iterator[RuleVi
     yield from broken_names(attack, "campaigns", "campaign", campaigns)
     coalition = parties_of(attack.get("coalition") or ())
     if traffic.has("vehicles") and corrupted_in(coalition) > traffic["vehicles"]:
-        words = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
-        yield RuleViolation(("coalition",), words, list(coalition))
+        rule = f"there are only traffic.vehicles = {traffic['vehicles']} to corrupt"
+        yield RuleViolation(("coalition",), rule, list(coalition))
     named = attack.get("campaigns")
     speeds = {campaign.get("name") for campaign in campaigns if campaign.get("statistic", "count") != "count"}
     for place, name in enumerate(named or ()):
         if name in speeds:
-            words = 'must be a campaign with statistic = "count": attacks use reports of places'
-            yield RuleViolation(("campaigns", place), words, name)
+            rule = 'must be a campaign with statistic = "count": attacks use reports of places'
+            yield RuleViolation(("campaigns", place), rule, name)
     meant = [campaign for campaign in campaigns if named is None or campaign.get("name") in named]
     counting = [campaign for campaign in meant if campaign.get("statistic", "count") == "count"]
     if not counting:
@@ -251,23 +251,23 @@ def _parties(
     kinds = [deployment.get("kind") for _, deployment in deployments]
     if any(find_kind("deployment", kind) is None or is_capable("deployment", kind, "divided") for kind in kinds):
         return  # their parties are known when they are built
-    shared = any(is_capable("deployment", one["kind"], "shares") for _, one in deployments)
+    shared = any(is_capable("deployment", servers["kind"], "shares") for _, servers in deployments)
     if is_capable("attack", attack.get("kind"), "shares") and not shared:
         named = " or ".join(f'"{name}"' for name in names_of("deployment", "shares"))
-        words = f"needs a campaign with aggregation.kind = {named}: no other deployment has shares"
-        yield RuleViolation(("kind",), words, "shares")
+        rule = f"needs a campaign with aggregation.kind = {named}: no other deployment has shares"
+        yield RuleViolation(("kind",), rule, "shares")
         return
     members = list(enumerate(coalition))
-    lacking = [{place for place, one in members if not _has(deployment, one)} for _, deployment in deployments]
+    lacking = [{place for place, party in members if not _has(deployment, party)} for _, deployment in deployments]
     if attack.get("together"):
         lacking = [set.intersection(*lacking)] * len(lacking)
     elif attack.get("campaigns") is None and not all(lacking):
         return
     reported: set[int] = set()
     for (name, deployment), missing in zip(deployments, lacking, strict=True):
-        words = f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
+        rule = f"there is no such party in campaigns.{name}, which is {deployment['kind']}: {_there(deployment)}"
         for place in sorted(missing - reported):
-            yield RuleViolation(("coalition", place), words, coalition[place])
+            yield RuleViolation(("coalition", place), rule, coalition[place])
         reported |= missing
 
 
@@ -303,12 +303,12 @@ def _queries(attack: ValidFields, campaigns: Sequence[ValidFields]) -> Iterator[
         yield RuleViolation(("from_query",), f"must be at most {most}, the queries of a campaign", starts)
     if attack.get("together"):
         limit = sum(campaign["queries"] for campaign in campaigns)
-        words = f"must be at most {limit}, the queries of all campaigns together"
+        rule = f"must be at most {limit}, the queries of all campaigns together"
     else:
         enough = max if attack.get("campaigns") is None else min
         limit = enough(campaign["queries"] for campaign in campaigns)
         name = next(campaign["name"] for campaign in campaigns if campaign["queries"] == limit)
-        words = f"must be at most campaigns.{name}.queries = {limit}"
+        rule = f"must be at most campaigns.{name}.queries = {limit}"
     for place, times in enumerate(attack.get("asked") or ()):
         if times > limit:
-            yield RuleViolation(("asked", place), words, times)
+            yield RuleViolation(("asked", place), rule, times)

@@ -77,27 +77,27 @@ class CampaignSection(Section):
         return {"deadline_s": given.get("round_gap_s", ROUND_GAP_S), **speeds, **given}
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for rounds that overlap, for several queries without an interval, and for invalid bounds."""
-        yield from _speeds(known)
-        several = known.has("queries") and known["queries"] > 1
-        if several and "every_s" in known and known["every_s"] is None:
-            yield RuleViolation(("every_s",), f"is required where queries = {known['queries']} is above 1")
-        if not known.has("round_gap_s", "deadline_s"):
+        yield from _speeds(valid)
+        several = valid.has("queries") and valid["queries"] > 1
+        if several and "every_s" in valid and valid["every_s"] is None:
+            yield RuleViolation(("every_s",), f"is required where queries = {valid['queries']} is above 1")
+        if not valid.has("round_gap_s", "deadline_s"):
             return
-        gap, deadline = known["round_gap_s"], known["deadline_s"]
+        gap, deadline = valid["round_gap_s"], valid["deadline_s"]
         if exceeds(deadline, gap):
-            words = (
+            rule = (
                 f"rounds of one campaign must not overlap: round one is open for {number(deadline)} s, "
                 f"longer than round_gap_s = {number(gap)} s"
             )
-            yield RuleViolation(("deadline_s",), words, deadline)
-        if several and known.has("every_s") and exceeds(gap + deadline, known["every_s"]):
-            words = (
+            yield RuleViolation(("deadline_s",), rule, deadline)
+        if several and valid.has("every_s") and exceeds(gap + deadline, valid["every_s"]):
+            rule = (
                 f"rounds of one campaign must not overlap: a query takes round_gap_s + deadline_s = "
-                f"{number(gap + deadline)} s, longer than every_s = {number(known['every_s'])} s"
+                f"{number(gap + deadline)} s, longer than every_s = {number(valid['every_s'])} s"
             )
-            yield known.violation("every_s", words)
+            yield valid.violation("every_s", rule)
 
 
 def last_round_s(times: ValidFields) -> float:
@@ -106,9 +106,9 @@ def last_round_s(times: ValidFields) -> float:
     return float(times["start_s"] + waits + times["round_gap_s"])
 
 
-def _speeds(known: ValidFields) -> Iterator[RuleViolation]:
-    if known.get("statistic") == "count":
+def _speeds(valid: ValidFields) -> Iterator[RuleViolation]:
+    if valid.get("statistic") == "count":
         keys = ("lower_mps", "upper_mps", "min_vehicles")
-        yield from known.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
-    elif known.has("lower_mps", "upper_mps") and known["upper_mps"] <= known["lower_mps"]:
-        yield known.violation("upper_mps", f"must be above lower_mps = {number(known['lower_mps'])} m/s")
+        yield from valid.needless(keys, 'needs statistic = "mean_speed" or "median_speed"')
+    elif valid.has("lower_mps", "upper_mps") and valid["upper_mps"] <= valid["lower_mps"]:
+        yield valid.violation("upper_mps", f"must be above lower_mps = {number(valid['lower_mps'])} m/s")

@@ -35,7 +35,7 @@ def _column(value: Any) -> Any:
 
 def _values(value: Any) -> Any:
     values = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if values and all(isinstance(one, Scalar) for one in values):
+    if values and all(isinstance(value, Scalar) for value in values):
         return values
     raise rule("must be a text, a number, true or false, or a list of them")
 
@@ -136,21 +136,21 @@ class LocationCells(_Places):
     """Maximum number of cells: the locations with the most owners; among equals, the first by name."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between `file` and the keys that describe it."""
-        yield from super().broken_rules(known)
-        if not all(key in known for key in ("file", "columns", "names", "top")):
+        yield from super().broken_rules(valid)
+        if not all(key in valid for key in ("file", "columns", "names", "top")):
             return
-        if known["file"] is not None and known["columns"] is None:
+        if valid["file"] is not None and valid["columns"] is None:
             yield RuleViolation(("columns",), "is required with file: it names the columns")
-        if known["file"] is None:
-            yield from known.needless(("columns", "separator", "decimal", "where", "crs"), "needs file")
-            if known.get("header") is False:
+        if valid["file"] is None:
+            yield from valid.needless(("columns", "separator", "decimal", "where", "crs"), "needs file")
+            if valid.get("header") is False:
                 yield RuleViolation(("header",), "needs file", value=False)
-        elif known["top"] is not None:
-            yield known.violation("top", "applies to the table of owners, and cannot be used with file")
-        if known["names"] is not None and known["top"] is not None:
-            yield known.violation("top", "must be left out where names are given")
+        elif valid["top"] is not None:
+            yield valid.violation("top", "applies to the table of owners, and cannot be used with file")
+        if valid["names"] is not None and valid["top"] is not None:
+            yield valid.violation("top", "must be left out where names are given")
 
 
 Bounds = tuple[float, float, float, float]
@@ -183,10 +183,10 @@ class _Windowed(Levels):
     Projected metres; in a generated city, metres from its south-west corner."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a window without width or height."""
-        if known.has("bounds"):
-            yield from broken_window("bounds", known["bounds"], ("x", "y"))
+        if valid.has("bounds"):
+            yield from broken_window("bounds", valid["bounds"], ("x", "y"))
 
 
 class ZoneCells(Levels):

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
+from scenarios.cells import HIGHEST
 from scenarios.errors import RuleViolation
 from scenarios.field_types import SERVER_PATTERN, NotNegative, Positive, Probability, number, without_default
 from scenarios.kinds import is_capable
@@ -57,9 +58,7 @@ def _as_table(value: Any) -> Any:
 Latency = Annotated[
     ConstantLatency | ExponentialLatency | LognormalLatency | OwnLatency,
     ByKind(
-        "latency",
-        shape="must be a number of seconds, or a table with a kind",
-        plug_in="scenarios.channel:OwnLatency",
+        "latency", shape="must be a number of seconds, or a table with a kind", plug_in="scenarios.channel:OwnLatency"
     ),
 ]
 
@@ -84,10 +83,10 @@ class Outage(Section):
     """End of the outage."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an outage that ends before it begins."""
-        if known.has("from_s", "to_s") and known["to_s"] <= known["from_s"]:
-            yield known.violation("to_s", f"must be above from_s = {number(known['from_s'])} s")
+        if valid.has("from_s", "to_s") and valid["to_s"] <= valid["from_s"]:
+            yield valid.violation("to_s", f"must be above from_s = {number(valid['from_s'])} s")
 
 
 class ChannelSection(Section):
@@ -119,19 +118,19 @@ class ChannelSection(Section):
     @property
     def losses(self) -> tuple[float, float]:
         """Probability that a report is lost in round one and in round two."""
-        one = self.loss if self.loss_one is None else self.loss_one
-        two = self.loss if self.loss_two is None else self.loss_two
-        return one, two
+        first = self.loss if self.loss_one is None else self.loss_one
+        second = self.loss if self.loss_two is None else self.loss_two
+        return first, second
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for bursts of loss with different probabilities of loss in the two rounds."""
-        if not (known.has("burst_s", "loss") and known["burst_s"] > 0.0):
+        if not (valid.has("burst_s", "loss") and valid["burst_s"] > 0.0):
             return
         for name in ("loss_one", "loss_two"):
-            if known.get(name) is not None and known[name] != known["loss"]:
-                words = f"must equal loss = {number(known['loss'])}, or be left out, where burst_s is above 0"
-                yield known.violation(name, words)
+            if valid.get(name) is not None and valid[name] != valid["loss"]:
+                rule = f"must equal loss = {number(valid['loss'])}, or be left out, where burst_s is above 0"
+                yield valid.violation(name, rule)
 
 
 MOST_NOISE = 1e3
@@ -217,40 +216,85 @@ class Aggregation(AggregationSection):
         return {"handles": handles, **given, **servers}
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for servers, pairing and handles that the kind cannot have."""
-        if not known.has("kind"):
+        if not valid.has("kind"):
             return
-        kind = known["kind"]
-        if known.has("servers"):
-            yield from _servers(known)
-        if known.get("noise") is not None and any(is_capable("deployment", kind, each) for each in _CANNOT_PAIR):
-            words = f'needs kind = "trusted" or "secret_shared": servers of {kind} publish what they received'
-            yield RuleViolation(("noise",), words, known["noise"].kind)
-        shares, servers = getattr(known.get("noise"), "honest", 1), known.get("servers") or 1
+        kind = valid["kind"]
+        if valid.has("servers"):
+            yield from _servers(valid)
+        if valid.get("noise") is not None and any(is_capable("deployment", kind, each) for each in _CANNOT_PAIR):
+            rule = f'needs kind = "trusted" or "secret_shared": servers of {kind} publish what they received'
+            yield RuleViolation(("noise",), rule, valid["noise"].kind)
+        shares, servers = getattr(valid.get("noise"), "honest", 1), valid.get("servers") or 1
         if shares > servers:
             yield RuleViolation(("noise", "honest"), f"must be at most the number of servers ({servers})", shares)
         for capability, why in _CANNOT_PAIR.items():
-            if known.get("paired") and is_capable("deployment", kind, capability):
+            if valid.get("paired") and is_capable("deployment", kind, capability):
                 yield RuleViolation(("paired",), f'must be false where kind = "{kind}": {why}', value=True)
-        if known.get("paired") and is_capable("deployment", kind, "shares") and known.get("handles") == "device":
-            words = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
-            yield RuleViolation(("handles",), words, "device")
-        if known.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
-            words = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
-            yield RuleViolation(("handles",), words, "query")
+        if is_capable("deployment", kind, "shares"):
+            yield from _paired_shares(valid)
+        if valid.get("handles") == "query" and is_capable("deployment", kind, "mixer"):
+            rule = 'must be left out where kind = "shuffled": its mixer knows devices, and its server has no handles'
+            yield RuleViolation(("handles",), rule, "query")
 
 
-def _servers(known: ValidFields) -> Iterator[RuleViolation]:
-    kind, servers = known["kind"], known["servers"]
+def _paired_shares(valid: ValidFields) -> Iterator[RuleViolation]:
+    if valid.get("paired") and valid.get("handles") == "device":
+        rule = 'must be "query" where shares are paired: they are filed under one-time pseudonyms'
+        yield RuleViolation(("handles",), rule, "device")
+
+
+def _servers(valid: ValidFields) -> Iterator[RuleViolation]:
+    kind, servers = valid["kind"], valid["servers"]
     if is_capable("deployment", kind, "shares"):
         if servers < FEWEST_SHARES:
-            words = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
-            yield known.violation("servers", words)
+            rule = f'must be at least {FEWEST_SHARES} where kind = "{kind}": a single server would hold whole reports'
+            yield valid.violation("servers", rule)
     elif is_capable("deployment", kind, "per round"):
-        yield known.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
+        yield valid.violation("servers", 'needs kind = "secret_shared": per_round has a server for each round')
     elif servers != 1:
-        yield known.violation("servers", f'needs kind = "secret_shared": {kind} has one server')
+        yield valid.violation("servers", f'needs kind = "secret_shared": {kind} has one server')
+
+
+class ThresholdShares(AggregationSection):
+    """Servers that hold shares of each report, of which any ``threshold`` suffice."""
+
+    kind: Literal["threshold_shared"]
+    servers: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 3
+    """Number of servers among which reports are shared."""
+    threshold: Annotated[int, Field(ge=FEWEST_SHARES, le=MOST_SHARES)] = 2
+    """Number of servers whose shares suffice, at most ``servers``; fewer servers learn nothing about a report."""
+    paired: bool = False
+    """Whether only devices received in every round are counted."""
+    handles: Literal["device", "query"] = Field(default="device", json_schema_extra=without_default)
+    """Identifier under which servers store shares: the device's number, or a one-time pseudonym, new in each query.
+
+    Default: the device's number, and a pseudonym for paired shares."""
+
+    @classmethod
+    def resolve(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Fill in the handles, which depend on pairing."""
+        return {"handles": "query" if given.get("paired") is True else "device", **given}
+
+    @classmethod
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
+        """Yield a fault for a threshold above the number of servers, and for pairing under device numbers."""
+        if valid.has("servers", "threshold") and valid["threshold"] > valid["servers"]:
+            yield valid.violation("threshold", f"must be at most servers = {valid['servers']}")
+        yield from _paired_shares(valid)
+
+
+class RoadsideUnitsSection(AggregationSection):
+    """A road-side unit for each district, to which the devices of the district report; it knows the district."""
+
+    kind: Literal["roadside_units"]
+    level: Annotated[int, Field(ge=0, le=HIGHEST)] = 1
+    """How many times the side of a cell is doubled to obtain a district."""
+    paired: bool = False
+    """Whether a unit counts only devices received in every round."""
+    handles: Literal["device", "query"] = "device"
+    """Identifier under which units store reports: the device's number, or a one-time pseudonym, new in each query."""
 
 
 Servers = Annotated[

@@ -52,18 +52,18 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def rule(words: str) -> PydanticCustomError:
-    """Return the error of one field that breaks the rule in `words`."""
-    return PydanticCustomError("rule", "{rule}", {"rule": words})
+def rule(text: str) -> PydanticCustomError:
+    """Return the error of one field that breaks a rule."""
+    return PydanticCustomError("rule", "{rule}", {"rule": text})
 
 
-def text_or_number(words: str) -> Callable[[Any], Any]:
+def text_or_number(text: str) -> Callable[[Any], Any]:
     """Return a validator of values that are text or a number, but not a boolean; `words` state the rule."""
 
     def check(value: Any) -> Any:
         if isinstance(value, str) or (isinstance(value, int | float) and not isinstance(value, bool)):
             return value
-        raise rule(words)
+        raise rule(text)
 
     return check
 

@@ -45,17 +45,17 @@ class Heading(Section):
     offset in `start`; for recorded data `traffic.time_zone`, else UTC."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a start that is no time, and for a warm-up as long as the run."""
         try:
-            clock = RunClock.starting(known.get("start"), known.get("time_zone"))
-            if clock.start and not clock.dated and known.has("time_zone"):
-                yield known.violation("start", "must have a date for time_zone to apply")
+            clock = RunClock.starting(valid.get("start"), valid.get("time_zone"))
+            if clock.start and not clock.dated and valid.has("time_zone"):
+                yield valid.violation("start", "must have a date for time_zone to apply")
         except ValueError as fault:
-            yield known.violation("start", str(fault))
-        if known.has("duration_s", "warmup_s") and known["warmup_s"] >= known["duration_s"]:
-            words = f"must be below duration_s = {number(known['duration_s'])} s"
-            yield known.violation("warmup_s", words)
+            yield valid.violation("start", str(fault))
+        if valid.has("duration_s", "warmup_s") and valid["warmup_s"] >= valid["duration_s"]:
+            rule = f"must be below duration_s = {number(valid['duration_s'])} s"
+            yield valid.violation("warmup_s", rule)
 
 
 MOST_OUTSIDE = 10**12
@@ -75,6 +75,13 @@ class Population(Section):
     answers: Literal["auto", "reports", "counts"] = "auto"
     """Whether answers are drawn device by device, as counts of all devices at once, or (``auto``) device by device for
     vehicles and as counts for devices outside every cell."""
+
+    @property
+    def drawn_as_counts(self) -> str:
+        """The devices whose answers are drawn as counts, in words; empty if there are none."""
+        if self.answers == "counts":
+            return "devices"
+        return "devices outside every cell" if self.outside and self.answers == "auto" else ""
 
     @property
     def assumed(self) -> float:
@@ -136,16 +143,16 @@ class Fcd(Section):
         return clock.epoch_s if self.epoch is None else RunClock(datetime.fromisoformat(self.epoch)).epoch_s
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between moments and formats."""
-        if known.has("from_s", "to_s") and known["from_s"] > known["to_s"]:
-            yield known.violation("from_s", f"must be at most to_s = {number(known['to_s'])} s")
-        formats = known.get("formats") or ()
+        if valid.has("from_s", "to_s") and valid["from_s"] > valid["to_s"]:
+            yield valid.violation("from_s", f"must be at most to_s = {number(valid['to_s'])} s")
+        formats = valid.get("formats") or ()
         if len(set(formats)) < len(formats):
             yield RuleViolation(("formats",), "must differ", list(formats))
         for key in ("every_s", "from_s"):
-            if "kepler" in formats and known.has(key) and abs(known[key] - round(known[key])) > _NEARLY_WHOLE:
-                yield known.violation(key, "must be whole seconds: kepler.gl's times are")
+            if "kepler" in formats and valid.has(key) and abs(valid[key] - round(valid[key])) > _NEARLY_WHOLE:
+                yield valid.violation(key, "must be whole seconds: kepler.gl's times are")
 
 
 class ReportSection(Section):

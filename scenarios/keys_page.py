@@ -37,16 +37,16 @@ _SELECTORS = ("kind", "source", "engine")
 
 def keys_page() -> str:
     """Return docs/keys.md: every section with its keys, their values, defaults and meanings."""
-    found = schema()
-    models: dict[str, dict[str, Any]] = found["$defs"]
-    refs = {name: list(_refs(section)) for name, section in found["properties"].items()}
+    definitions = schema()
+    models: dict[str, dict[str, Any]] = definitions["$defs"]
+    refs = {name: list(_refs(section)) for name, section in definitions["properties"].items()}
     anchors = {model: name for name, its in refs.items() for model in its}
     inner = {name: name.lower() for name in models if name not in anchors}
     anchors |= inner
     parts = [_HEAD]
-    for name, section in found["properties"].items():
+    for name, section in definitions["properties"].items():
         heading = f"[[{name}]]" if section.get("type") == "array" else f"[{name}]"
-        required = "Required." if name in found["required"] else "Optional."
+        required = "Required." if name in definitions["required"] else "Optional."
         parts.append(f"## `{heading}`\n\n{_line(section)} {required}")
         for ref in refs[name]:
             heading = f"### {_heading(models[ref])}\n\n" if len(refs[name]) > 1 else ""
@@ -101,17 +101,18 @@ def _values(value: dict[str, Any], anchors: Mapping[str, str]) -> str:
     if "$ref" in value:
         return f"[table](#{anchors[value['$ref'].rpartition('/')[2]]})"
     if choices := value.get("enum", [value["const"]] if "const" in value else []):
-        return ", ".join(f"`{json.dumps(one)}`" for one in choices)
+        return ", ".join(f"`{json.dumps(choice)}`" for choice in choices)
     for choice in ("anyOf", "oneOf"):
         if choice in value:
-            return " or ".join(dict.fromkeys(_values(one, anchors) for one in value[choice] if one != {"type": "null"}))
+            texts = (_values(item, anchors) for item in value[choice] if item != {"type": "null"})
+            return " or ".join(dict.fromkeys(texts))
     kind = value.get("type")
     if isinstance(kind, list):
-        return " or ".join(_TYPES[one] for one in kind)
+        return " or ".join(_TYPES[name] for name in kind)
     if kind == "array":
         items = value.get("items") or value["prefixItems"][0]
         return f"list, each {_values(items, anchors)}"
-    bounds = [f"{words} {value[key]:g}" for key, words in _BOUNDS.items() if key in value]
+    bounds = [f"{comparison} {value[key]:g}" for key, comparison in _BOUNDS.items() if key in value]
     return " ".join([_TYPES.get(str(kind), "value"), *bounds])
 
 

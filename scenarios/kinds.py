@@ -153,23 +153,23 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
     # "mixer": a mixer stands before the server; "per round": a server for each round; "shares": servers hold shares;
     # "divided": devices are divided over servers, whose number is known when they are built.
     "deployment": (
-        _deployment("trusted", "one trusted server", "plain_servers:Trusted"),
-        _deployment("per_round", "a server for each round", "plain_servers:PerRound", "per round"),
-        _deployment("shuffled", "a server behind a mixer", "plain_servers:ShuffledReports", "mixer"),
-        _deployment("secret_shared", "servers that hold shares", "secret_shared:SecretShared", "shares"),
+        _deployment("trusted", "one trusted server", "servers:Trusted"),
+        _deployment("per_round", "a server for each round", "servers:PerRound", "per round"),
+        _deployment("shuffled", "a server behind a mixer", "servers:ShuffledReports", "mixer"),
+        _deployment("secret_shared", "servers that hold shares", "servers:SecretShared", "shares"),
         _deployment(
             "threshold_shared",
             "servers that hold threshold shares",
-            "threshold_shared:ThresholdShared",
+            "servers:ThresholdShared",
             "shares",
-            model="threshold_shares:ThresholdShares",
+            model="channel:ThresholdShares",
         ),
         _deployment(
             "roadside_units",
             "a road-side unit for each district",
-            "roadside_units:RoadsideUnits",
+            "combining:RoadsideUnits",
             "divided",
-            model="divided_servers:RoadsideUnitsSection",
+            model="channel:RoadsideUnitsSection",
         ),
     ),
     "latency": (

@@ -165,18 +165,18 @@ def _file_of(reference: str | os.PathLike[str]) -> Path:
             f"tables), got {type(reference).__name__}: {shorten(repr(reference), 80, placeholder=' …')}"
         )
     if isinstance(reference, str) and _is_text(reference):
-        words = "must be a shipped name or the path of a file, and this is the text of a scenario"
-        raise ScenarioError(shorten(reference, 80, placeholder=" …"), [Fault("", words)])
+        fault = "must be a shipped name or the path of a file, and this is the text of a scenario"
+        raise ScenarioError(shorten(reference, 80, placeholder=" …"), [Fault("", fault)])
     path = Path(reference)
     names = _shipped_files()
     if isinstance(reference, str) and reference in names:
         return names[reference]
     if isinstance(reference, str) and path.suffix != ".toml" and len(path.parts) < 2 and not path.is_file():
-        words = (
+        fault = (
             f"no scenario of this name is shipped{suggestion(reference, list(names))}; there are "
             f"{', '.join(names)}; a file of your own ends in .toml"
         )
-        raise ScenarioError(reference, [Fault("", words, reference)])
+        raise ScenarioError(reference, [Fault("", fault, reference)])
     return path
 
 

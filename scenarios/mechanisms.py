@@ -7,15 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag
 
 from scenarios.errors import RuleViolation
-from scenarios.field_types import (
-    Count,
-    Name,
-    Positive,
-    PositiveProbability,
-    Probability,
-    number,
-    without_default,
-)
+from scenarios.field_types import Count, Name, Positive, PositiveProbability, Probability, number, without_default
 from scenarios.section import ByKind, NamedByKind, OwnKind, ValidFields, broken_parameters
 
 SUM_TOLERANCE = 1e-9
@@ -51,14 +43,14 @@ class SamplingPrivacySection(NamedByKind):
     """Probability that an unsampled device draws a new blank in round two (``multi`` alone)."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for probabilities of one categorical draw that do not sum to one, or exceed it."""
-        if known.get("form") == "binary" and known.get("refresh"):
-            yield known.violation("refresh", 'needs form = "multi"')
-        if known.get("form") == "binary" and isinstance(known.get("blank"), tuple):
-            yield known.violation("blank", 'must be one number where form = "binary"')
-        elif known.has("sampling") and {"blank_zero", "blank", "form"} <= known.keys():
-            yield from _die(known)
+        if valid.get("form") == "binary" and valid.get("refresh"):
+            yield valid.violation("refresh", 'needs form = "multi"')
+        if valid.get("form") == "binary" and isinstance(valid.get("blank"), tuple):
+            yield valid.violation("blank", 'must be one number where form = "binary"')
+        elif valid.has("sampling") and {"blank_zero", "blank", "form"} <= valid.keys():
+            yield from _die(valid)
 
     @property
     def silent_blank(self) -> bool:
@@ -73,18 +65,18 @@ def _total(blank: float | tuple[float, ...] | None) -> float:
     return math.fsum(blank) if isinstance(blank, tuple) else blank or 0.0
 
 
-def _die(known: ValidFields) -> Iterator[RuleViolation]:
-    zero, blank = known["blank_zero"], known["blank"]
-    total = math.fsum([known["sampling"], zero or 0.0, _total(blank)])
-    words = ["sampling"]
-    words += ["blank_zero"] if zero is not None else []
-    words += ["the sum of blank" if isinstance(blank, tuple) else "blank"] if blank is not None else []
-    complete = len(words) == 3 and (isinstance(blank, tuple) or known["form"] == "binary")
-    at = "sampling" if len(words) == 1 else "blank_zero" if blank is None else "blank"
+def _die(valid: ValidFields) -> Iterator[RuleViolation]:
+    zero, blank = valid["blank_zero"], valid["blank"]
+    total = math.fsum([valid["sampling"], zero or 0.0, _total(blank)])
+    summands = ["sampling"]
+    summands += ["blank_zero"] if zero is not None else []
+    summands += ["the sum of blank" if isinstance(blank, tuple) else "blank"] if blank is not None else []
+    complete = len(summands) == 3 and (isinstance(blank, tuple) or valid["form"] == "binary")
+    at = "sampling" if len(summands) == 1 else "blank_zero" if blank is None else "blank"
     if complete and abs(total - 1) > SUM_TOLERANCE:
-        yield RuleViolation((at,), f"{' + '.join(words)} must be 1, and is {number(total)}", known[at])
+        yield RuleViolation((at,), f"{' + '.join(summands)} must be 1, and is {number(total)}", valid[at])
     elif not complete and total > 1 + SUM_TOLERANCE:
-        yield RuleViolation((at,), f"{' + '.join(words)} must be at most 1, and is {number(total)}", known[at])
+        yield RuleViolation((at,), f"{' + '.join(summands)} must be at most 1, and is {number(total)}", valid[at])
 
 
 Stay = Annotated[tuple[Probability, Probability, Probability], Field(strict=False)]

@@ -105,8 +105,8 @@ def toml_value(text: str) -> Any:
     return text
 
 
-def _with_zero(found: re.Match[str]) -> str:
-    return found[0] if found[0][0] in "\"'" else f"0{found[0]}"
+def _with_zero(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] in "\"'" else f"0{match[0]}"
 
 
 def _put(raw: dict[str, Any], path: list[str], value: Any) -> None:
@@ -144,7 +144,7 @@ def _item(items: list[Any], path: list[str], done: int) -> tuple[int, int]:
     wanted = path[done]
     if wanted.isascii() and wanted.isdecimal() and int(wanted) < len(items):
         return int(wanted), 1
-    known = [name for name in names if name is not None]
-    listed = ", ".join(known) or "none with a name"
-    words = f"there is no such item{suggestion(wanted, known)}; there are {len(items)}: {listed}"
-    raise ScenarioError("override", [Fault(".".join(path[: done + 1]), words, wanted)])
+    named = [name for name in names if name is not None]
+    listed = ", ".join(named) or "none with a name"
+    rule = f"there is no such item{suggestion(wanted, named)}; there are {len(items)}: {listed}"
+    raise ScenarioError("override", [Fault(".".join(path[: done + 1]), rule, wanted)])

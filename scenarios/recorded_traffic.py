@@ -71,14 +71,14 @@ class OwnerColumns(ColumnNames):
     is given."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault unless the columns give the position of each owner in exactly one form."""
-        given = coordinates_of(known)
-        if given is None or "place" not in known:
+        given = coordinates_of(valid)
+        if given is None or "place" not in valid:
             return
         if given not in {("lon", "lat"), ("x", "y"), ()}:
             yield RuleViolation((), "must name lon and lat, or x and y, or neither", list(given))
-        elif not given and known["place"] is None:
+        elif not given and valid["place"] is None:
             yield RuleViolation((), "must give the position of owners: place, or lon and lat, or x and y")
 
 
@@ -116,26 +116,26 @@ class StaticTraffic(PlaceTable, TrafficSection):
     """Nouns of the report for one owner and for several, as ["patient", "patients"]."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns and the keys that need them."""
-        columns = known.get("columns")
+        columns = valid.get("columns")
         if columns is None:
             return
-        yield from broken_crs(known)
-        if known.has("window"):
+        yield from broken_crs(valid)
+        if valid.has("window"):
             if columns.lon is None:
-                yield known.violation("window", "needs columns.lon and columns.lat")
-            yield from broken_window("window", known["window"], ("lon", "lat"))
+                yield valid.violation("window", "needs columns.lon and columns.lat")
+            yield from broken_window("window", valid["window"], ("lon", "lat"))
         if columns.time is None:
-            yield from known.needless(("start", "dwell_s", "time_zone"), "needs columns.time")
-        if known.get("one_per") == "owner":
+            yield from valid.needless(("start", "dwell_s", "time_zone"), "needs columns.time")
+        if valid.get("one_per") == "owner":
             if columns.owner is None:
-                yield known.violation("one_per", "needs columns.owner, the column of their identifiers")
+                yield valid.violation("one_per", "needs columns.owner, the column of their identifiers")
             if columns.count is not None:
-                words = "needs rows of one owner each, but with columns.count a row has several"
-                yield known.violation("one_per", words)
-        if columns.count is None and known.get("duplicates") == "greatest":
-            yield known.violation("duplicates", "must not be greatest without columns.count: each row is one")
+                rule = "needs rows of one owner each, but with columns.count a row has several"
+                yield valid.violation("one_per", rule)
+        if columns.count is None and valid.get("duplicates") == "greatest":
+            yield valid.violation("duplicates", "must not be greatest without columns.count: each row is one")
 
 
 MATCH_M = 50.0
@@ -173,12 +173,12 @@ class TraceColumns(ColumnNames):
     """Speed, miles per hour."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for positions or speeds named twice."""
-        named = [key for key in ("lon", "lat", "x", "y") if known.has(key)]
+        named = [key for key in ("lon", "lat", "x", "y") if valid.has(key)]
         if {"lon", "lat"} & set(named) and {"x", "y"} & set(named):
             yield RuleViolation((), "must name lon and lat, or x and y", named)
-        speeds = [key for key in ("speed_mps", "speed_kph", "speed_mph") if known.has(key)]
+        speeds = [key for key in ("speed_mps", "speed_kph", "speed_mph") if valid.has(key)]
         if len(speeds) > 1:
             yield RuleViolation((), "must name one speed", speeds)
 
@@ -233,17 +233,17 @@ class TraceTraffic(TextTables, TrafficSection):
     """Nouns of the report for one recorded vehicle and for several, as ["ship", "ships"]."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for conflicts between positions and `crs`, and for keys that the kind of matching excludes."""
-        columns = known.get("columns")
+        columns = valid.get("columns")
         if columns is not None and (columns.x, columns.lon) != (None, None):  # others are found by their names
-            yield from broken_crs(known)
-        if known.has("crs", "net"):
-            yield known.violation("crs", "must be left out with net, which states it")
-        if known.has("time_format", "time_unit"):
-            yield known.violation("time_unit", "is of numbers, and must be left out with time_format")
-        if "match" not in known:
+            yield from broken_crs(valid)
+        if valid.has("crs", "net"):
+            yield valid.violation("crs", "must be left out with net, which states it")
+        if valid.has("time_format", "time_unit"):
+            yield valid.violation("time_unit", "is of numbers, and must be left out with time_format")
+        if "match" not in valid:
             return
         for key, methods in (("match_m", ("nearest", "hmm")), ("match_noise_m", ("hmm",))):
-            if known.has(key) and known["match"] not in methods:
-                yield known.violation(key, f"needs match = {' or '.join(methods)}")
+            if valid.has(key) and valid["match"] not in methods:
+                yield valid.violation(key, f"needs match = {' or '.join(methods)}")

@@ -54,18 +54,18 @@ class Permissions:
         """
         untrusted = untrusted or os.environ.get(UNTRUSTED_VARIABLE, "0") not in {"", "0"}
         if allow_plugins and untrusted:
-            words = f"--allow-plugins and --untrusted (or {UNTRUSTED_VARIABLE}=1) contradict each other: give one"
-            raise ScenarioError(source, [Fault("", words)])
+            rule = f"--allow-plugins and --untrusted (or {UNTRUSTED_VARIABLE}=1) contradict each other: give one"
+            raise ScenarioError(source, [Fault("", rule)])
         allow_plugins = allow_plugins or os.environ.get(ALLOW_VARIABLE) == "1"
         return cls(allow_plugins and not untrusted, untrusted)
 
 
-def trusted_only(words: str) -> AfterValidator:
+def trusted_only(reason: str) -> AfterValidator:
     """Return a validator that refuses a value if the scenario is untrusted; `words` end the message."""
 
     def check(value: str, info: ValidationInfo) -> str:
         if permissions_of(info).untrusted:
-            raise rule(f"is refused with --untrusted ({UNTRUSTED_VARIABLE}=1): {words}")
+            raise rule(f"is refused with --untrusted ({UNTRUSTED_VARIABLE}=1): {reason}")
         return value
 
     return AfterValidator(check)
@@ -98,9 +98,9 @@ _REFUSED = f"must not lead outside the scenario's folder and {DATA_VARIABLE}: it
 class _NoSuchFileError(Exception):
     """Carries the rule that a reference breaks, and the source of the data set that it belongs to."""
 
-    def __init__(self, words: str, origin: str = "") -> None:
-        self.words, self.origin = words, origin
-        super().__init__(f"{words}. {origin}" if origin else words)
+    def __init__(self, rule: str, origin: str = "") -> None:
+        self.words, self.origin = rule, origin
+        super().__init__(f"{rule}. {origin}" if origin else rule)
 
 
 def locate(reference: str, *kinds: Kind) -> Path:
@@ -247,8 +247,8 @@ def _find_data(inside: str, what: Kind) -> Path:
         return sample  # the samples come with the package
     root = os.environ.get(DATA_VARIABLE)
     if not root:
-        words = f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set"
-        raise _NoSuchFileError(words, _origin(parts))
+        rule = f"needs the {what} {inside}, and {DATA_VARIABLE}, which names the folder of data sets, is not set"
+        raise _NoSuchFileError(rule, _origin(parts))
     path = Path(root, *parts)
     if not _is_there(path, what):
         raise _NoSuchFileError(f"there is no {what} {inside} under {DATA_VARIABLE} = {root}", _origin(parts))
@@ -263,15 +263,15 @@ def _is_there(path: Path, what: Kind) -> bool:
 
 
 def _origin(parts: tuple[str, ...]) -> str:
-    known = data_set(parts[0])
-    if known is None:
+    entry = data_set(parts[0])
+    if entry is None:
         return f"The manifest of data sets has no folder {parts[0]}."
     name = "/".join(parts[1:])
-    listed = any(file == name or file.startswith(f"{name}/") for file in known.files)
+    listed = any(file == name or file.startswith(f"{name}/") for file in entry.files)
     unlisted = "" if listed else f" The manifest lists no file {name} in it."
     return (
-        f"It belongs to {known.folder}, {known.title}, from {known.owner_page} "
-        f"(licence: {known.licence}).{unlisted} To get it: {known.obtain}"
+        f"It belongs to {entry.folder}, {entry.title}, from {entry.owner_page} "
+        f"(licence: {entry.licence}).{unlisted} To get it: {entry.obtain}"
     )
 
 
@@ -289,9 +289,9 @@ def _resolved(reference: str, info: ValidationInfo, *kinds: Kind) -> str:
             return Reference(reference)
         # Of several missing files of one data set, only the first message states where to get it.
         explained: set[str] = context.get("explained", set())
-        words = missing.words if missing.origin in explained else str(missing)
+        text = missing.words if missing.origin in explained else str(missing)
         explained.add(missing.origin)
-        raise rule(words) from None
+        raise rule(text) from None
     return Reference(reference if reference.startswith(DATA_PREFIX) else path.resolve())
 
 

@@ -17,9 +17,9 @@ class RefinementSection(NamedByKind):
     """Names of the mechanisms refined. Default: all except the baselines without privacy."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each mechanism named twice."""
-        yield from broken_repeats(known, "mechanisms")
+        yield from broken_repeats(valid, "mechanisms")
 
 
 class Clip(RefinementSection):

@@ -193,20 +193,20 @@ def broken_release(released: ReleaseRules) -> Iterator[RuleViolation]:
         return  # mechanisms without a valid kind or name have faults of their own
     release, at, statistic = released.release, released.at, released.campaign["statistic"]
     counted = statistic == "count"
-    if not counted and not any(is_capable("mechanism", one["kind"], "exact") for one in released.mechanisms):
+    if not counted and not any(is_capable("mechanism", each["kind"], "exact") for each in released.mechanisms):
         return  # reported as a fault of the campaign
     fitting = names_of("release", statistic)
     if released.kind not in fitting and not (counted and find_kind("release", released.kind) is None):
         listed = " or ".join(f'"{kind}"' for kind in fitting)
-        own = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
-        yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{own}', released.kind)
+        campaign = "" if at[0] == "campaigns" else f", as in campaigns.{released.campaign.get('name')}: give it its own"
+        yield RuleViolation((*at, "kind"), f'must be {listed} where statistic = "{statistic}"{campaign}', released.kind)
         return
     if counted and release.get("sample", 1.0) != 1.0:
-        words = 'needs statistic = "mean_speed" or "median_speed"; for counts use sampling'
-        yield RuleViolation((*at, "sample"), words, release["sample"])
+        rule = 'needs statistic = "mean_speed" or "median_speed"; for counts use sampling'
+        yield RuleViolation((*at, "sample"), rule, release["sample"])
     if not counted and release.get("sampling") is not None:
-        words = 'needs statistic = "count"; for speeds use sample'
-        yield RuleViolation((*at, "sampling"), words, release["sampling"])
+        rule = 'needs statistic = "count"; for speeds use sample'
+        yield RuleViolation((*at, "sampling"), rule, release["sampling"])
     if released.kind != "none":
         yield from _servers(released)
         yield from _mechanisms(released)
@@ -218,8 +218,8 @@ def _servers(released: ReleaseRules) -> Iterator[RuleViolation]:
     kind, paired = released.aggregation.get("kind", "trusted"), released.aggregation.get("paired")
     if kind != "trusted" or paired:
         reports = "paired reports" if kind == "trusted" else f'aggregation.kind = "{kind}"'
-        words = f"needs one trusted server that counts all reports received, and does not support {reports}"
-        yield RuleViolation((*released.at, "kind"), words, released.kind)
+        rule = f"needs one trusted server that counts all reports received, and does not support {reports}"
+        yield RuleViolation((*released.at, "kind"), rule, released.kind)
 
 
 def _mechanisms(released: ReleaseRules) -> Iterator[RuleViolation]:
@@ -229,14 +229,14 @@ def _mechanisms(released: ReleaseRules) -> Iterator[RuleViolation]:
             why = "; ".join(f"{m['name']}: {released.obstacle(m)}" for m in released.mechanisms)
             yield RuleViolation((*at, "kind"), f"can publish for none of the mechanisms ({why})", kind)
         return
-    known = {mechanism["name"]: mechanism for mechanism in released.mechanisms}
+    by_name = {mechanism["name"]: mechanism for mechanism in released.mechanisms}
     for index, name in enumerate(named):
         place = (*at, "mechanisms", index)
-        if name not in known:
-            yield RuleViolation(place, f"there is no mechanism of this name; there are {', '.join(known)}", name)
+        if name not in by_name:
+            yield RuleViolation(place, f"there is no mechanism of this name; there are {', '.join(by_name)}", name)
         elif name in named[:index]:
             yield RuleViolation(place, "names must differ", name)
-        elif (obstacle := released.obstacle(known[name])) is not None:
+        elif (obstacle := released.obstacle(by_name[name])) is not None:
             yield RuleViolation(place, f"{kind} cannot publish for it: {obstacle}", name)
 
 
@@ -246,17 +246,17 @@ def _sampling(released: ReleaseRules) -> Iterator[RuleViolation]:
         name = mechanism["name"]
         if is_capable("mechanism", mechanism["kind"], "exact"):
             if sampling is None and released.kind != "laplace":
-                words = (
+                rule = (
                     f"is required, because the server of mechanisms.{name} has exact counts; or name other mechanisms "
                     "in mechanisms"
                 )
-                yield RuleViolation(at, words)
+                yield RuleViolation(at, rule)
         elif sampling is not None and mechanism.has("sampling") and sampling != mechanism["sampling"]:
-            words = (
+            rule = (
                 f"must be left out or be the devices' own, mechanisms.{name}.sampling = "
                 f"{number(mechanism['sampling'])}: they sample themselves; or name other mechanisms in mechanisms"
             )
-            yield RuleViolation(at, words, sampling)
+            yield RuleViolation(at, rule, sampling)
 
 
 def released_by(scenario: ValidFields, index: int) -> ReleaseRules | None:
@@ -272,11 +272,11 @@ def released_by(scenario: ValidFields, index: int) -> ReleaseRules | None:
     campaign = scenario.sections("campaigns")[index]
     if "release" not in campaign or not campaign.has("statistic"):
         return None
-    own = campaign["release"] is not None
-    release = campaign.section("release") if own else scenario.section("release")
+    of_campaign = campaign["release"] is not None
+    release = campaign.section("release") if of_campaign else scenario.section("release")
     if not release.has("kind"):
         return None
-    at: tuple[str | int, ...] = ("campaigns", index, "release") if own else ("release",)
+    at: tuple[str | int, ...] = ("campaigns", index, "release") if of_campaign else ("release",)
     aggregation = scenario.section("aggregation")
     if campaign.has("aggregation"):
         aggregation = campaign.section("aggregation")

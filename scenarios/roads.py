@@ -38,8 +38,8 @@ def _known_crs(crs: str) -> "pyproj.CRS":
 
 
 def _metric(crs: str) -> str:
-    known = _known_crs(crs)
-    if not known.is_projected or any(axis.unit_conversion_factor != 1 for axis in known.axis_info[:2]):
+    system = _known_crs(crs)
+    if not system.is_projected or any(axis.unit_conversion_factor != 1 for axis in system.axis_info[:2]):
         raise rule('must be a projected coordinate reference system in metres, as "EPSG:32618"')
     return crs
 
@@ -124,10 +124,10 @@ class TntpRoads(RoadSection):
     """Free-flow speed of a link whose free-flow time is 0, as a centroid's connectors may have."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for keys of coordinates without a file of them."""
-        if "nodes" in known and known["nodes"] is None:
-            yield from known.needless(("crs", "project_to"), "needs nodes, the file of coordinates")
+        if "nodes" in valid and valid["nodes"] is None:
+            yield from valid.needless(("crs", "project_to"), "needs nodes, the file of coordinates")
 
 
 class GmnsRoads(RoadSection):
@@ -159,9 +159,9 @@ class GmnsRoads(RoadSection):
     unless this project wrote the network and kept all links."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for a list of modes that names none."""
-        if known.get("modes") == ():
+        if valid.get("modes") == ():
             yield RuleViolation(("modes",), "must name at least one mode", [])
 
 
@@ -219,27 +219,27 @@ class GridSection(RoadSection):
         return both, both
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between size, spacing and directions."""
-        if known.has("rows", "columns"):
-            rows, columns = known["rows"], known["columns"]
+        if valid.has("rows", "columns"):
+            rows, columns = valid["rows"], valid["columns"]
             if rows * columns < 2:
                 yield RuleViolation(("rows",), "rows times columns must be at least 2, or there is no road", rows)
-            elif known.get("one_way") and min(rows, columns) < 2:
+            elif valid.get("one_way") and min(rows, columns) < 2:
                 size = f"at least 2 rows and 2 columns (here {rows} and {columns})"
-                words = f"one-way avenues need {size}: no vehicle could come back on the only one"
-                yield known.violation("one_way", words)
-        yield from _spacing(known)
+                fault = f"one-way avenues need {size}: no vehicle could come back on the only one"
+                yield valid.violation("one_way", fault)
+        yield from _spacing(valid)
 
 
-def _spacing(known: ValidFields) -> Iterator[RuleViolation]:
+def _spacing(valid: ValidFields) -> Iterator[RuleViolation]:
     keys = ("spacing_m", "spacing_x_m", "spacing_y_m")
-    if not all(key in known for key in keys):
+    if not all(key in valid for key in keys):
         return
-    both, x, y = (known[key] is not None for key in keys)
+    both, x, y = (valid[key] is not None for key in keys)
     if (both and not x and not y) or (x and y and not both):
         return
-    given = {key: known[key] for key in keys if known[key] is not None}
+    given = {key: valid[key] for key in keys if valid[key] is not None}
     yield RuleViolation(("spacing_m",), "give either spacing_m, or both spacing_x_m and spacing_y_m", given or None)
 
 
@@ -266,27 +266,27 @@ class ColumnNames(Section):
         return self.model_dump(by_alias=True, exclude_none=True, exclude={"ignored"})
 
 
-def coordinates_of(known: ValidFields) -> tuple[str, ...] | None:
+def coordinates_of(valid: ValidFields) -> tuple[str, ...] | None:
     """Return the coordinates that columns name, of lon, lat, x and y; None if one of them is invalid."""
     keys = ("lon", "lat", "x", "y")
-    return tuple(key for key in keys if known[key] is not None) if known.keys() >= set(keys) else None
+    return tuple(key for key in keys if valid[key] is not None) if valid.keys() >= set(keys) else None
 
 
-def broken_coordinates(known: ValidFields) -> Iterator[RuleViolation]:
+def broken_coordinates(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault unless columns name exactly one pair of coordinates."""
-    given = coordinates_of(known)
+    given = coordinates_of(valid)
     if given not in {("lon", "lat"), ("x", "y"), None}:
         yield RuleViolation((), "must name either lon and lat, or x and y", list(given or ()) or None)
 
 
-def broken_crs(known: ValidFields) -> Iterator[RuleViolation]:
+def broken_crs(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault unless a reference system is given for planar coordinates, and for those only."""
-    if "crs" not in known or not known.has("columns"):
+    if "crs" not in valid or not valid.has("columns"):
         return
-    if known["columns"].x is not None and known["crs"] is None:
+    if valid["columns"].x is not None and valid["crs"] is None:
         yield RuleViolation(("crs",), 'x and y need a coordinate reference system, as crs = "EPSG:32618"')
-    if known["columns"].x is None and known["crs"] is not None:
-        yield known.violation("crs", "needs x and y; lon and lat are always WGS84")
+    if valid["columns"].x is None and valid["crs"] is not None:
+        yield valid.violation("crs", "needs x and y; lon and lat are always WGS84")
 
 
 class Columns(ColumnNames):

@@ -49,16 +49,16 @@ def _traffic(heading: ValidFields, traffic: ValidFields) -> Iterator[RuleViolati
         return
     duration = heading["duration_s"]
     if traffic.has("step_s") and duration / traffic["step_s"] > MOST_TICKS:
-        words = (
+        rule = (
             f"the run must take at most {MOST_TICKS:,} steps, and duration_s / step_s is "
             f"{duration / traffic['step_s']:,.0f}"
         )
-        yield RuleViolation(("traffic", "step_s"), words, traffic["step_s"])
+        yield RuleViolation(("traffic", "step_s"), rule, traffic["step_s"])
     windows = traffic.get("departures")
     for index, window in enumerate(windows if isinstance(windows, tuple) else ()):
         if window.to_s > duration:
-            words = f"must be at most scenario.duration_s = {number(duration)} s"
-            yield RuleViolation(("traffic", "departures", index, "to_s"), words, window.to_s)
+            rule = f"must be at most scenario.duration_s = {number(duration)} s"
+            yield RuleViolation(("traffic", "departures", index, "to_s"), rule, window.to_s)
 
 
 def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -68,11 +68,11 @@ def _coordinates(scenario: ValidFields) -> Iterator[RuleViolation]:
         return
     recorded = traffic.get("engine") in names_of("engine", "recorded")
     if cells.get("kind") != "roads" or recorded:
-        words = (
+        rule = (
             "is required: the file of node coordinates, TNTP text (node x y) or GeoJSON points; without one, as many "
             'published networks come, set cells.kind = "roads", whose cells are links, and let vehicles drive'
         )
-        yield RuleViolation(("roads", "nodes"), words)
+        yield RuleViolation(("roads", "nodes"), rule)
 
 
 def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
@@ -80,20 +80,20 @@ def _campaign(heading: ValidFields, campaign: ValidFields) -> Iterator[RuleViola
     if heading.has("warmup_s") and campaign.has("start_s") and campaign["start_s"] < heading["warmup_s"]:
         warmup = heading["warmup_s"]
         shown = f"{number(warmup)} s{clock.aside(warmup)}"
-        words = f"must be at least scenario.warmup_s = {shown}: warm-up is without queries"
-        yield campaign.violation("start_s", words)
+        rule = f"must be at least scenario.warmup_s = {shown}: warm-up is without queries"
+        yield campaign.violation("start_s", rule)
     if not (heading.has("duration_s") and campaign.has("start_s", "queries", "round_gap_s")):
         return
     if campaign["queries"] > 1 and not campaign.has("every_s"):
         return
     last = last_round_s(campaign)
     if exceeds(last, heading["duration_s"]):
-        words = (
+        rule = (
             f"the last round must be asked within the run: it would be at {number(last)} s{clock.aside(last)}, after "
             f"scenario.duration_s = {number(heading['duration_s'])} s{clock.aside(heading['duration_s'])}"
         )
         key = "queries" if campaign["queries"] > 1 else "start_s"
-        yield campaign.violation(key, words)
+        yield campaign.violation(key, rule)
 
 
 def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolation]:
@@ -104,25 +104,25 @@ def _budget(scenario: ValidFields, campaign: ValidFields) -> Iterator[RuleViolat
         yield RuleViolation(at, 'needs statistic = "count": reports of speeds have no budget', kind)
     servers = campaign.section("aggregation") or scenario.section("aggregation")
     if kind != "uniform" and servers.get("noise") is not None:
-        words = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
-        yield RuleViolation(at, words, kind)
+        rule = "does not support aggregation.noise: the decision to publish does not know of it; uniform does"
+        yield RuleViolation(at, rule, kind)
     for mechanism in scenario.sections("mechanisms"):
         if mechanism.has("kind", "name") and mechanism["kind"] not in divisible:
-            words = (
+            rule = (
                 f"divides the parameter epsilon of mechanisms of one round ({', '.join(divisible)}), and "
                 f'mechanisms.{mechanism["name"]} is of kind "{mechanism["kind"]}"'
             )
-            yield RuleViolation(at, words, kind)
+            yield RuleViolation(at, rule, kind)
     for refinement in scenario.sections("refinements"):
-        words = f"does not support refinements, and there is refinements.{refinement.get('name')}"
-        yield RuleViolation(at, words, kind)
+        rule = f"does not support refinements, and there is refinements.{refinement.get('name')}"
+        yield RuleViolation(at, rule, kind)
     for attack in scenario.sections("attacks"):
         named = attack.get("campaigns")
         if named is None or campaign.get("name") in named:
-            words = (
+            rule = (
                 f"does not support attacks; name campaigns without a budget in attacks.{attack.get('name')}.campaigns"
             )
-            yield RuleViolation(at, words, kind)
+            yield RuleViolation(at, rule, kind)
 
 
 def _fcd(heading: ValidFields, fcd: ValidFields) -> Iterator[RuleViolation]:
@@ -138,8 +138,8 @@ def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[Rule
     yield from broken_names(refinement, "mechanisms", "mechanism", scenario.sections("mechanisms"))
     outside = scenario.section("population").get("outside") or 0
     if refinement.get("total") == "asked" and outside:
-        words = f"assumes that every device asked is in some cell, but population.outside = {outside} are in none"
-        yield RuleViolation(("total",), words, "asked")
+        rule = f"assumes that every device asked is in some cell, but population.outside = {outside} are in none"
+        yield RuleViolation(("total",), rule, "asked")
     counted = [campaign for campaign in scenario.sections("campaigns") if campaign.get("statistic", "count") == "count"]
     if refinement.has("window") and all(campaign.get("queries") == 1 for campaign in counted):
         yield refinement.violation("window", "there must be a campaign of counts with several queries")
@@ -148,8 +148,8 @@ def _refinement(scenario: ValidFields, refinement: ValidFields) -> Iterator[Rule
 def _unique(section: str, items: Sequence[ValidFields]) -> Iterator[RuleViolation]:
     for (earlier, first), (later, second) in itertools.combinations(enumerate(items), 2):
         if first.has("name") and first["name"] == second.get("name"):
-            words = f"names must differ, and {section}[{earlier}] has this one too"
-            yield RuleViolation((section, later, "name"), words, second["name"])
+            rule = f"names must differ, and {section}[{earlier}] has this one too"
+            yield RuleViolation((section, later, "name"), rule, second["name"])
 
 
 def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
@@ -159,12 +159,12 @@ def _releases(scenario: ValidFields) -> Iterator[RuleViolation]:
     for index, campaign in enumerate(scenario.sections("campaigns")):
         speeds = campaign.get("statistic", "count") != "count"
         if speeds and mechanisms and not exact:
-            words = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
-            yield RuleViolation(("campaigns", index, "statistic"), words, campaign["statistic"])
+            rule = "needs a mechanism of kind no_privacy: devices report their speed to a trusted server"
+            yield RuleViolation(("campaigns", index, "statistic"), rule, campaign["statistic"])
         servers = campaign.section("aggregation")
         if speeds and servers.get("kind", "trusted") != "trusted":
-            words = "must be trusted for campaigns of speeds: devices report them to one trusted server"
-            yield RuleViolation(("campaigns", index, "aggregation", "kind"), words, servers["kind"])
+            rule = "must be trusted for campaigns of speeds: devices report them to one trusted server"
+            yield RuleViolation(("campaigns", index, "aggregation", "kind"), rule, servers["kind"])
         released = released_by(scenario, index)
         for breach in () if released is None else broken_release(released):
             if (breach.at, breach.rule) not in reported:  # the default release of several campaigns

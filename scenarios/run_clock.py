@@ -123,9 +123,9 @@ class RunClock:
         walls = [wall]
         if not dated:  # where the clock is put back, the same time comes twice
             days = [self.start.date() + timedelta(days=more) for more in ((day - 1,) if day else (0, 1))]
-            walls = [datetime.combine(one, wall.time().replace(fold=fold)) for one in days for fold in (0, 1)]
-        for one in walls:
-            seconds = _between(self.start, _in_zone(one, self.zone))
+            walls = [datetime.combine(day, wall.time().replace(fold=fold)) for day in days for fold in (0, 1)]
+        for candidate in walls:
+            seconds = _between(self.start, _in_zone(candidate, self.zone))
             if seconds >= 0:
                 return seconds
         raise ValueError(f"must not be before the run starts, at {self.text(0.0)}")
@@ -183,8 +183,8 @@ def clock_of(tables: Mapping[str, Any]) -> RunClock:
 def _read(text: Any) -> tuple[datetime, bool, int | None]:
     """Return a moment, whether it has a date, and its number of the day if it is a time of day that states one."""
     try:
-        if found := _OF_DAY.fullmatch(text):
-            day, hour, minute, second = (int(part or 0) for part in found.groups())
+        if match := _OF_DAY.fullmatch(text):
+            day, hour, minute, second = (int(part or 0) for part in match.groups())
             return datetime.combine(_DAY, time(hour, minute, second)), False, day or None
         return datetime.fromisoformat(text), True, None
     except (ValueError, TypeError):

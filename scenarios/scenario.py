@@ -161,7 +161,7 @@ class Scenario(Section):
         try:
             return super().model_validate(raw, context=context, **options)
         except ValidationError as error:
-            faults = [_located(one["loc"], one["ctx"]["rule"], one["input"], raw) for one in error.errors()]
+            faults = [_located(fault["loc"], fault["ctx"]["rule"], fault["input"], raw) for fault in error.errors()]
         sections = list(cls.model_fields)
         faults.sort(key=lambda fault: _order(fault.at, sections))
         return [Fault(write_path(fault.at, raw), fault.rule, fault.value) for fault in faults]
@@ -243,12 +243,12 @@ class Scenario(Section):
         places = [("cells.kind", "cells", self.cells.kind), ("traffic.engine", "engine", self.traffic.engine)]
         places.append(("traffic.demand", "demand", getattr(self.traffic, "demand", "uniform")))
         places.append(("channel.latency_s.kind", "latency", latency.kind))
-        for at, section in (("", self), *((f"campaigns.{one.name}.", one) for one in self.campaigns)):
+        for at, section in (("", self), *((f"campaigns.{campaign.name}.", campaign) for campaign in self.campaigns)):
             for key, role in (("aggregation", "deployment"), ("release", "release")):
                 if getattr(section, key) is not None:
                     places.append((f"{at}{key}.kind", role, getattr(section, key).kind))
-        places += [(f"mechanisms.{one.name}.kind", "mechanism", one.kind) for one in self.mechanisms]
-        places += [(f"attacks.{one.name}.kind", "attack", one.kind) for one in self.attacks]
+        places += [(f"mechanisms.{item.name}.kind", "mechanism", item.kind) for item in self.mechanisms]
+        places += [(f"attacks.{item.name}.kind", "attack", item.kind) for item in self.attacks]
         return (place for place in places if find_kind(place[1], place[2]) is None)
 
     def permits(self, kind: str) -> bool:
@@ -266,22 +266,22 @@ class Scenario(Section):
             Names of the mechanisms left out.
         """
         refused = {at for at, _, kind in self.own_kinds() if not self.permits(kind)}
-        kept = tuple(one for one in self.mechanisms if f"mechanisms.{one.name}.kind" not in refused)
-        names = {one.name for one in kept}
+        kept = tuple(item for item in self.mechanisms if f"mechanisms.{item.name}.kind" not in refused)
+        names = {item.name for item in kept}
         if len(kept) == len(self.mechanisms):
             return self, []
         refinements = [
-            one.model_copy(update={"mechanisms": one.mechanisms and tuple(m for m in one.mechanisms if m in names)})
-            for one in self.refinements
+            item.model_copy(update={"mechanisms": item.mechanisms and tuple(m for m in item.mechanisms if m in names)})
+            for item in self.refinements
         ]
         update = {
             "mechanisms": kept,
-            "refinements": tuple(one for one in refinements if one.mechanisms != ()),
+            "refinements": tuple(item for item in refinements if item.mechanisms != ()),
             # The parties depend on the number of rounds of every mechanism.
-            "attacks": tuple(one for one in self.attacks if one.mechanisms and names.issuperset(one.mechanisms)),
+            "attacks": tuple(item for item in self.attacks if item.mechanisms and names.issuperset(item.mechanisms)),
             "channel": self.channel.model_copy(update={"outages": ()}),
         }
-        return self.model_copy(update=update), [one.name for one in self.mechanisms if one.name not in names]
+        return self.model_copy(update=update), [item.name for item in self.mechanisms if item.name not in names]
 
     def tables(self) -> dict[str, Any]:
         """Return the tables from which the scenario was made, to be changed and checked again.
@@ -352,17 +352,17 @@ class Scenario(Section):
 
     def released(self) -> list[ReleaseRules]:
         """Return every campaign's release, its own or the default one, in the order of the campaigns."""
-        known = known_of(self)
-        each = [released_by(known, index) for index in range(len(self.campaigns))]
+        valid = known_of(self)
+        each = [released_by(valid, index) for index in range(len(self.campaigns))]
         return [released for released in each if released is not None]
 
     def warnings(self) -> list[str]:
         """Return a sentence for each setting that is allowed but probably not intended."""
         warnings = [
-            f"mechanisms.{mechanism.name}.{words}"
+            f"mechanisms.{mechanism.name}.{text}"
             for mechanism in self.mechanisms
             if isinstance(mechanism, SamplingPrivacySection)
-            for words in _warnings_of(mechanism)
+            for text in _warnings_of(mechanism)
         ]
         return [*warnings, *self.release_warnings()]
 
@@ -418,14 +418,14 @@ def schema() -> dict[str, Any]:
         JSON Schema, draft 2020-12. It does not express rules between keys (sums, rounds that overlap): `load`
         checks them.
     """
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
+    tables = {"$schema": "https://json-schema.org/draft/2020-12/schema", **Scenario.model_json_schema()}
     models = {model.__name__: model for model in _all_sections(Section)}
-    for name, described in {**found["$defs"], Scenario.__name__: found}.items():
+    for name, described in {**tables["$defs"], Scenario.__name__: tables}.items():
         texts = _field_docstrings(models[name])
         for key, field in models[name].model_fields.items():
             if key in texts:
                 described["properties"][field.alias or key]["description"] = texts[key]
-    return found
+    return tables
 
 
 def _all_sections(model: type[Section]) -> Iterator[type[Section]]:
@@ -440,7 +440,7 @@ def _field_docstrings(model: type[Section]) -> dict[str, str]:
     for base in reversed(model.__mro__):
         if base is not Section and issubclass(base, Section):
             statements = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-            for field, text in itertools.pairwise(one for outer in statements for one in ast.iter_child_nodes(outer)):
+            for field, text in itertools.pairwise(node for outer in statements for node in ast.iter_child_nodes(outer)):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                     texts[ast.unparse(field.target)] = inspect.cleandoc(ast.literal_eval(text.value))
     return texts

@@ -60,12 +60,12 @@ class ValidFields(dict[str, Any]):
         value = self.get(name)
         if name in self.inside or value is None:
             return self.inside.get(name, [])
-        return [known_of(one) for one in (value if isinstance(value, tuple) else (value,))]
+        return [known_of(section) for section in (value if isinstance(value, tuple) else (value,))]
 
     def section(self, name: str) -> "ValidFields":
         """Return the valid fields of the one section in the field `name`."""
-        found = self.sections(name)
-        return found[0] if len(found) == 1 else ValidFields()
+        sections = self.sections(name)
+        return sections[0] if len(sections) == 1 else ValidFields()
 
 
 _open: ContextVar[ValidFields | None] = ContextVar("_open", default=None)
@@ -89,19 +89,19 @@ class Section(BaseModel):
     """Functions that yield broken rules between the fields of the section."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield each broken rule between the fields of the section; paths are relative to it."""
         for rule in cls.rules:
-            yield from rule(known)
+            yield from rule(valid)
 
     @field_validator("*", mode="wrap")
     @classmethod
     def _record(cls, value: Any, validate: ValidatorFunctionWrapHandler, info: ValidationInfo) -> Any:
-        known, name = _open.get(), info.field_name
-        if known is None or name is None:
+        valid, name = _open.get(), info.field_name
+        if valid is None or name is None:
             return validate(value)
-        known.checked, known.inside[name] = name, []
-        known[name] = checked = validate(value)
+        valid.checked, valid.inside[name] = name, []
+        valid[name] = checked = validate(value)
         return checked
 
     @model_validator(mode="wrap")
@@ -111,8 +111,8 @@ class Section(BaseModel):
             report_inside(known_of(data))
             return validate(data)
         given = cls.resolve(dict(data)) if isinstance(data, dict) else data
-        known, faults = ValidFields(), []
-        token = _open.set(known)
+        valid, faults = ValidFields(), []
+        token = _open.set(valid)
         try:
             section = validate(given)
         except ValidationError as error:
@@ -120,9 +120,9 @@ class Section(BaseModel):
         finally:
             _open.reset(token)
         if isinstance(data, dict):
-            known.update(cls._omitted(given))
-            faults += cls.broken_rules(known)
-        report_inside(known)
+            valid.update(cls._omitted(given))
+            faults += cls.broken_rules(valid)
+        report_inside(valid)
         if faults:
             raise error_of(faults)
         return section
@@ -144,8 +144,8 @@ class Section(BaseModel):
         if kind == "fault":  # of a section inside this one
             yield RuleViolation((*_without_tags(at[:-1]), *at[-1:]), error["ctx"]["rule"], received)
         elif kind == "extra_forbidden":
-            known = [info.alias or name for name, info in cls.model_fields.items()]
-            hint = suggestion(at[-1], known) or f"; known here: {', '.join(known)}"
+            keys = [info.alias or name for name, info in cls.model_fields.items()]
+            hint = suggestion(at[-1], keys) or f"; known here: {', '.join(keys)}"
             yield RuleViolation(at, f"unknown key{hint}", received)
         elif kind == "missing":
             yield RuleViolation(at, "is required")
@@ -162,11 +162,11 @@ def _without_tags(at: Sequence[str | int]) -> tuple[str | int, ...]:
     return tuple(step for step in at if isinstance(step, int) or not step.startswith("<"))
 
 
-def report_inside(known: ValidFields) -> None:
+def report_inside(valid: ValidFields) -> None:
     """Add a section's valid fields to those of the section that it is in."""
     outer = _open.get()
     if outer is not None:
-        outer.inside.setdefault(outer.checked, []).append(known)
+        outer.inside.setdefault(outer.checked, []).append(valid)
 
 
 def error_of(faults: Sequence[RuleViolation]) -> ValidationError:
@@ -327,10 +327,10 @@ def broken_names(section: ValidFields, key: str, what: str, items: Sequence[Vali
                 yield RuleViolation((key, place), f"there is no such {what}{hint}", wanted)
 
 
-def broken_repeats(known: ValidFields, *keys: str) -> Iterator[RuleViolation]:
+def broken_repeats(valid: ValidFields, *keys: str) -> Iterator[RuleViolation]:
     """Yield a fault for each name that is more than once in one of these lists."""
     for key in keys:
-        names = [name if isinstance(name, str | int) else name.party for name in known.get(key) or ()]
+        names = [name if isinstance(name, str | int) else name.party for name in valid.get(key) or ()]
         for name in dict.fromkeys(name for name in names if names.count(name) > 1):
             yield RuleViolation((key,), f"must name each once, and {name} occurs {names.count(name)} times")
 
@@ -366,9 +366,9 @@ OwnKind = Annotated[str, Field(pattern=PLUG_IN_PATTERN), trusted_only("its class
 """A user's own kind: ``package.module:Class``, or the name under which an installed package provides it."""
 
 
-def broken_parameters(known: ValidFields) -> Iterator[RuleViolation]:
+def broken_parameters(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each parameter of a user's own kind that is NaN or infinite."""
-    for key, value in known.items():
+    for key, value in valid.items():
         yield from _not_finite((key,), value)
 
 

@@ -31,10 +31,10 @@ class Window(Section):
     """Share of all vehicles."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for an interval that ends before it starts."""
-        if known.has("from_s", "to_s") and known["from_s"] >= known["to_s"]:
-            yield known.violation("from_s", f"must be before to_s = {known['to_s']:g} s")
+        if valid.has("from_s", "to_s") and valid["from_s"] >= valid["to_s"]:
+            yield valid.violation("from_s", f"must be before to_s = {valid['to_s']:g} s")
 
 
 def _tag(value: Any) -> str | None:
@@ -43,10 +43,8 @@ def _tag(value: Any) -> str | None:
     return "<list>" if isinstance(value, list | tuple) else None
 
 
-def _by_type(words: str) -> Discriminator:
-    return Discriminator(
-        _tag, custom_error_type="rule", custom_error_message=words, custom_error_context={"rule": words}
-    )
+def _by_type(rule: str) -> Discriminator:
+    return Discriminator(_tag, custom_error_type="rule", custom_error_message=rule, custom_error_context={"rule": rule})
 
 
 Departures = Annotated[
@@ -88,15 +86,15 @@ class TripColumns(ColumnNames):
     are named here."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the columns of trips, and between those of times."""
-        amounts = [name for name in ("trips", "rate_vph", "rate_vps") if known.has(name)]
+        amounts = [name for name in ("trips", "rate_vph", "rate_vps") if valid.has(name)]
         if len(amounts) > 1:
-            yield known.violation(amounts[1], f"give one of {' and '.join(amounts)}")
-        if known.has("from_s") != known.has("to_s") and "from_s" in known and "to_s" in known:
-            yield known.violation("from_s", "from_s and to_s need each other: give both or none")
-        if known.has("departure_s", "from_s"):
-            yield known.violation("departure_s", "give either departure_s, or from_s and to_s")
+            yield valid.violation(amounts[1], f"give one of {' and '.join(amounts)}")
+        if valid.has("from_s") != valid.has("to_s") and "from_s" in valid and "to_s" in valid:
+            yield valid.violation("from_s", "from_s and to_s need each other: give both or none")
+        if valid.has("departure_s", "from_s"):
+            yield valid.violation("departure_s", "give either departure_s, or from_s and to_s")
 
 
 class TrafficSection(Section):
@@ -120,8 +118,7 @@ class OwnTraffic(TrafficSection):
 
 
 Traffic = Annotated[
-    TrafficSection,
-    ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic"),
+    TrafficSection, ByKind("engine", "engine", default="fleet", plug_in="scenarios.simulated_traffic:OwnTraffic")
 ]
 
 
@@ -178,50 +175,50 @@ class DrivenTraffic(TextTables, TrafficSection):
         return (self.trips,) if isinstance(self.trips, str) else self.trips or ()
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between demand, vehicles and departures."""
-        departures = known.get("departures")
+        departures = valid.get("departures")
         if isinstance(departures, tuple):
             total = math.fsum(window.share for window in departures)
             if abs(total - 1) > 1e-9:
                 yield RuleViolation(("departures",), "shares must sum to 1", total)
-        yield from _broken_routing_rules(known)
-        yield from _broken_demand(known)
-        if known.has("departures") and "profile" in known:
+        yield from _broken_routing_rules(valid)
+        yield from _broken_demand(valid)
+        if valid.has("departures") and "profile" in valid:
             wanted = departures == "profile"
-            if wanted and known["profile"] is None:
+            if wanted and valid["profile"] is None:
                 yield RuleViolation(("profile",), 'is required with departures = "profile": the share of trips by hour')
-            elif not wanted and known["profile"] is not None:
-                yield known.violation("profile", 'needs departures = "profile"')
+            elif not wanted and valid["profile"] is not None:
+                yield valid.violation("profile", 'needs departures = "profile"')
 
 
-def _broken_demand(known: ValidFields) -> Iterator[RuleViolation]:
+def _broken_demand(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of demand, its files and the number of vehicles."""
-    if not (known.has("demand") and all(key in known for key in ("vehicles", "trips", "zones"))):
+    if not (valid.has("demand") and all(key in valid for key in ("vehicles", "trips", "zones"))):
         return
-    from_file = known["demand"] == "trips" or known["zones"] is not None
-    if known["demand"] == "trips" and known["trips"] is None:
+    from_file = valid["demand"] == "trips" or valid["zones"] is not None
+    if valid["demand"] == "trips" and valid["trips"] is None:
         yield RuleViolation(("trips",), 'is required with demand = "trips": the file of trips')
-    if not from_file and known["vehicles"] is None and find_kind("demand", known["demand"]) is not None:
+    if not from_file and valid["vehicles"] is None and find_kind("demand", valid["demand"]) is not None:
         yield RuleViolation(("vehicles",), "is required: trips over the whole run, one a vehicle")
-    if known["demand"] != "trips" and known["trips"] is not None:
-        yield known.violation("trips", 'needs demand = "trips"')
-    if known["demand"] != "gravity" and known["zones"] is not None:
-        yield known.violation("zones", 'needs demand = "gravity"')
-    if known.has("share") and known["share"] != 1:
+    if valid["demand"] != "trips" and valid["trips"] is not None:
+        yield valid.violation("trips", 'needs demand = "trips"')
+    if valid["demand"] != "gravity" and valid["zones"] is not None:
+        yield valid.violation("zones", 'needs demand = "gravity"')
+    if valid.has("share") and valid["share"] != 1:
         if not from_file:
-            yield known.violation("share", 'needs demand = "trips", or with zones')
-        elif known["vehicles"] is not None:
-            yield known.violation("share", "give either share or vehicles")
+            yield valid.violation("share", 'needs demand = "trips", or with zones')
+        elif valid["vehicles"] is not None:
+            yield valid.violation("share", "give either share or vehicles")
 
 
-def _broken_routing_rules(known: ValidFields) -> Iterator[RuleViolation]:
+def _broken_routing_rules(valid: ValidFields) -> Iterator[RuleViolation]:
     """Yield a fault for each conflict between the kind of routing and the keys of one kind only."""
-    if known.get("routing") == "free_flow":
-        yield from known.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
-    if known.has("reroute_every_s", "step_s") and known["reroute_every_s"] < known["step_s"]:
-        words = f"must be at least step_s = {known['step_s']:g} s, a tick of the engine"
-        yield known.violation("reroute_every_s", words)
+    if valid.get("routing") == "free_flow":
+        yield from valid.needless(("reroute_every_s", "reroute_share"), 'needs routing = "reactive"')
+    if valid.has("reroute_every_s", "step_s") and valid["reroute_every_s"] < valid["step_s"]:
+        rule = f"must be at least step_s = {valid['step_s']:g} s, a tick of the engine"
+        yield valid.violation("reroute_every_s", rule)
 
 
 MOST_SEED = 2**31 - 1
@@ -254,17 +251,17 @@ class SumoTraffic(TrafficSection):
     """An engine that drives the same vehicles over the same roads afterwards, to compare its traffic with SUMO's."""
 
     @classmethod
-    def broken_rules(cls, known: ValidFields) -> Iterator[RuleViolation]:
+    def broken_rules(cls, valid: ValidFields) -> Iterator[RuleViolation]:
         """Yield a fault for each conflict between the files, and for times that SUMO cannot represent."""
-        if "config" in known and "routes" in known:
-            files = [name for name in ("net", "routes", "additional") if known.get(name)]
-            if known["config"] is not None and files:
-                yield known.violation("config", f"names its own files: leave out {' and '.join(files)}")
-            if known["config"] is None and not known["routes"]:
+        if "config" in valid and "routes" in valid:
+            files = [name for name in ("net", "routes", "additional") if valid.get(name)]
+            if valid["config"] is not None and files:
+                yield valid.violation("config", f"names its own files: leave out {' and '.join(files)}")
+            if valid["config"] is None and not valid["routes"]:
                 yield RuleViolation(("routes",), "is required: the vehicles SUMO drives; or give a config")
         for name in ("step_s", "begin_s"):
-            if known.has(name) and not _whole_milliseconds(known[name]):
-                yield known.violation(name, "must be whole milliseconds: SUMO counts in them")
+            if valid.has(name) and not _whole_milliseconds(valid[name]):
+                yield valid.violation(name, "must be whole milliseconds: SUMO counts in them")
 
 
 def _whole_milliseconds(seconds: float) -> bool:

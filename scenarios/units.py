@@ -31,8 +31,8 @@ def _unit(units: Mapping[str, float], base: str) -> BeforeValidator:
     def check(value: Any) -> Any:
         text_or_number("must be the name of a unit, or how much one unit is")(value)
         if isinstance(value, str) and value not in units:
-            words = f"must be one of {', '.join(units)}, or the number of {base} that one unit is"
-            raise rule(words + suggestion(value, units))
+            text = f"must be one of {', '.join(units)}, or the number of {base} that one unit is"
+            raise rule(text + suggestion(value, units))
         if not isinstance(value, str) and value <= 0:
             raise rule(f"must be above 0: the number of {base} that one unit is")
         return value

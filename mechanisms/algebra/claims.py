@@ -134,9 +134,9 @@ def released_claim(released: Tallies | Sequence[Estimator], population: Mapping[
         others = _convolve(each, {**devices, kind: devices[kind] - 1})
         worlds = {other: _add(others, law) for other, law in each.items()}
         for other in (other for other in protocol.kinds if other != kind):
-            one, two = worlds[kind], worlds[other]
-            outcomes = dict.fromkeys((*one, *two))
-            pairs.append(tuple([Fraction(world.get(o, 0), scale) for o in outcomes] for world in (one, two)))
+            first, second = worlds[kind], worlds[other]
+            outcomes = dict.fromkeys((*first, *second))
+            pairs.append(tuple([Fraction(world.get(o, 0), scale) for o in outcomes] for world in (first, second)))
     curve = WorstPairDelta.from_pairs((p, q) for p, q in pairs)
     crowd = ", ".join(f"{n} {kind}" for kind, n in devices.items() if n)
     return PrivacyClaim.exact(
@@ -168,9 +168,9 @@ def _released(released: Tallies | Sequence[Estimator]) -> tuple[Protocol, Callab
         counts = released.counts
         return released.protocol, lambda answers: tuple(Fraction(answers in count.answers) for count in counts)
     estimators = tuple(released)
-    if not estimators or any(one.protocol is not estimators[0].protocol for one in estimators):
+    if not estimators or any(estimator.protocol is not estimators[0].protocol for estimator in estimators):
         raise ParameterError("released", "must be tallies, or estimators of one protocol", released)
-    return estimators[0].protocol, lambda answers: tuple(one.contribution(answers) for one in estimators)
+    return estimators[0].protocol, lambda answers: tuple(estimator.contribution(answers) for estimator in estimators)
 
 
 def _convolve(each: Mapping[str, Outcomes], devices: Mapping[str, int]) -> Outcomes:

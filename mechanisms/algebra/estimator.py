@@ -150,11 +150,11 @@ def solve(rows: Sequence[Row], right: Row) -> tuple[Fraction, ...] | Contradicti
     ]
     pivots: list[int] = []
     for column in range(unknowns):
-        found = next((i for i in range(len(pivots), equations) if table[i][column]), None)
-        if found is None:
+        pivot = next((i for i in range(len(pivots), equations) if table[i][column]), None)
+        if pivot is None:
             continue
         place = len(pivots)
-        table[place], table[found] = table[found], table[place]
+        table[place], table[pivot] = table[pivot], table[place]
         scale = table[place][column]
         table[place] = [value / scale if value else ZERO for value in table[place]]
         for i, row in enumerate(table):
@@ -263,11 +263,7 @@ def _name(group: Group) -> str:
 
 
 def best_estimator(
-    tallies: Tallies,
-    target: Target,
-    *,
-    population: Mapping[str, int] | None = None,
-    steady: Collection[str] = (),
+    tallies: Tallies, target: Target, *, population: Mapping[str, int] | None = None, steady: Collection[str] = ()
 ) -> Estimator | NotEstimable:
     """Return the linear unbiased estimator of least variance, or the proof that none exists.
 

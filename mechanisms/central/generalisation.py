@@ -211,11 +211,11 @@ def _check_levels(levels: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64
         raise ParameterError("levels", "must be of at least one cell", 0)
     checked = tuple(check_counts("levels", np.asarray(level), (cells,)) for level in levels)
     groups = [np.unique(level) for level in checked]
-    for index, found in enumerate(groups):
-        if not np.array_equal(found, np.arange(len(found))):
-            raise ParameterError("levels", f"must use every group from 0, at level {index}", found[:5].tolist())
-        if index and len(found) > len(groups[index - 1]):
-            raise ParameterError("levels", f"must be given the finest first, at level {index}", len(found))
+    for index, used in enumerate(groups):
+        if not np.array_equal(used, np.arange(len(used))):
+            raise ParameterError("levels", f"must use every group from 0, at level {index}", used[:5].tolist())
+        if index and len(used) > len(groups[index - 1]):
+            raise ParameterError("levels", f"must be given the finest first, at level {index}", len(used))
     return checked
 
 

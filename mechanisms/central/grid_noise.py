@@ -155,8 +155,7 @@ def draw_noise(noise: IntegerNoise, size: int, *, rng: np.random.Generator) -> N
         return draw_laplace(noise.scale, size, rng=rng)
     if noise.kind == "polya":
         up, down = draw_polya(noise.scale, noise.honest, 2 * size, rng=rng).reshape(2, -1)
-        difference: NDArray[np.int64] = up - down
-        return difference
+        return up - down
     sigma, whole = noise.scale, math.floor(noise.scale) + 1
     drawn, missing = np.empty(size, dtype=np.int64), np.arange(size)
     while len(missing):
@@ -193,11 +192,11 @@ def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator
     -------
     (size,) int64
     """
-    drawn, found = np.empty(size, dtype=np.int64), 0
+    drawn, filled = np.empty(size, dtype=np.int64), 0
     # The share accepted is (1 − e^(−1/scale))^(1 − 1/h).
     offers = math.ceil((-math.expm1(-1.0 / scale)) ** (1.0 / shares - 1.0))
-    while found < size:
-        offered = draw_geometric(scale, min(offers * (size - found), MOST_OFFERED), rng=rng)
+    while filled < size:
+        offered = draw_geometric(scale, min(offers * (size - filled), MOST_OFFERED), rng=rng)
         chances = np.cumprod(1.0 - np.append(0.0, (1.0 - 1.0 / shares) / np.arange(1.0, offered.max() + 1.0)))[offered]
         words = rng.integers(WORDS, size=len(offered))
         accepted = words / float(WORDS) < chances
@@ -205,9 +204,9 @@ def draw_polya(scale: float, shares: int, size: int, *, rng: np.random.Generator
             steps = range(1, int(offered[place]) + 1)
             chance = math.prod((Fraction(shares * (i - 1) + 1, shares * i) for i in steps), start=Fraction(1))
             accepted[place] = is_below(int(words[place]), chance, rng=rng)
-        taken = offered[accepted][: size - found]
-        drawn[found : found + len(taken)] = taken
-        found += len(taken)
+        taken = offered[accepted][: size - filled]
+        drawn[filled : filled + len(taken)] = taken
+        filled += len(taken)
     return drawn
 
 

@@ -212,8 +212,7 @@ def exponential_probabilities(qualities: ArrayLike, *, sensitivity: float, epsil
     if math.isinf(check_epsilon(epsilon)):
         raise ParameterError("epsilon", "must be finite: an infinite one would always draw the best", epsilon)
     weights = np.exp(epsilon / (2.0 * sensitivity) * (scores - scores.max()))
-    shares: NDArray[np.float64] = weights / weights.sum()
-    return shares
+    return np.asarray(weights / weights.sum())
 
 
 def draw_option(qualities: ArrayLike, *, sensitivity: float, epsilon: float, rng: np.random.Generator) -> int:

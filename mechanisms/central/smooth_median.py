@@ -176,8 +176,8 @@ class Calibration:
 
     def population_delta(self, epsilon: float) -> float:
         """Return a bound of the population's δ at this ε: n/N of the sample's, at the sample's ε."""
-        own, _ = sample_privacy(epsilon=epsilon, share=self.fraction)
-        return self.fraction * SmoothNoiseDelta(self.epsilon, self.xi)(own)
+        sample_epsilon, _ = sample_privacy(epsilon=epsilon, share=self.fraction)
+        return self.fraction * SmoothNoiseDelta(self.epsilon, self.xi)(sample_epsilon)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -373,8 +373,8 @@ class SmoothMedianDelta:
 @lru_cache(maxsize=4096)
 def _calibration(epsilon: float, delta: float, fraction: float) -> Calibration:
     """Return the parameters with which a sample of this n/N may be released."""
-    own, within = sample_privacy(epsilon=epsilon, delta=delta, share=fraction)
-    return Calibration(own, within, smoothing(epsilon=own, delta=within), fraction)
+    sample_epsilon, within = sample_privacy(epsilon=epsilon, delta=delta, share=fraction)
+    return Calibration(sample_epsilon, within, smoothing(epsilon=sample_epsilon, delta=within), fraction)
 
 
 @lru_cache(maxsize=64)

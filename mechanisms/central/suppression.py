@@ -51,7 +51,7 @@ def apply(mapping: Callable[[Tuple], Group], tuples: Iterable[Tuple], k: int) ->
         If k is not an integer of at least 1.
     """
     k = check_integer("k", k, at_least=1)
-    seen = Counter(mapping(one) for one in tuples)
+    seen = Counter(mapping(each) for each in tuples)
     return {group: count for group, count in seen.items() if count >= k}
 
 
@@ -188,11 +188,7 @@ class SampleThenSuppress:
         kept = table > 0
         error = np.where(kept, self.std_error(np.rint(count).astype(np.int64)), self._suppressed_error())
         return Estimate(
-            count,
-            error,
-            np.where(kept, lower, 0).astype(np.float64),
-            upper.astype(np.float64),
-            "binomial inversion",
+            count, error, np.where(kept, lower, 0).astype(np.float64), upper.astype(np.float64), "binomial inversion"
         )
 
     def std_error(self, true_counts: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -2,5 +2,3 @@
 
 from mechanisms.conformance.findings import CheckResult, ConformanceError, ConformanceReport
 from mechanisms.conformance.runner import check_mechanism
-
-__all__ = ["CheckResult", "ConformanceError", "ConformanceReport", "check_mechanism"]

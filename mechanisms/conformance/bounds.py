@@ -166,5 +166,4 @@ def bernstein(n: int, variance: NDArray[np.float64], reach: NDArray[np.float64],
 
 def _greatest(deviations: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the greatest absolute deviation of each column, (columns,)."""
-    greatest: NDArray[np.float64] = np.abs(deviations).max(axis=0)
-    return greatest
+    return np.asarray(np.abs(deviations).max(axis=0))

@@ -62,14 +62,14 @@ def check_claims_sound(trial: Harness, findings: Findings) -> None:
             _check_curve(claim, name, fine if view.queries == 1 else coarse, findings)
     if findings.faults:
         return
-    known = {view: claim for view, claim in claims.items() if claim.kind != "unknown"}
-    curves = {view: np.array([claim.delta(epsilon) for epsilon in EPSILONS]) for view, claim in known.items()}
-    for one, more in itertools.permutations(known, 2):
+    proved = {view: claim for view, claim in claims.items() if claim.kind != "unknown"}
+    curves = {view: np.array([claim.delta(epsilon) for epsilon in EPSILONS]) for view, claim in proved.items()}
+    for less, more in itertools.permutations(proved, 2):
         # Only an exact claim about less is a lower bound of what more reveals.
-        if getattr(known[one], "delta_kind", "bound") == "exact" and _sees_more(more, one):
-            no_less = known[one].kind == "bound" or known[more].epsilon >= known[one].epsilon - ROUNDING
-            no_less = no_less and bool((curves[more] >= curves[one] - 1e-6).all())
-            findings.expect(no_less, f"{more!r} claims less than {one!r}")
+        if getattr(proved[less], "delta_kind", "bound") == "exact" and _sees_more(more, less):
+            no_less = proved[less].kind == "bound" or proved[more].epsilon >= proved[less].epsilon - ROUNDING
+            no_less = no_less and bool((curves[more] >= curves[less] - 1e-6).all())
+            findings.expect(no_less, f"{more!r} claims less than {less!r}")
 
 
 def _check_curve(claim: Any, name: str, epsilons: Sequence[float], findings: Findings) -> None:
@@ -116,7 +116,7 @@ def check_claims_hold(trial: Harness, findings: Findings) -> None:
         if view.adjacency == "move":
             samples = {_name(view): keys}
             if isinstance(view, Report) and view.queries == 1:
-                samples |= {f"{_name(view)}, {what}": one for what, one in raw_samples(trial, view.round).items()}
+                samples |= {f"{_name(view)}, {what}": part for what, part in raw_samples(trial, view.round).items()}
         else:
             name = f"{_name(view)}, entering or leaving cell"
             samples = {f"{name} {cell}": partial(_among, keys, {0, cell}) for cell in (1, trial.cells)}
@@ -219,9 +219,9 @@ def pair_audits(keys: Mapping[History, Keys], *, parts: int, alpha: float) -> li
     audits = []
     for one, other in itertools.permutations(counts, 2):
         p, q = counts[one], counts[other]
-        known = (p[:2] + q[:2]).any(axis=0)
+        chosen = (p[:2] + q[:2]).any(axis=0)
         # Outcomes that occur only in the test part are in no event, so they are merged into one.
-        p, q = (np.column_stack([n[:, known], n[:, ~known].sum(axis=1)]) for n in (p, q))
+        p, q = (np.column_stack([n[:, chosen], n[:, ~chosen].sum(axis=1)]) for n in (p, q))
         order = np.argsort(-(p[0] + 0.5) / (q[0] + 0.5), kind="stable")
         low, _ = wilson_interval(np.cumsum(p[1, order]), int(p[1].sum()), alpha=alpha)
         _, high = wilson_interval(np.cumsum(q[1, order]), int(q[1].sum()), alpha=alpha)
@@ -271,17 +271,17 @@ def _is_exact(claim: Any) -> bool:
     return bool(getattr(claim, "delta_kind", "exact") == "exact")
 
 
-def _sees_more(more: View, one: View) -> bool:
-    """Return whether the view `more` contains all of the view `one`, or hides a greater change of the device."""
-    if more.queries < one.queries or (one.adjacency, more.adjacency) == ("move", "enter_leave"):
+def _sees_more(more: View, less: View) -> bool:
+    """Return whether the view `more` contains all of the view `less`, or hides a greater change of the device."""
+    if more.queries < less.queries or (less.adjacency, more.adjacency) == ("move", "enter_leave"):
         return False
     whole = isinstance(more, LinkedReports) or (isinstance(more, Shares) and more.colluding == more.servers)
-    if isinstance(one, Report | LinkedReports) and whole:
+    if isinstance(less, Report | LinkedReports) and whole:
         return True
     # Otherwise the same view, of more queries or of a greater change; a crowd is at least so many devices.
-    if isinstance(one, ReleasedCounts) and isinstance(more, ReleasedCounts) and one.crowd and more.crowd:
-        one = replace(one, crowd=more.crowd) if more.crowd < one.crowd and not more.counted else one
-    return more == replace(one, queries=more.queries, adjacency=more.adjacency)
+    if isinstance(less, ReleasedCounts) and isinstance(more, ReleasedCounts) and less.crowd and more.crowd:
+        less = replace(less, crowd=more.crowd) if more.crowd < less.crowd and not more.counted else less
+    return more == replace(less, queries=more.queries, adjacency=more.adjacency)
 
 
 def _name(view: View) -> str:

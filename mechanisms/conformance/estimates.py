@@ -77,7 +77,7 @@ def check_standard_error(trial: Harness, findings: Findings) -> None:
     if trial.contributions is None:
         _check_queries(trial, findings, variances=True)
         return
-    squares = [(added - own) ** 2 for added, own in zip(trial.contributions, _own_cell(trial), strict=True)]
+    squares = [(added - expected) ** 2 for added, expected in zip(trial.contributions, _own_cell(trial), strict=True)]
     alone = CROWD * np.eye(trial.cells + 1, dtype=np.int64)
     stated = np.stack([trial.mechanism.std_error(crowd) ** 2 / CROWD for crowd in alone])
     fault = "a device {} adds a variance of {:.4g} to cell {}, stated as {:.4g}"

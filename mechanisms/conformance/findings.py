@@ -196,8 +196,8 @@ class Findings:
 
 def checks_of(namespace: Mapping[str, Any]) -> dict[str, Callable[[Any, Findings], None]]:
     """Return the checks of a module in their order, by name: its functions ``check_…``, given its `vars`."""
-    own = (each for each in namespace.values() if getattr(each, "__module__", "") == namespace["__name__"])
-    checks = (each for each in own if getattr(each, "__name__", "").startswith("check_"))
+    defined = (each for each in namespace.values() if getattr(each, "__module__", "") == namespace["__name__"])
+    checks = (each for each in defined if getattr(each, "__name__", "").startswith("check_"))
     return {check.__name__.removeprefix("check_"): check for check in checks}
 
 

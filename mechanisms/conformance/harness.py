@@ -253,8 +253,7 @@ class Harness:
         """The greatest observed range of one device's contribution to the estimate of each cell, (cells,)."""
         if self.contributions is None:
             return np.full(self.cells, np.nan)
-        step: NDArray[np.float64] = np.max([np.ptp(values, axis=0) for values in self.contributions], axis=0)
-        return step
+        return np.asarray(np.max([np.ptp(values, axis=0) for values in self.contributions], axis=0))
 
     @cached_property
     def why_no_estimate(self) -> str:

@@ -170,30 +170,32 @@ def check_early_rounds(trial: Harness, findings: Findings) -> None:
 def check_hidden_state(trial: Harness, findings: Findings) -> None:
     """Expect that a method's result depends only on its arguments, not on earlier calls."""
     mechanism, rng = trial.mechanism, trial.generator("hidden state")
-    one, two = (trial.truths(FEW, rng=rng) for _ in range(2))
+    truth, moved = (trial.truths(FEW, rng=rng) for _ in range(2))
     seeds = rng.integers(0, 2**31, 2)
     coins, other = (trial.toss(FEW, rng=np.random.default_rng(seed)) for seed in seeds)
-    first = trial.answers(one, coins)
-    findings.expect_equal(trial.answers(one, coins), first, "the same coins and truth give different reports")
-    trial.answers(two, other)
-    trial.answers(two, coins)
-    findings.expect_equal(trial.answers(one, coins), first, "answering for others in between changes a batch's reports")
+    first = trial.answers(truth, coins)
+    findings.expect_equal(trial.answers(truth, coins), first, "the same coins and truth give different reports")
+    trial.answers(moved, other)
+    trial.answers(moved, coins)
+    findings.expect_equal(
+        trial.answers(truth, coins), first, "answering for others in between changes a batch's reports"
+    )
     turns = []
     for number in range(1, trial.rounds + 1):
-        turns.append(mechanism.encode(mechanism.answer(number, one, coins)))
-        mechanism.answer(number, two, other)
+        turns.append(mechanism.encode(mechanism.answer(number, truth, coins)))
+        mechanism.answer(number, moved, other)
     in_turns = np.stack(turns, axis=1)
     findings.expect_equal(in_turns, first, "two batches that answer in turns change each other's reports")
-    backwards = [mechanism.encode(mechanism.answer(r, one, coins)) for r in range(trial.rounds, 0, -1)]
+    backwards = [mechanism.encode(mechanism.answer(r, truth, coins)) for r in range(trial.rounds, 0, -1)]
     late_first = np.stack(backwards[::-1], axis=1)
     findings.expect_equal(late_first, first, "reports depend on the order in which rounds are answered")
-    again = trial.answers(one, trial.toss(FEW, rng=np.random.default_rng(seeds[0])))
+    again = trial.answers(truth, trial.toss(FEW, rng=np.random.default_rng(seeds[0])))
     findings.expect_equal(again, first, "the same generator gives different coins the second time")
-    once, twice = (mechanism.sample_counts(trial.count(one), rng=np.random.default_rng(seeds[1])) for _ in range(2))
+    once, twice = (mechanism.sample_counts(trial.count(truth), rng=np.random.default_rng(seeds[1])) for _ in range(2))
     findings.expect_equal(once, twice, "the same generator gives different sample_counts the second time")
     if not trial.why_no_estimate:
         asked = (FEW,) * trial.rounds
-        sums = [first.sum(axis=0), trial.answers(two, other).sum(axis=0), first.sum(axis=0)]
+        sums = [first.sum(axis=0), trial.answers(moved, other).sum(axis=0), first.sum(axis=0)]
         before, _, after = (mechanism.estimate(counts, counted=asked, asked=asked) for counts in sums)
         for name in ESTIMATE:
             fault = f"estimate.{name} of the same counts differs the second time"

@@ -66,18 +66,18 @@ def check_likelihood(trial: Harness, findings: Findings) -> None:
         where = f"of round {seen[0]}" if len(seen) == 1 else "of all rounds"
         logs = [law.log_likelihood([row[number - 1] for number in seen]) for row in encoded]
         raw = [law.log_likelihood([row[number - 1][:SOME] for number in seen]) for row in reports]
-        same = all(_alike(one, other[:SOME]) for one, other in zip(raw, logs, strict=True))
+        same = all(_alike(first, second[:SOME]) for first, second in zip(raw, logs, strict=True))
         if not findings.expect(same, f"reports and their encodings differ in log_likelihood {where}"):
             return
         vectors = [np.stack([row[number - 1] for number in seen], axis=1) for row in encoded]
-        for one, other in combinations(range(len(encoded)), 2):
-            name = f"{where} by devices in {trial.audited[one]} and {trial.audited[other]}"
-            both = np.concatenate([logs[one], logs[other]])[:, [trial.audited[one], trial.audited[other]]]
+        for first, second in combinations(range(len(encoded)), 2):
+            name = f"{where} by devices in {trial.audited[first]} and {trial.audited[second]}"
+            both = np.concatenate([logs[first], logs[second]])[:, [trial.audited[first], trial.audited[second]]]
             possible = np.isfinite(both[np.arange(len(both)), latter]).all()
             if not findings.expect(possible, f"reports {name}: impossible ones were drawn"):
                 return
             stated = 1.0 / (1.0 + np.exp(np.clip(both[:, 0] - both[:, 1], -700.0, 700.0)))
-            events = _events(np.concatenate([vectors[one], vectors[other]]), latter, stated)
+            events = _events(np.concatenate([vectors[first], vectors[second]]), latter, stated)
             pairs.append(PairOfTruths(name, latter, stated, events))
     alpha = trial.alpha(findings, sum(len(pair.events) for pair in pairs))
     off = [_expect_shares(pair, findings, alpha=alpha) for pair in pairs]

@@ -63,11 +63,11 @@ def guess_success(mechanism: Any, rounds: Sequence[int] | None, prior: ArrayLike
         bits = MemoisedBits(mechanism.true_kept, mechanism.false_kept, mechanism.flip, mechanism.cells)
         yes, no = bits.laws(times)
         possible = (no > 0.0) & (yes > 0.0)
-        found = expected_best(q, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
+        success = expected_best(q, np.log(yes[possible]) - np.log(no[possible]), np.log(no[possible]))
     else:
-        found = law.guess_success(q, times)
+        success = law.guess_success(q, times)
     # The exact value is at least that of the guess without reports; rounding may put it below.
-    return None if found is None else min(max(found, float(q.max())), 1.0)
+    return None if success is None else min(max(success, float(q.max())), 1.0)
 
 
 def sampled_posterior(mechanism: SamplingPrivacy, reports: Any) -> NDArray[np.float64]:

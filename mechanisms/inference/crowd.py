@@ -51,13 +51,11 @@ class Crowd:
     @property
     def _joint(self) -> NDArray[np.float64]:
         """P(truth, outcome) of one device, (outcomes, V + 1)."""
-        found: NDArray[np.float64] = (self.prior[:, np.newaxis] * self.masses).T
-        return found
+        return (self.prior[:, np.newaxis] * self.masses).T
 
     def _shown(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return what is seen of each combination of outcomes, (combinations, width)."""
-        seen: NDArray[np.int64] = np.maximum(self.sums[rows].sum(axis=1), self.least - 1)
-        return seen
+        return np.asarray(np.maximum(self.sums[rows].sum(axis=1), self.least - 1))
 
     def posterior(self, possible: Sequence[NDArray[np.bool_]], seen: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return each device's posterior, (n, V + 1); None if no reports agree with what is seen.
@@ -70,7 +68,7 @@ class Crowd:
             What is seen of the sums of all devices.
         """
         joint = self._joint
-        rows = _combinations([np.flatnonzero(one) for one in possible])
+        rows = _combinations([np.flatnonzero(agreeing) for agreeing in possible])
         agree = (self._shown(rows) == seen).all(axis=1)
         rows = rows[agree]
         each = joint.sum(axis=1)
@@ -95,14 +93,14 @@ class Crowd:
         joint = self._joint
         rows = _combinations([np.arange(len(joint))] * self.devices)
         keys = [self._shown(rows)]
-        keys += [numbers[rows[:, place]][:, np.newaxis] for place, one in enumerate(linked) for numbers in one]
+        keys += [numbers[rows[:, place]][:, np.newaxis] for place, reports in enumerate(linked) for numbers in reports]
         key = np.concatenate(keys, axis=1)
         # Rows are compared by a polynomial modulo 2⁶⁴: different ones are hardly ever equal.
         weights = np.cumprod(np.full(key.shape[1], MULTIPLIER, dtype=np.uint64))
         _, number = np.unique((key.astype(np.uint64) * weights).sum(axis=1), return_inverse=True)
         others = np.delete(joint.sum(axis=1)[rows], device, axis=1).prod(axis=1)
-        own = joint[rows[:, device]] * others[:, np.newaxis]
-        masses = np.stack([np.bincount(number, column) for column in own.T], axis=1)
+        masses_of_device = joint[rows[:, device]] * others[:, np.newaxis]
+        masses = np.stack([np.bincount(number, column) for column in masses_of_device.T], axis=1)
         return float(masses.max(axis=1).sum())
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mechanisms.compiled import compiled
 from mechanisms.inference.report_law import INVALID, Logs, greatest_other, read_values
 from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.sampling_privacy_claims import linked_blanks
 
 # Multiplications beyond which the exact sum takes more than a few seconds.
@@ -171,8 +172,8 @@ class OwnValueLaw:
         seen = self.read(reports)
         logs = np.zeros((len(seen), len(self.masses)))
         values = np.flatnonzero(seen >= 0)
-        own = seen[values]
-        common = self.masses[own]
+        reported = seen[values]
+        common = self.masses[reported]
         logs[seen == INVALID] = -np.inf
         # Common mass 0: only devices with that truth report the value, or no device does.
         logs[values[common == 0.0]] = -np.inf
@@ -180,7 +181,7 @@ class OwnValueLaw:
             gain = np.log1p(self.sampling / np.where(common > 0.0, common, 1.0))
         if self.sampling == 0.0:
             return logs
-        logs[values, own] = np.where(common > 0.0, gain, 0.0)
+        logs[values, reported] = np.where(common > 0.0, gain, 0.0)
         return logs
 
     def guess_success(self, prior: NDArray[np.float64], queries: int) -> float | None:
@@ -193,13 +194,12 @@ class OwnValueLaw:
         if self.sampling == 0.0:
             return float(prior.max())
         if queries == 1:
-            own = prior * (self.masses + self.sampling)
-            best = np.maximum(own, self.masses * greatest_other(prior))
+            with_truth = prior * (self.masses + self.sampling)
+            best = np.maximum(with_truth, self.masses * greatest_other(prior))
             return min(self.rest * float(prior.max()) + math.fsum(best), 1.0)
-        found = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
-        sure = 1.0 if self.sampling == 1.0 else -math.expm1(queries * math.log1p(-self.sampling))
-        revealed = sure * math.fsum(prior[self.masses == 0.0])
-        return None if found is None else min(found + revealed, 1.0)
+        guessed = best_of_counts(prior, self.masses, self.rest, self.sampling, queries)
+        revealed = at_least_once(self.sampling, queries) * math.fsum(prior[self.masses == 0.0])
+        return None if guessed is None else min(guessed + revealed, 1.0)
 
 
 def _read_pairs(first: NDArray[np.int64], second: NDArray[np.int64], mechanism: SamplingPrivacy) -> NDArray[np.int64]:

@@ -159,17 +159,17 @@ def _positive_part(
     intercept: NDArray[np.float64], slope: float, trials: NDArray[np.float64], share: float
 ) -> NDArray[np.float64]:
     """Return E[room − slope·C]₊ for C ~ Bin(trials, share), elementwise."""
-    found = np.maximum(intercept, 0.0)
+    means = np.maximum(intercept, 0.0)
     if slope == 0.0 or share == 0.0:
-        return found
+        return means
     last = np.minimum(np.floor(intercept / slope), trials)
     # Where C is almost surely below `last`, or above it, the mean has a closed form.
     mean = trials * share
     reach = _reach(mean, share)
-    found = np.where(last >= mean + reach, intercept - slope * mean, 0.0)
+    means = np.where(last >= mean + reach, intercept - slope * mean, 0.0)
     near = np.flatnonzero((last >= 0.0) & (np.abs(last - mean) < reach))
     top, n = last[near], trials[near]
     # E[C; C ≤ c] = n·p·P[Bin(n − 1, p) ≤ c − 1]
     fewer = mass_up_to(top - 1.0, n - 1.0, share)
-    found[near] = np.maximum(intercept[near] * mass_up_to(top, n, share) - slope * n * share * fewer, 0.0)
-    return found
+    means[near] = np.maximum(intercept[near] * mass_up_to(top, n, share) - slope * n * share * fewer, 0.0)
+    return means

@@ -134,9 +134,9 @@ class LastDevice:
         success = np.empty(len(self.inside))
         for row in range(len(success)):
             masses, _ = self._law(row)
-            best = [np.maximum(own.inside[row] @ masses, own.outside[row] @ masses).sum() for own in self.possible]
+            best = [np.maximum(part.inside[row] @ masses, part.outside[row] @ masses).sum() for part in self.possible]
             # Of what else may be read, half of the guesses are right.
-            success[row] = 0.5 * (1.0 + sum(best) - sum(own.outside[row].sum() for own in self.possible))
+            success[row] = 0.5 * (1.0 + sum(best) - sum(part.outside[row].sum() for part in self.possible))
         return np.minimum(success, 1.0)
 
     def _law(self, row: int) -> tuple[Masses, int]:

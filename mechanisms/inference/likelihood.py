@@ -38,11 +38,10 @@ BATCH_FLOATS = 2**22
 
 def encodings_of(mechanism: Any, reports: Any) -> NDArray[np.int64]:
     """Return the encodings of reports, (n, *tally_shape) int64; what already has their form is taken for them."""
-    words = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
-    if not (words and reports.shape[1:] == tuple(mechanism.tally_shape)):
+    whole = isinstance(reports, np.ndarray) and reports.dtype in {np.dtype(np.int64), np.dtype(np.uint64)}
+    if not (whole and reports.shape[1:] == tuple(mechanism.tally_shape)):
         reports = mechanism.encode(reports)
-    vectors: NDArray[np.int64] = reports.astype(np.int64)
-    return vectors
+    return np.asarray(reports.astype(np.int64))
 
 
 class PluginLaw:
@@ -82,9 +81,7 @@ def _class_name(mechanism: Any) -> str:
 def _binary_sampling(mechanism: BinarySamplingPrivacy, rounds: Sequence[int]) -> ReportLaw:
     zero, one, sampling = mechanism.faces
     binary_query = BinaryQuery.build(
-        ("No", "Yes"),
-        yes={(0, 0): zero, (1, 1): one, (0, 1): sampling},
-        no={(0, 0): zero + sampling, (1, 1): one},
+        ("No", "Yes"), yes={(0, 0): zero, (1, 1): one, (0, 1): sampling}, no={(0, 0): zero + sampling, (1, 1): one}
     )
     return CellLaw.of_binary_query(mechanism.cells, binary_query, rounds)
 
@@ -163,8 +160,8 @@ def log_likelihood(mechanism: Any, reports: Sequence[Any], rounds: Sequence[int]
 def check_reports(reports: Sequence[Any], rounds: int) -> tuple[Any, ...]:
     """Return the reports as a tuple, one entry per round; raise `ParameterError` if the devices differ in number."""
     if not isinstance(reports, list | tuple) or len(reports) != rounds:
-        found = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
-        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", found)
+        got = len(reports) if isinstance(reports, list | tuple) else type(reports).__name__
+        raise ParameterError("reports", f"must be a list with one entry per round, {rounds}", got)
     if len({len(report) for report in reports}) > 1:
         raise ParameterError("reports", "must have the same devices in every round", [len(r) for r in reports])
     return tuple(reports)
@@ -177,9 +174,7 @@ def batches(rows: int, cells: int) -> Iterator[slice]:
 
 
 def repeated_log_likelihood(
-    mechanism: Any,
-    queries: Sequence[Sequence[Any]],
-    rounds: Sequence[int] | None = None,
+    mechanism: Any, queries: Sequence[Sequence[Any]], rounds: Sequence[int] | None = None
 ) -> Logs:
     """Return log P(a device's reports of T queries | its truth, the same in all queries), up to a constant per row.
 
@@ -275,8 +270,7 @@ def posterior(log_likelihood: ArrayLike, prior: ArrayLike) -> NDArray[np.float64
     lost = np.isneginf(top)
     weights = np.exp(weighted - np.where(lost, 0.0, top))
     weights = np.where(lost, q, weights)
-    found: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def best_guess(
@@ -300,12 +294,10 @@ def best_guess(
         first = np.where(tied, np.asarray(among), -1.0)
         tied &= first >= first.max(axis=1, keepdims=True) * (1.0 - TIED)
     if rng is None:
-        lowest: NDArray[np.int32] = tied.argmax(axis=1).astype(np.int32)
-        return lowest
+        return np.asarray(tied.argmax(axis=1).astype(np.int32))
     ranks = np.cumsum(tied, axis=1)
     wanted = 1 + rng.integers(ranks[:, -1]) if len(rows) else np.empty(0, dtype=np.int64)
-    drawn: NDArray[np.int32] = (ranks >= np.asarray(wanted)[:, np.newaxis]).argmax(axis=1).astype(np.int32)
-    return drawn
+    return np.asarray((ranks >= np.asarray(wanted)[:, np.newaxis]).argmax(axis=1).astype(np.int32))
 
 
 def guess_cells(

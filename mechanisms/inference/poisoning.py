@@ -87,10 +87,10 @@ def forged_reports(mechanism: Any, cell: int, devices: int = 1) -> tuple[Any, ..
     encoded = [mechanism.encode(report)[0] for report in candidates]
     best, chosen = -np.inf, tuple(candidates[:1])
     for picks in product(range(len(candidates)), repeat=mechanism.rounds):
-        found = contribution(mechanism, np.stack([encoded[i] for i in picks]), cell)
+        added = contribution(mechanism, np.stack([encoded[i] for i in picks]), cell)
         # Contributions that are equal up to rounding count as ties, so that the first is kept.
-        if found - best > 1e-9 * (1.0 + abs(found)):
-            best, chosen = found, tuple(candidates[i] for i in picks)
+        if added - best > 1e-9 * (1.0 + abs(added)):
+            best, chosen = added, tuple(candidates[i] for i in picks)
     rows = np.zeros(check_integer("devices", devices, at_least=0), dtype=np.int64)
     return tuple(report[rows] for report in chosen)
 

@@ -72,8 +72,7 @@ def report_outcomes(mechanism: Any) -> ReportOutcomes | None:
 
 def _at(cells: int, truth: int) -> NDArray[np.bool_]:
     """Return which cell a device is in, (cells,) bool; none if it is outside, 0."""
-    found: NDArray[np.bool_] = np.arange(1, cells + 1) == truth
-    return found
+    return np.asarray(np.arange(1, cells + 1) == truth)
 
 
 def _sampling_pairs(mechanism: SamplingPrivacy) -> Iterator[tuple[tuple[int, int], NDArray[np.float64]]]:

@@ -128,5 +128,4 @@ def in_set(outputs: Any, symbols: Any) -> NDArray[np.bool_]:
     common = np.asarray(outputs) & (np.asarray(symbols) + 1)
     for shift in (16, 8, 4, 2, 1):
         common = common ^ (common >> shift)
-    found: NDArray[np.bool_] = (common & 1) == 0
-    return found
+    return np.asarray((common & 1) == 0)

@@ -105,14 +105,14 @@ class TiltedPairs:
     @classmethod
     def of_sums(cls, mechanism: SamplingPrivacy, prior: Masses, first: Masses, second: Masses) -> "TiltedPairs":
         """Return the law given the shares of the devices that reported each value, (V + 1,) by round."""
-        found = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
+        law = cls(mechanism, prior, np.ones_like(prior), np.ones_like(prior))
         for _ in range(STEPS):
-            rows = found.blanks_then
-            rows[0] += mechanism.sampling * float((prior * found.second).sum())
-            found = replace(found, first=_ratio(first, rows))
-            columns = found.then_blanks + mechanism.sampling * found.first[0] * prior
-            found = replace(found, second=_ratio(second, columns))
-        return found
+            rows = law.blanks_then
+            rows[0] += mechanism.sampling * float((prior * law.second).sum())
+            law = replace(law, first=_ratio(first, rows))
+            columns = law.then_blanks + mechanism.sampling * law.first[0] * prior
+            law = replace(law, second=_ratio(second, columns))
+        return law
 
     @classmethod
     def of_differences(
@@ -151,23 +151,21 @@ class TiltedPairs:
         else:
             ((round_, report),) = reports.items()
             values = read_values(report, outputs=outputs)
-            own = np.maximum(values, 0)
+            reported = np.maximum(values, 0)
             blank_masses = self.blanks_then if round_ == 1 else self.then_blanks
-            weights = np.repeat(blank_masses[own][:, np.newaxis], outputs, axis=1)
+            weights = np.repeat(blank_masses[reported][:, np.newaxis], outputs, axis=1)
             if round_ == 1:
-                weights[own == 0] += sampling * self.second
+                weights[reported == 0] += sampling * self.second
             else:
-                weights[np.arange(len(own)), own] += sampling * self.first[0]
+                weights[np.arange(len(reported)), reported] += sampling * self.first[0]
             weights[values == INVALID] = 0.0
         with np.errstate(divide="ignore"):
-            found: Logs = np.log(weights)
-        return found
+            return np.asarray(np.log(weights))
 
 
 def _ratio(above: Masses, below: Masses) -> Masses:
     """Return the quotient, 0 where the divisor is 0."""
-    found: Masses = np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
-    return found
+    return np.divide(above, below, out=np.zeros_like(below), where=below > 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,16 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from mechanisms.inference.report_law import (
-    INVALID,
-    LARGEST_LEVELS,
-    Logs,
-    check_vectors,
-    expected_best,
-    read_answers,
-)
+from mechanisms.inference.report_law import INVALID, LARGEST_LEVELS, Logs, check_vectors, expected_best, read_answers
 from mechanisms.local.common.binary_query import BinaryQuery
 from mechanisms.local.distributed_laplace import DistributedLaplace, SparseVectors
+from mechanisms.privacy.composition import at_least_once
 from mechanisms.privacy.integer_noise import PartialNoise
 
 # The log_ratio of an answer that no device gives.
@@ -116,9 +110,9 @@ class CellLaw:
         terms = np.where(counts == 0, 0.0, ratio)
         log_ratio = (counts * np.where(np.isneginf(terms), 0.0, terms)).sum(axis=1)
         log_ratio[np.isneginf(terms).any(axis=1)] = -np.inf
-        found = expected_best(prior, log_ratio, log_mass)
-        sure = 1.0 if revealing >= 1.0 else -math.expm1(queries * math.log1p(-revealing))
-        return None if found is None else min(found + sure * float(prior[1:].sum()), 1.0)
+        success = expected_best(prior, log_ratio, log_mass)
+        sure = at_least_once(revealing, queries)
+        return None if success is None else min(success + sure * float(prior[1:].sum()), 1.0)
 
 
 def compositions(total: int, parts: int) -> NDArray[np.int64]:
@@ -130,8 +124,7 @@ def compositions(total: int, parts: int) -> NDArray[np.int64]:
 
 def log_multinomial(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the logarithm of the multinomial coefficient of each row of counts, (ways,)."""
-    found: NDArray[np.float64] = gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1)
-    return found
+    return np.asarray(gammaln(counts.sum(axis=1) + 1.0) - gammaln(counts + 1.0).sum(axis=1))
 
 
 # Beyond this entry the ratio of neighbouring masses is computed from its limit, α·(k/(k − 1))^(r − 1), exact to 1/k².
@@ -192,5 +185,5 @@ class NoiseLaw:
             return None
         entries = np.arange(1 - reach, reach)
         masses = law[np.abs(entries)]
-        found = expected_best(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
-        return None if found is None else min(found, 1.0)
+        success = expected_best(prior, self.log_ratio(entries), np.log(masses / masses.sum()))
+        return None if success is None else min(success, 1.0)

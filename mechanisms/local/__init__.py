@@ -1,54 +1,33 @@
 """Local mechanisms: the reports of a device and the estimates from them, one mechanism per file."""
 
-# A name imported as itself is exported.
-from mechanisms.local.anonymized_local import AnonymizedLocal as AnonymizedLocal
-from mechanisms.local.anonymized_local import SignSolution as SignSolution
-from mechanisms.local.anonymized_local import SignSolutions as SignSolutions
-from mechanisms.local.anonymized_local import solve_sign_combinations as solve_sign_combinations
-from mechanisms.local.anonymized_parameters import MinimalVariance as MinimalVariance
-from mechanisms.local.anonymized_parameters import minimal_variance_frontier as minimal_variance_frontier
-from mechanisms.local.anonymized_parameters import minimal_variance_parameters as minimal_variance_parameters
-from mechanisms.local.anonymized_rounds import AnonymizedCancelling as AnonymizedCancelling
-from mechanisms.local.anonymized_rounds import AnonymizedDeniable as AnonymizedDeniable
-from mechanisms.local.anonymized_rounds import AnonymizedFirstAttempt as AnonymizedFirstAttempt
-from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy as BinarySamplingPrivacy
-from mechanisms.local.budget_schedules import AdaptiveBudget as AdaptiveBudget
-from mechanisms.local.budget_schedules import PublicationUnits as PublicationUnits
-from mechanisms.local.budget_schedules import estimate_dissimilarity as estimate_dissimilarity
-from mechanisms.local.budget_schedules import uniform_budget as uniform_budget
-from mechanisms.local.common.intervals import QuadraticVariance as QuadraticVariance
-from mechanisms.local.common.intervals import invert_binomial as invert_binomial
-from mechanisms.local.common.intervals import score_interval as score_interval
-from mechanisms.local.common.packed_bits import AnswerReports as AnswerReports
-from mechanisms.local.common.packed_bits import BitReports as BitReports
-from mechanisms.local.distributed_laplace import DistributedLaplace as DistributedLaplace
-from mechanisms.local.distributed_laplace import SparseVectors as SparseVectors
-from mechanisms.local.hadamard_response import HadamardResponse as HadamardResponse
-from mechanisms.local.k_randomized_response import KRandomizedResponse as KRandomizedResponse
-from mechanisms.local.local_hashing import HashedReports as HashedReports
-from mechanisms.local.local_hashing import LocalHashing as LocalHashing
-from mechanisms.local.longitudinal_unary import LongitudinalUnary as LongitudinalUnary
-from mechanisms.local.mechanism import Coins as Coins
-from mechanisms.local.mechanism import Counts as Counts
-from mechanisms.local.mechanism import Estimate as Estimate
-from mechanisms.local.mechanism import LocalMechanism as LocalMechanism
-from mechanisms.local.mechanism import Memory as Memory
-from mechanisms.local.mechanism import NoMemory as NoMemory
-from mechanisms.local.mechanism import NotEstimableError as NotEstimableError
-from mechanisms.local.mechanism import Reports as Reports
-from mechanisms.local.mechanism import Truth as Truth
-from mechanisms.local.mechanism import Vectors as Vectors
-from mechanisms.local.no_privacy import NoPrivacy as NoPrivacy
-from mechanisms.local.published_epsilon import Printed as Printed
-from mechanisms.local.published_epsilon import printed_by_paper as printed_by_paper
-from mechanisms.local.randomized_response import RandomizedResponse as RandomizedResponse
-from mechanisms.local.randomized_response import SampledResponse as SampledResponse
-from mechanisms.local.randomized_response import SamplingAndNoise as SamplingAndNoise
-from mechanisms.local.randomized_response import Warner as Warner
-from mechanisms.local.sampling_privacy import SamplingPrivacy as SamplingPrivacy
-from mechanisms.local.subset_selection import SubsetSelection as SubsetSelection
-from mechanisms.local.unary_encoding import OptimisedUnary as OptimisedUnary
-from mechanisms.local.unary_encoding import SymmetricUnary as SymmetricUnary
-from mechanisms.local.unary_encoding import ThresholdHistogram as ThresholdHistogram
-from mechanisms.parameter import ParameterError as ParameterError
-from mechanisms.parameter import ParameterWarning as ParameterWarning
+from mechanisms.local.anonymized_local import AnonymizedLocal, solve_sign_combinations
+from mechanisms.local.anonymized_parameters import minimal_variance_parameters
+from mechanisms.local.anonymized_rounds import AnonymizedCancelling, AnonymizedDeniable, AnonymizedFirstAttempt
+from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
+from mechanisms.local.budget_schedules import AdaptiveBudget, PublicationUnits, estimate_dissimilarity, uniform_budget
+from mechanisms.local.common.intervals import QuadraticVariance, invert_binomial, score_interval
+from mechanisms.local.common.packed_bits import AnswerReports, BitReports
+from mechanisms.local.distributed_laplace import DistributedLaplace
+from mechanisms.local.hadamard_response import HadamardResponse
+from mechanisms.local.k_randomized_response import KRandomizedResponse
+from mechanisms.local.local_hashing import HashedReports, LocalHashing
+from mechanisms.local.longitudinal_unary import LongitudinalUnary
+from mechanisms.local.mechanism import (
+    Coins,
+    Counts,
+    Estimate,
+    LocalMechanism,
+    Memory,
+    NoMemory,
+    NotEstimableError,
+    Reports,
+    Truth,
+    Vectors,
+)
+from mechanisms.local.no_privacy import NoPrivacy
+from mechanisms.local.published_epsilon import printed_by_paper
+from mechanisms.local.randomized_response import RandomizedResponse, SampledResponse, SamplingAndNoise, Warner
+from mechanisms.local.sampling_privacy import SamplingPrivacy
+from mechanisms.local.subset_selection import SubsetSelection
+from mechanisms.local.unary_encoding import OptimisedUnary, SymmetricUnary, ThresholdHistogram
+from mechanisms.parameter import ParameterError, ParameterWarning

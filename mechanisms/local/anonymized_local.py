@@ -94,8 +94,7 @@ class AnonymizedLocal(ThreeAnswerMechanism):
         truth = check_true_counts(true_counts, self.cells)
         yes, no = (law - law * law for law in self.binary_query.in_round(1))
         variances = np.multiply.outer(yes, truth[1:]) + np.multiply.outer(no, truth.sum() - truth[1:])
-        errors: NDArray[np.float64] = np.sqrt(variances)
-        return errors
+        return np.asarray(np.sqrt(variances))
 
 
 Sign: TypeAlias = Literal[-1, 1]

@@ -1,7 +1,7 @@
 """Parameters of Anonymized Local Privacy that minimise the estimate's variance under a target ε."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal, TypeAlias, get_args
@@ -124,25 +124,9 @@ def minimal_variance_parameters(
         return least, equal[order[0]]
 
     bound = epsilon if math.isinf(epsilon) else min(epsilon, LARGEST_EPSILON)
-    found = at(bound, bound) if cells == 1 or math.isinf(bound) else _share_between_answers(at, bound)
-    return MinimalVariance(_mechanism(found[1], cells, estimator, share), epsilon, found[0])
-
-
-def minimal_variance_frontier(
-    epsilons: Iterable[float],
-    *,
-    cells: int = 1,
-    yes_share: float | None = None,
-    most_sampled: float = 1.0,
-    estimator: EstimatorChoice = "best",
-) -> tuple[MinimalVariance, ...]:
-    """Return the least variance at each target ε, the cost of privacy (see `minimal_variance_parameters`)."""
-    return tuple(
-        minimal_variance_parameters(
-            epsilon, cells=cells, yes_share=yes_share, most_sampled=most_sampled, estimator=estimator
-        )
-        for epsilon in epsilons
-    )
+    whole = cells == 1 or math.isinf(bound)
+    variance, laws = at(bound, bound) if whole else _share_between_answers(at, bound)
+    return MinimalVariance(_mechanism(laws, cells, estimator, share), epsilon, variance)
 
 
 def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], epsilon: float) -> tuple[float, Laws]:
@@ -158,7 +142,7 @@ def _share_between_answers(at: Callable[[float, float], tuple[float, Laws]], eps
     fine = minimize_scalar(
         lambda up: min(at(up, epsilon - up)[0], 1e300), bounds=(low, high), method="bounded", options={"xatol": 1e-10}
     )
-    return min((at(up, epsilon - up) for up in (float(fine.x), float(grid[best]))), key=lambda found: found[0])
+    return min((at(up, epsilon - up) for up in (float(fine.x), float(grid[best]))), key=lambda solution: solution[0])
 
 
 def _corners(up: float, down: float, most_sampled: float) -> Laws:
@@ -214,8 +198,8 @@ def _estimate_variance(laws: Laws, share: float, estimator: EstimatorChoice) -> 
     over = np.divide(1.0, mixed, out=np.zeros_like(mixed), where=mixed > 0.0)
     # With d = p − q: A_pp·A_qq − A_pq² = Σ d²/m, for s·A_pp + (1 − s)·A_pq = 1 and s·A_pq + (1 − s)·A_qq = 1.
     information = ((p - q) ** 2 * over).sum(axis=1)
-    own = (q * q * over).sum(axis=1)
-    variance: NDArray[np.float64] = np.divide(own, information, out=infinite, where=information > ZERO) - share
+    of_no = (q * q * over).sum(axis=1)
+    variance: NDArray[np.float64] = np.divide(of_no, information, out=infinite, where=information > ZERO) - share
     return np.clip(variance, 0.0, None)
 
 

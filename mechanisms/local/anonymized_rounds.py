@@ -9,7 +9,7 @@ import numpy as np
 
 from mechanisms.local.common.binary_query import ROUNDING, Answers, BinaryQuery, remainder
 from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism, LinearEstimator
-from mechanisms.local.common.estimators import estimate_difference
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NotEstimableError
 from mechanisms.parameter import ParameterError, check_chance
@@ -182,7 +182,7 @@ class AnonymizedCancelling(BinaryQueryMechanism):
         # Sampling Privacy with the rounds exchanged.
         backwards = ResponseCounts(received.asked[::-1], received.counted[::-1], truth_round=2)
         blank = stay_shares(self.shift, self.stay)[0]
-        return estimate_difference(second, first, sampling=self.shift, blank=blank, received=backwards)
+        return TwoRounds(self.shift, blank).estimate(second, first, backwards)
 
     def claim_differences(self, view: ReleasedDifferences) -> PrivacyClaim:
         """Return the claim of the published differences of ⊥1: those of Sampling Privacy with π_s = π_Y."""
@@ -283,8 +283,7 @@ class AnonymizedDeniable(BinaryQueryMechanism):
         determinant = a * d - b * c
         if abs(determinant) <= 1e-12 * (a * d + b * c) or determinant == 0.0:
             raise NotEstimableError(
-                type(self).__name__,
-                "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y.",
+                type(self).__name__, "the moves to ⊥2 in B and in C do not determine YES and NO: y₁·n₂c = n₁·y₂c_Y."
             )
         in_second, in_third = d / determinant, -b / determinant
         weights = np.zeros((3, 3))

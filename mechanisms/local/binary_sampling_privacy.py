@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mechanisms.local.common.base import BinaryReports, with_no
 from mechanisms.local.common.binary_query import batch_of_rows
-from mechanisms.local.common.estimators import difference_variance, estimate_difference
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.packed_bits import BitReports, set_bits_where, toss_rows, words_of
 from mechanisms.local.common.response_counts import ResponseCounts
@@ -138,11 +138,11 @@ class BinarySamplingPrivacy(BinaryReports):
             Unbiased; binomial inversion on an ideal channel, else the interval of round two given round one.
         """
         first, second = counts[:, :, 1]
-        return estimate_difference(first, second, sampling=self.sampling, blank=self.faces[1], received=received)
+        return TwoRounds(self.sampling, self.faces[1]).estimate(first, second, received)
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:
         """Return Y(1 − π_s)/π_s, whatever the number of devices; larger if not all were counted."""
-        return difference_variance(sampling=self.sampling, blank=self.faces[1], received=received)
+        return TwoRounds(self.sampling, self.faces[1]).variance(received)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (2, V, 2) counts, independent between cells.

@@ -108,12 +108,7 @@ def mean_variance(mechanism: BudgetedProtocol, counts: NDArray[np.float64], *, c
 
 
 def estimate_dissimilarity(
-    mechanism: BudgetedProtocol,
-    counts: NDArray[np.float64],
-    release: NDArray[np.float64],
-    *,
-    counted: int,
-    asked: int,
+    mechanism: BudgetedProtocol, counts: NDArray[np.float64], release: NDArray[np.float64], *, counted: int, asked: int
 ) -> float:
     """Return the unbiased estimate of the mean squared difference between the true counts and the last release.
 

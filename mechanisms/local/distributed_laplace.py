@@ -14,12 +14,7 @@ from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.binary_query import BATCH_BYTES, BATCH_DEVICES
 from mechanisms.local.common.estimators import proportion_variance
 from mechanisms.local.common.intervals import LEVEL, CountLaw, QuadraticVariance
-from mechanisms.local.common.response_counts import (
-    ResponseCounts,
-    check_where,
-    estimate_between,
-    estimate_nothing,
-)
+from mechanisms.local.common.response_counts import ResponseCounts, check_where, estimate_between, estimate_nothing
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth, Vectors, Where
 from mechanisms.parameter import ParameterError, check_budget, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
@@ -79,8 +74,7 @@ class SparseVectors:
 
     def to_dense(self) -> NDArray[np.int64]:
         """Return a dense (n, cells) int64 array; meant for few devices."""
-        dense: NDArray[np.int64] = self.rows.toarray()
-        return dense
+        return np.asarray(self.rows.toarray())
 
     def total(self, where: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return the sum of the masked devices' vectors (all, if the mask is empty), (cells,) int64."""

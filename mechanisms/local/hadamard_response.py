@@ -77,11 +77,11 @@ def sample_sides(sides: NDArray[np.int64], *, rng: np.random.Generator) -> NDArr
     groups: NDArray[np.int64] = sides.reshape(1, -1, 2)
     while groups.shape[1] > 1:
         halves = groups.reshape(len(groups), 2, -1, 2)
-        one = rng.binomial(halves, 0.5)
+        with_bit = rng.binomial(halves, 0.5)
         # The row has this bit only: the output's bit must equal the required parity.
-        one[:, 1, 0, 0], one[:, 1, 0, 1] = 0, halves[:, 1, 0, 1]
-        zero = halves - one
-        groups = np.stack([zero[:, 0] + zero[:, 1], one[:, 0] + one[:, 1, :, ::-1]], axis=1)
+        with_bit[:, 1, 0, 0], with_bit[:, 1, 0, 1] = 0, halves[:, 1, 0, 1]
+        without_bit = halves - with_bit
+        groups = np.stack([without_bit[:, 0] + without_bit[:, 1], with_bit[:, 0] + with_bit[:, 1, :, ::-1]], axis=1)
         groups = groups.reshape(-1, *groups.shape[2:])
     return groups[:, 0, 0].astype(np.int64, copy=False)
 
@@ -177,8 +177,7 @@ class HadamardResponse(CategoricalReports, FrequencyOracle):
     def support(self, counts: Counts) -> NDArray[np.int64]:
         """Return the number of reports in each cell's set: half the sum of all reports and of the row's product."""
         products = walsh_hadamard(counts)
-        support: NDArray[np.int64] = (products[0] + products[2 : self.cells + 2]) // 2
-        return support
+        return np.asarray((products[0] + products[2 : self.cells + 2]) // 2)
 
     @property
     def distinguishing(self) -> float:

@@ -149,7 +149,7 @@ class HashedReports:
     @classmethod
     def joined(cls, parts: "Sequence[HashedReports]") -> "HashedReports":
         """Return the reports of several groups of devices as those of one."""
-        return cls(np.concatenate([one.seeds for one in parts]), np.concatenate([one.values for one in parts]))
+        return cls(np.concatenate([part.seeds for part in parts]), np.concatenate([part.values for part in parts]))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,8 +69,8 @@ class NoPrivacy(CategoricalReports):
         seen = counts[0, 1:]
         if received.ideal:
             count = seen.astype(np.float64)
-            known = np.clip(count, 0.0, received.devices)
-            return Estimate(count, np.zeros(self.cells), known, known, "exact")
+            within = np.clip(count, 0.0, received.devices)
+            return Estimate(count, np.zeros(self.cells), within, within, "exact")
         return estimate_proportion(seen, true_yes=1.0, false_yes=0.0, received=received)
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:

@@ -9,28 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.local.common.base import CategoricalReports
-from mechanisms.local.common.categorical_sampling import (
-    alias_table,
-    answer_second,
-    draw_categorical,
-    redraw,
-)
-from mechanisms.local.common.estimators import (
-    difference_variance,
-    estimate_difference,
-    estimate_refreshed,
-    refreshed_variance,
-)
+from mechanisms.local.common.categorical_sampling import alias_table, answer_second, draw_categorical, redraw
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.intervals import QuadraticVariance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, Estimate, NoMemory, Truth
-from mechanisms.parameter import (
-    ParameterError,
-    ParameterWarning,
-    check_chance,
-    check_integer,
-    check_true_counts,
-)
+from mechanisms.parameter import ParameterError, ParameterWarning, check_chance, check_integer, check_true_counts
 from mechanisms.privacy.claim import PrivacyClaim
 from mechanisms.privacy.released import released_counts_claim, released_differences_claim
 from mechanisms.privacy.sampling_privacy_claims import (
@@ -297,19 +281,15 @@ class SamplingPrivacy(CategoricalReports):
             one.
         """
         first, second = counts[:, 1:]
-        blank = self.blanks[1:]
-        if self.refresh:
-            return estimate_refreshed(
-                first, second, sampling=self.sampling, blank=blank, refresh=self.refresh, received=received
-            )
-        return estimate_difference(first, second, sampling=self.sampling, blank=blank, received=received)
+        return self.estimator().estimate(first, second, received)
 
     def variance(self, received: ResponseCounts) -> QuadraticVariance:
         """Return Y(1 − π_s)/π_s, whatever the number of devices; larger with refresh, or if not all were counted."""
-        blank = self.blanks[1:]
-        if self.refresh:
-            return refreshed_variance(sampling=self.sampling, blank=blank, refresh=self.refresh, received=received)
-        return difference_variance(sampling=self.sampling, blank=blank, received=received)
+        return self.estimator().variance(received)
+
+    def estimator(self, last: int | None = None) -> TwoRounds:
+        """Return the estimator of cells 1 to `last`, of all by default."""
+        return TwoRounds(self.sampling, self.blanks[1:] if last is None else self.blanks[1 : last + 1], self.refresh)
 
     def sample_counts(self, true_counts: Counts, *, rng: np.random.Generator) -> Counts:
         """Draw (2, V + 1) counts: Bin(Y_v, π_s) sampled devices per truth, and one multinomial of the others' blanks.

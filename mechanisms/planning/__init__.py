@@ -4,19 +4,3 @@ from mechanisms.planning.families import FAMILIES, family_names
 from mechanisms.planning.plan import Plan, PlannedClaim, Planning, plan
 from mechanisms.planning.target import RELEASED, VIEWS, Target
 from mechanisms.planning.trusts import LeastNumber, TrustCost, compare_trusts, find_least
-
-__all__ = [
-    "FAMILIES",
-    "RELEASED",
-    "VIEWS",
-    "LeastNumber",
-    "Plan",
-    "PlannedClaim",
-    "Planning",
-    "Target",
-    "TrustCost",
-    "compare_trusts",
-    "family_names",
-    "find_least",
-    "plan",
-]

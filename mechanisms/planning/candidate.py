@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from mechanisms.local.common.base import BaseMechanism
-from mechanisms.local.common.estimators import refreshed_variance
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.mechanism import Counts, NotEstimableError
 from mechanisms.local.sampling_privacy import SamplingPrivacy
@@ -30,8 +29,8 @@ from mechanisms.privacy.shuffled import AmplifiedDelta, ClonesDelta, shuffled_cl
 from mechanisms.privacy.view import LinkedReports, ReleasedCounts, ReleasedDifferences, Shuffled, View
 
 
-class Claimant(Protocol):
-    """Interface of an object that makes claims: a mechanism, or the part of one that a search needs."""
+class PlannableMechanism(Protocol):
+    """The part of a mechanism's interface that planning uses."""
 
     @property
     def rounds(self) -> int:
@@ -39,6 +38,9 @@ class Claimant(Protocol):
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return what is proved about this view."""
+
+    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
+        """Return the standard error of every cell, of cell 1 at least."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,13 @@ class ViewBound:
 
     def delta(self, epsilon: float) -> tuple[float, str]:
         """Return the least δ known at this ε, and its kind; NaN and "unknown" if none is known."""
-        own = self.own.delta(epsilon)
+        claimed = self.own.delta(epsilon)
         if self.own.delta_kind == "exact":
-            return own, "exact"
-        known = [(own, str(self.own.delta_kind))] if not math.isnan(own) else []
+            return claimed, "exact"
+        bounds = [(claimed, str(self.own.delta_kind))] if not math.isnan(claimed) else []
         others = [delta for claim in self.made_from if not math.isnan(delta := claim.delta(epsilon))]
-        known += [(delta, "bound") for delta in others]
-        return min(known, key=lambda pair: pair[0], default=(math.nan, "unknown"))
+        bounds += [(delta, "bound") for delta in others]
+        return min(bounds, key=lambda pair: pair[0], default=(math.nan, "unknown"))
 
     def meets(self, epsilon: float, delta: float) -> bool:
         """Return whether (ε, δ) is proved to hold."""
@@ -130,7 +132,7 @@ class ViewBound:
         return f"{self.own.basis} It reveals at most what it is computed from: {self.made_from[0].basis}"
 
 
-def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = False) -> ViewBound:
+def bound_view(mechanism: PlannableMechanism, view: View, *, devices: int, rough: bool = False) -> ViewBound:
     """Return what is proved about a view of a mechanism.
 
     Published counts and differences are sums over all devices counted, so they are a function of the shuffled reports
@@ -140,7 +142,7 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = F
 
     Parameters
     ----------
-    mechanism : Claimant
+    mechanism : PlannableMechanism
         One of several rounds must draw new coins in every query: its queries are composed as independent releases.
     view : View
     devices : int
@@ -148,13 +150,13 @@ def bound_view(mechanism: Claimant, view: View, *, devices: int, rough: bool = F
     rough : bool
         Whether the curves are fast approximations, for a search.
     """
-    own = mechanism.claim(view)
-    claims = (own,) if own.delta_kind == "exact" else (own, *_made_from(mechanism, view, devices))
-    own, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
-    return ViewBound(view, own, tuple(made_from))
+    stated = mechanism.claim(view)
+    claims = (stated,) if stated.delta_kind == "exact" else (stated, *_made_from(mechanism, view, devices))
+    stated, *made_from = (_rough_claim(claim) for claim in claims) if rough else claims
+    return ViewBound(view, stated, tuple(made_from))
 
 
-def _made_from(mechanism: Claimant, view: View, devices: int) -> Iterator[PrivacyClaim]:
+def _made_from(mechanism: PlannableMechanism, view: View, devices: int) -> Iterator[PrivacyClaim]:
     """Yield claims that bound the view."""
     if isinstance(view, ReleasedCounts | ReleasedDifferences):
         linked = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
@@ -228,10 +230,10 @@ def _claim_margin(claim: PrivacyClaim, epsilon: float, delta: float) -> float:
         return max(claim.epsilon - epsilon, -MOST_MARGIN)
     if delta == 0.0:
         return min(claim.epsilon - epsilon, MOST_MARGIN) if math.isfinite(claim.epsilon) else MOST_MARGIN
-    found = claim.delta(epsilon)
-    if math.isnan(found):
+    bound = claim.delta(epsilon)
+    if math.isnan(bound):
         return MOST_MARGIN
-    return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(found / delta))) if found > 0.0 else -MOST_MARGIN
+    return max(-MOST_MARGIN, min(MOST_MARGIN, math.log(bound / delta))) if bound > 0.0 else -MOST_MARGIN
 
 
 @lru_cache(maxsize=256)
@@ -240,8 +242,8 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 
     def excess(log_local: float) -> float:
         local = math.exp(log_local)
-        found = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
-        return max(math.log(found / delta), -20.0) if found > 0.0 else -20.0
+        bound = composed(ClonesDelta(devices, local), queries, limit=local)(epsilon)
+        return max(math.log(bound / delta), -20.0) if bound > 0.0 else -20.0
 
     low, high = (math.log(local) for local in (max(epsilon / queries, LEAST_LOCAL), LARGEST_LOCAL))
     if low >= high or excess(high) <= 0.0:
@@ -253,13 +255,6 @@ def _largest_hidden(devices: int, queries: int, epsilon: float, delta: float) ->
 IMPOSSIBLE = 1e300
 # The score of an infinite ε: above that of every finite one.
 INFINITE = 1e6
-
-
-class PlannableMechanism(Claimant, Protocol):
-    """The part of a mechanism's interface that planning uses."""
-
-    def std_error(self, true_counts: Counts) -> NDArray[np.float64]:
-        """Return the standard error of every cell, of cell 1 at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,16 +312,8 @@ class Candidate:
             received = ResponseCounts.from_truth(
                 population, None, None, rounds=mechanism.rounds, truth_round=mechanism.truth_round
             )
-            variance = (
-                refreshed_variance(
-                    sampling=mechanism.sampling,
-                    blank=mechanism.blanks[1:2],
-                    refresh=mechanism.refresh,
-                    received=received,
-                )
-                if isinstance(mechanism, SamplingPrivacy)
-                else mechanism.variance(received)
-            )
+            one_cell = mechanism.estimator(1) if isinstance(mechanism, SamplingPrivacy) else mechanism
+            variance = one_cell.variance(received)
             return float(variance.std_error([occupancy])[0])
         except NotEstimableError:
             return math.inf

@@ -9,7 +9,6 @@ from scipy.stats import chi2
 from mechanisms.local.anonymized_rounds import AnonymizedCancelling
 from mechanisms.local.binary_sampling_privacy import BinarySamplingPrivacy
 from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
-from mechanisms.local.common.estimators import control_weight
 from mechanisms.local.common.frequency_oracle import PureProtocol
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.local.distributed_laplace import DistributedLaplace
@@ -125,7 +124,7 @@ def _of_refreshed(mechanism: SamplingPrivacy, target: Target) -> float:
     """Return the excess kurtosis with refresh, where a device contributes second − λ·first report of cell 1."""
     sampling, refresh, blank = mechanism.sampling, mechanism.refresh, float(mechanism.blanks[1])
     received = ResponseCounts.from_truth(target.population, None, None, rounds=2, truth_round=2)
-    weight = float(control_weight(mechanism.blanks[1:2], sampling=sampling, refresh=refresh, received=received)[0])
+    weight = float(np.ravel(mechanism.estimator(1).weight(received))[0])
     again = blank / (1.0 - sampling) if sampling < 1.0 else 0.0
     both = blank * (1.0 - refresh + refresh * again)
     values = np.array([1.0 - weight, 1.0, -weight, 0.0])

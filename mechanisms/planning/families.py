@@ -54,8 +54,8 @@ def best_coins(target: Target) -> tuple[float | None, float]:
 
     Its probabilities of Yes are the best for any randomizer of two answers.
     """
-    found = find_best(_coins, COIN, target, _coin_shapes(target))
-    return (None, 0.5) if found is None else (found.dial, float(found.parameters["second_coin"]))
+    best = find_best(_coins, COIN, target, _coin_shapes(target))
+    return (None, 0.5) if best is None else (best.dial, float(best.parameters["second_coin"]))
 
 
 def best_first_coin(target: Target) -> float | None:
@@ -190,13 +190,7 @@ def _first_attempt(target: Target, shape: Shape, twice: float) -> Candidate:
     shift = twice / 2.0
     elsewhere = shift * 10.0 ** (-12.0 * (1.0 - shape[0])) if shape[0] > 0.0 else 0.0
     base = min(max(shift + shape[1] * (1.0 - twice), shift), 1.0 - shift)
-    return _candidate(
-        AnonymizedFirstAttempt,
-        target,
-        base=base,
-        shift_yes=shift,
-        shift_no=elsewhere,
-    )
+    return _candidate(AnonymizedFirstAttempt, target, base=base, shift_yes=shift, shift_no=elsewhere)
 
 
 def _cancelling(target: Target, shape: Shape, shift: float) -> Candidate:

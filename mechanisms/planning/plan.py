@@ -3,8 +3,8 @@
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, ClassVar
 
 import tomli_w
 
@@ -19,8 +19,31 @@ from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
+class PlanRecord:
+    """A dataclass with a JSON form: its fields in order, null for a number that is infinite or not known."""
+
+    left_out: ClassVar[frozenset[str]] = frozenset()
+    """Fields that the form does not have."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]  # of dataclasses
+        return {name: _jsonable(value) for name, value in named.items() if name not in self.left_out}
+
+
+def _jsonable(value: Any) -> Any:
+    """Return a value without numbers that JSON cannot represent."""
+    if isinstance(value, PlanRecord):
+        return value.to_dict()
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _jsonable(each) for key, each in value.items()}
+    return [_jsonable(each) for each in value] if isinstance(value, list | tuple) else value
+
+
 @dataclass(frozen=True)
-class PlannedClaim:
+class PlannedClaim(PlanRecord):
     """A claim about one view at the planned parameters, for one pair of ε and δ.
 
     Parameters
@@ -53,13 +76,9 @@ class PlannedClaim:
     kind: str
     basis: str = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: null for a number that is infinite or not known, which `kind` distinguishes."""
-        return {**asdict(self), "epsilon": finite(self.epsilon), "delta": finite(self.delta)}
-
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(PlanRecord):
     """Parameters of one mechanism that meet a target, or the reason that none do.
 
     Parameters
@@ -68,16 +87,16 @@ class Plan:
         Name of the mechanism's family: its kind, and which form of it.
     kind : str
         Its kind in a scenario file.
-    meets : bool
-        Whether these parameters meet the target.
-    reason : str, optional
-        Why no parameters meet the target; or, if some do, a remark on them.
     parameters : mapping
         As in a scenario file; empty if none meet the target.
     release : mapping, optional
         What is done before publishing, as in a scenario file's ``[release]``; None for nothing.
     aggregation : mapping, optional
         The servers that it relies on, as in a scenario file's ``[aggregation]``; None if any will do.
+    meets : bool
+        Whether these parameters meet the target.
+    reason : str, optional
+        Why no parameters meet the target; or, if some do, a remark on them.
     std_error : float
         Root mean square error of a cell of the target's occupancy, in vehicles; NaN if no parameters meet the target.
     error_interval : (lower, upper) of float
@@ -104,13 +123,15 @@ class Plan:
         The mechanism itself; None if no parameters meet the target.
     """
 
+    left_out = frozenset({"name", "mechanism", "excess_kurtosis"})
+
     name: str
     kind: str
-    meets: bool
-    reason: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     release: Mapping[str, Any] | None = None
     aggregation: Mapping[str, Any] | None = None
+    meets: bool = False
+    reason: str | None = None
     std_error: float = math.nan
     error_interval: tuple[float, float] = (math.nan, math.nan)
     excess_kurtosis: float = math.nan
@@ -137,26 +158,9 @@ class Plan:
         return written
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "mechanism": self.name,
-            "kind": self.kind,
-            "parameters": dict(self.parameters),
-            "release": None if self.release is None else dict(self.release),
-            "aggregation": None if self.aggregation is None else dict(self.aggregation),
-            "meets": self.meets,
-            "reason": self.reason,
-            "std_error": finite(self.std_error),
-            "error_interval": None if math.isnan(self.error_interval[0]) else list(self.error_interval),
-            "epsilon": finite(self.epsilon),
-            "crowd": self.crowd,
-            "covers": list(self.covers),
-            "full_error": finite(self.full_error),
-            "unlike_name": self.unlike_name,
-            "claims": [claim.to_dict() for claim in self.claims],
-            "cut_short": self.cut_short,
-            "scenario": self.scenario,
-        }
+        """Return the JSON form, with the text for a scenario file."""
+        form = {"mechanism": self.name, **super().to_dict(), "scenario": self.scenario}
+        return form if self.meets else {**form, "error_interval": None}
 
 
 @dataclass(frozen=True)
@@ -199,11 +203,6 @@ class Planning:
         }
 
 
-def finite(number: float) -> float | None:
-    """Return the number, or None if it is infinite or NaN, which JSON cannot represent."""
-    return float(number) if math.isfinite(number) else None
-
-
 # A report's ε that is this many times the target's is far from it.
 FAR = 2.0
 # Most devices counted, and most certain to be in the cell, in claims about views that are not the target's.
@@ -239,40 +238,37 @@ def plan(target: Target, mechanisms: Sequence[str] = (), *, claims: bool = True)
 
 def _plan(family: Family, target: Target, *, claims: bool) -> Plan:
     """Return one family's plan."""
-    refusal = family.refusal(target)
-    if refusal is not None:
-        return Plan(family.name, family.kind, meets=False, reason=refusal)
-    found = family.best(target)
-    if found is None:
-        reason = family.reason(target) or _why_none(family, target)
-        return Plan(family.name, family.kind, meets=False, reason=reason)
-    if math.isinf(found.std_error):
-        reason = f"Met only with {family.letter} = {found.dial:.4g}, where the answers do not depend on the truth."
-        return Plan(family.name, family.kind, meets=False, reason=reason)
-    pointless = family.pointless(target, found)
-    if pointless is not None:
-        return Plan(family.name, family.kind, meets=False, reason=pointless)
-    shown = found.target
-    kurtosis = excess_kurtosis(found.mechanism, shown) if found.excess_kurtosis is None else found.excess_kurtosis()
+    reason = family.refusal(target)
+    best = family.best(target) if reason is None else None
+    if best is None:
+        reason = reason or family.reason(target) or _why_none(family, target)
+    elif math.isinf(best.std_error):
+        reason = f"Met only with {family.letter} = {best.dial:.4g}, where the answers do not depend on the truth."
+    else:
+        reason = family.pointless(target, best)
+    if best is None or reason is not None:
+        return Plan(family.name, family.kind, reason=reason)
+    shown = best.target
+    kurtosis = excess_kurtosis(best.mechanism, shown) if best.excess_kurtosis is None else best.excess_kurtosis()
     return Plan(
         family.name,
         family.kind,
         meets=True,
-        reason=_remark(family, found),
-        parameters=dict(found.parameters),
-        release=found.release,
-        aggregation=found.aggregation,
-        std_error=found.std_error,
-        error_interval=error_interval(found.std_error, cells=shown.simulated, excess=kurtosis),
+        reason=_remark(family, best),
+        parameters=dict(best.parameters),
+        release=best.release,
+        aggregation=best.aggregation,
+        std_error=best.std_error,
+        error_interval=error_interval(best.std_error, cells=shown.simulated, excess=kurtosis),
         excess_kurtosis=kurtosis,
-        epsilon=found.epsilon if claims or target.error is not None else math.nan,
-        crowd=max((crowd for bound in found.bounds if (crowd := getattr(bound.view, "crowd", None))), default=None),
-        covers=tuple(bound.view.name for bound in found.bounds),
-        full_error=found.error_at(target.population, target.population),
-        unlike_name=_unlike_name(found),
-        claims=_claims(found) if claims else (),
-        cut_short=found.cut_short,
-        mechanism=found.mechanism,
+        epsilon=best.epsilon if claims or target.error is not None else math.nan,
+        crowd=max((crowd for bound in best.bounds if (crowd := getattr(bound.view, "crowd", None))), default=None),
+        covers=tuple(bound.view.name for bound in best.bounds),
+        full_error=best.error_at(target.population, target.population),
+        unlike_name=_unlike_name(best),
+        claims=_claims(best) if claims else (),
+        cut_short=best.cut_short,
+        mechanism=best.mechanism,
     )
 
 
@@ -287,59 +283,59 @@ def _why_none(family: Family, target: Target) -> str:
             return f"No finite ε holds for {bound.view.name}, so δ = 0 is impossible: {bound.own.basis}"
         if math.isnan(bound.delta(target.epsilon or 0.0)[0]):
             return f"What {bound.view.name} reveals is not known: {bound.own.basis}"
-    found = candidate.delta(target.epsilon or 0.0)
+    reached = candidate.delta(target.epsilon or 0.0)
     return (
         f"Even with {family.letter} = {family.dial.low:g}, where its error is {candidate.std_error:.4g} vehicles, "
-        f"{target.view} has δ = {rounded_up(found)} at ε = {target.epsilon:g}."
+        f"{target.view} has δ = {rounded_up(reached)} at ε = {target.epsilon:g}."
     )
 
 
-def _remark(family: Family, found: Candidate) -> str | None:
+def _remark(family: Family, best: Candidate) -> str | None:
     """Return a remark on a plan that meets its privacy target, if its error is at least the occupancy; else None."""
-    target = found.target
-    if target.error is not None or found.std_error < max(target.expected, 1):
+    target = best.target
+    if target.error is not None or best.std_error < max(target.expected, 1):
         return None
     grows = ""
-    if found.error is None:
-        growth = found.error_at(target.expected, 100 * target.population) / found.std_error
+    if best.error is None:
+        growth = best.error_at(target.expected, 100 * target.population) / best.std_error
         grows = (
             ", and it grows as √N" if growth > 9.0 else ", for any number of queried devices" if growth < 1.01 else ""
         )
     return (
-        f"Met only with {family.letter} = {found.dial:.4g}, where the error is {found.std_error:,.4g} vehicles in a "
+        f"Met only with {family.letter} = {best.dial:.4g}, where the error is {best.std_error:,.4g} vehicles in a "
         f"cell of {target.expected:,}{grows}: an estimate of 0 everywhere has less error."
     )
 
 
-def _unlike_name(found: Candidate) -> str | None:
+def _unlike_name(best: Candidate) -> str | None:
     """Return how far the parameters are from what the mechanism's name suggests; None if they are not."""
-    mechanism, target = found.mechanism, found.target
+    mechanism, target = best.mechanism, best.target
     if (
         isinstance(mechanism, AnonymizedDeniable)
         and min(mechanism.shift, mechanism.onward, mechanism.onward_yes) > 0.99
     ):
         return "nearly randomized_response: nearly all devices move, and on to ⊥2"
-    own = found.parameters.get("epsilon", found.parameters.get("epsilon_first"))
-    epsilon = found.epsilon if target.epsilon is None else target.epsilon
-    if own is None or not own > FAR * epsilon:
+    budget = best.parameters.get("epsilon", best.parameters.get("epsilon_first"))
+    epsilon = best.epsilon if target.epsilon is None else target.epsilon
+    if budget is None or not budget > FAR * epsilon:
         return None
     where = f"δ = {target.delta:g}" if target.view.startswith(("linked", "report")) else "the reports of others"
-    return f"far from its name: its reports have ε = {rounded_up(own)}; the target is met only with {where}"
+    return f"far from its name: its reports have ε = {rounded_up(budget)}; the target is met only with {where}"
 
 
-def _claims(found: Candidate) -> tuple[PlannedClaim, ...]:
+def _claims(best: Candidate) -> tuple[PlannedClaim, ...]:
     """Return two claims for every view: ε at δ = 0, and δ at the target's ε."""
     # Claims about many devices take minutes; those about fewer hold for them too.
-    target = replace(found.target, batch=min(found.target.counted, MOST_CLAIMED))
-    own = {bound.view.name: bound.view for bound in found.bounds}
+    target = replace(best.target, batch=min(best.target.counted, MOST_CLAIMED))
+    of_target = {bound.view.name: bound.view for bound in best.bounds}
     epsilon = target.epsilon
     if epsilon is None:
-        epsilon = found.epsilon if math.isfinite(found.epsilon) else SHOWN_EPSILON
+        epsilon = best.epsilon if math.isfinite(best.epsilon) else SHOWN_EPSILON
     rows: list[PlannedClaim] = []
-    for possible in _views(replace(found, target=target)):
-        view = own.get(possible.name) or _with_few(possible)
-        devices = found.target.counted if possible.name in own else target.counted
-        bound = bound_view(found.mechanism, view, devices=devices)
+    for possible in _views(replace(best, target=target)):
+        view = of_target.get(possible.name) or _with_few(possible)
+        devices = best.target.counted if possible.name in of_target else target.counted
+        bound = bound_view(best.mechanism, view, devices=devices)
         delta, delta_kind = bound.delta(epsilon)
         pure = math.nan if bound.kind == "unknown" else 0.0
         rows += [_row(bound, bound.epsilon, pure, bound.kind), _row(bound, epsilon, delta, delta_kind)]
@@ -355,15 +351,15 @@ def _with_few(view: View) -> View:
     return replace(view, crowd=MOST_CERTAIN)
 
 
-def _views(found: Candidate) -> list[View]:
+def _views(best: Candidate) -> list[View]:
     """Return every view of the mechanism, each once."""
-    target, rounds = found.target, found.mechanism.rounds
+    target, rounds = best.target, best.mechanism.rounds
     numbers = range(1, rounds + 1)
     views: list[View] = [target.round_view(number, shuffled=False) for number in numbers]
     views.append(target.linked_view)
-    if found.differences:
+    if best.differences:
         views.append(target.differences_view)
-    views.append(target.counts_view(differences=found.differences))
+    views.append(target.counts_view(differences=best.differences))
     return [*views, *(target.round_view(number, shuffled=True) for number in numbers)]
 
 

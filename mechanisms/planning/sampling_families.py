@@ -108,10 +108,10 @@ def _found_threshold(target: Target) -> list[Shape]:
     """Return the shape of the best threshold of sampling_privacy_suppressed, whose release is the same."""
     if target.k is not None:
         return []
-    found = find_best(_sampling_suppressed, PROBABILITY, target, tuple(suppression_shapes(target)))
-    if found is None or found.release is None:
+    best = find_best(_sampling_suppressed, PROBABILITY, target, tuple(suppression_shapes(target)))
+    if best is None or best.release is None:
         return [(0.0,)]
-    return [(math.log(found.release["k"]) / math.log(max(2, 2 * target.expected)),)]
+    return [(math.log(best.release["k"]) / math.log(max(2, 2 * target.expected)),)]
 
 
 def _suppressed(target: Target, shape: Shape, sampling: float) -> Candidate:
@@ -141,10 +141,7 @@ def _noisy(kind: NoiseKind, *, trusted: bool = False) -> Make:
         section |= {"honest": shares} if kind == "polya" else {}
         deployed: dict[str, Any] = {"kind": "trusted"} if trusted else {"kind": "secret_shared", "servers": servers}
         return Candidate(
-            NoisyServers(target.cells, noise, honest, servers),
-            target,
-            {},
-            aggregation={**deployed, "noise": section},
+            NoisyServers(target.cells, noise, honest, servers), target, {}, aggregation={**deployed, "noise": section}
         )
 
     return make
@@ -318,10 +315,10 @@ def _not_suppressed_binary(target: Target) -> str | None:
     return _not_suppressed(target)
 
 
-def _no_better(target: Target, found: Candidate) -> str | None:
+def _no_better(target: Target, candidate: Candidate) -> str | None:
     """Return why refresh is not useful if it does not reduce the error, or ε; None if it does."""
     plain = find_best(_plain, PROBABILITY, target, tuple(_plain_shapes(target)))
-    if plain is None or not plain.score <= found.score * 1.001:
+    if plain is None or not plain.score <= candidate.score * 1.001:
         return None
     return "No refresh makes it better than sampling_privacy, which has no more error at ρ = 0 and reveals no more."
 

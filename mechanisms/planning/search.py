@@ -146,8 +146,8 @@ def set_dial(
         place = next((place for place in places if rough(place) < 1e-3), -met * low)
         candidate = at(dial.value(place))
         return candidate and replace(candidate, rough=True)
-    found = _set_exactly(at, rough, dial, -met * root, back=met) or at(dial.value(-met * low))
-    return found if _excess(found) <= 0.0 else None
+    exact = _set_exactly(at, rough, dial, -met * root, back=met) or at(dial.value(-met * low))
+    return exact if _excess(exact) <= 0.0 else None
 
 
 def last_met(
@@ -184,12 +184,7 @@ def last_met(
 
 
 def _set_exactly(
-    at: Callable[[float], Candidate | None],
-    rough: Callable[[float], float],
-    dial: Dial,
-    root: float,
-    *,
-    back: float,
+    at: Callable[[float], Candidate | None], rough: Callable[[float], float], dial: Dial, root: float, *, back: float
 ) -> Candidate | None:
     """Return the candidate nearest to a root that meets the target, with a rounded dial; None if none near does."""
     value = dial.value(root)
@@ -211,7 +206,7 @@ def _set_exactly(
 def _advance(
     at: Callable[[float], Candidate | None],
     dial: Dial,
-    found: Candidate | None,
+    best: Candidate | None,
     place: float,
     forward: float,
     *,
@@ -221,18 +216,18 @@ def _advance(
 
     The approximate claims of a search may be greater than the claims, so the dial may be set further.
     """
-    step = -_excess(found) / slope if slope > 0.1 else 0.0
+    step = -_excess(best) / slope if slope > 0.1 else 0.0
     for _ in range(MOST_ADVANCES):
         if step < LEAST_ADVANCE:
             break
         candidate = at(dial.rounded(dial.value(place + forward * min(step, 0.5)), up=forward < 0.0))
         excess = _excess(candidate)
         if excess <= 0.0:
-            found, place, step = candidate, place + forward * min(step, 0.5), -excess / slope
+            best, place, step = candidate, place + forward * min(step, 0.5), -excess / slope
         else:
             less = step - 1.1 * excess / slope
             step = less if less > 0.0 else step / 2.0
-    return found
+    return best
 
 
 def _excess(candidate: Candidate | None) -> float:
@@ -272,8 +267,8 @@ def find_best(make: Make, dial: Dial, target: Target, starts: tuple[Shape, ...])
     search.run(starts)
     if search.best is None:
         return None
-    found = set_dial(make, dial, target, search.shape, fine=True, near=search.best.dial)
-    return None if found is None else replace(found, cut_short=search.cut_short)
+    candidate = set_dial(make, dial, target, search.shape, fine=True, near=search.best.dial)
+    return None if candidate is None else replace(candidate, cut_short=search.cut_short)
 
 
 class Search:
@@ -437,13 +432,13 @@ class Family:
 
     def best(self, target: Target) -> Candidate | None:
         """Return the best candidate that meets the target, or None."""
-        starts, found = tuple(self.starts(target)), list[Candidate]()
+        starts, candidates = tuple(self.starts(target)), list[Candidate]()
         guess = self.guess(target)
         if guess is not None:
             guessed = replace(self.makes[0](target, (), guess), dial=guess)
             if guessed.excess <= 0.0 and len(starts) < 2:
                 return guessed
-            found += [guessed] if guessed.excess <= 0.0 else []
+            candidates += [guessed] if guessed.excess <= 0.0 else []
         for make in self.makes:
             candidate = (
                 set_dial(make, self.dial, target, starts[0], fine=True)
@@ -451,8 +446,8 @@ class Family:
                 else find_best(make, self.dial, target, starts)
             )
             if candidate is not None:
-                found.append(candidate)
-        return min(found, key=lambda candidate: candidate.score, default=None)
+                candidates.append(candidate)
+        return min(candidates, key=lambda candidate: candidate.score, default=None)
 
     def at(self, target: Target, value: float) -> Candidate:
         """Return the candidate with its dial at this value, and the first shape that a search starts from."""

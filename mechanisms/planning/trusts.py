@@ -8,10 +8,10 @@ report; with a server for each round no server sees two reports of a device; wit
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from mechanisms.planning.families import FAMILIES, families_named
-from mechanisms.planning.plan import Plan, Planning, finite, plan
+from mechanisms.planning.plan import Plan, Planning, PlanRecord, plan
 from mechanisms.planning.sampling_families import RELEASES
 from mechanisms.planning.target import Target
 
@@ -64,7 +64,7 @@ TRUSTS = (
 
 
 @dataclass(frozen=True)
-class TrustCost:
+class TrustCost(PlanRecord):
     """What a target costs under one trust.
 
     Parameters
@@ -82,15 +82,6 @@ class TrustCost:
     view: str | None
     best: Plan | None
     without_crowd: Plan | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {
-            "trust": self.trust,
-            "view": self.view,
-            "best": None if self.best is None else self.best.to_dict(),
-            "without_crowd": None if self.without_crowd is None else self.without_crowd.to_dict(),
-        }
 
 
 def compare_trusts(target: Target) -> list[TrustCost]:
@@ -113,7 +104,7 @@ def compare_trusts(target: Target) -> list[TrustCost]:
             if made.best_without_crowd is not None:
                 without[view] = made.best_without_crowd
         best = min(plans, key=lambda view: _cost(plans[view], target), default=None)
-        alone = min(without.values(), key=lambda one: _cost(one, target), default=None)
+        alone = min(without.values(), key=lambda each: _cost(each, target), default=None)
         costs.append(TrustCost(trust.name, best, None if best is None else plans[best], alone))
     return costs
 
@@ -124,7 +115,7 @@ def _cost(made: Plan, target: Target) -> float:
 
 
 @dataclass(frozen=True)
-class LeastNumber:
+class LeastNumber(PlanRecord):
     """The least number with which one mechanism meets a privacy target and an error.
 
     Parameters
@@ -139,10 +130,6 @@ class LeastNumber:
     mechanism: str
     least: int | None
     std_error: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form."""
-        return {"mechanism": self.mechanism, "least": self.least, "std_error": finite(self.std_error)}
 
 
 def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequence[str] = ()) -> list[LeastNumber]:
@@ -175,20 +162,20 @@ def find_least(target: Target, *, error: float, number: Number, mechanisms: Sequ
             changed = replace(target, honest=at)
         return plan(changed, (name,), claims=False)
 
-    found = []
+    least_numbers = []
     for family in named:
         greatest = {"batch": target.population, "crowd": max(1, target.expected), "honest": target.servers}[number]
         smallest = max(1, target.expected) if number == "batch" else 1
         least, reached = _bisect(
             lambda at, name=family.name: min(  # type: ignore[misc]  # the default binds the loop's variable
-                (one.std_error for one in planned(name, at).plans if one.meets), default=math.inf
+                (made.std_error for made in planned(name, at).plans if made.meets), default=math.inf
             ),
             smallest,
             greatest,
             error,
         )
-        found.append(LeastNumber(family.name, least, reached))
-    return found
+        least_numbers.append(LeastNumber(family.name, least, reached))
+    return least_numbers
 
 
 def _bisect(error_at: Callable[[int], float], low: int, high: int, error: float) -> tuple[int | None, float]:

@@ -1,45 +1,27 @@
 """Views, privacy claims about them, and the composition of claims."""
 
-# A name imported as itself is exported.
-from mechanisms.parameter import ParameterError as ParameterError
-from mechanisms.privacy.claim import ClaimKind as ClaimKind
-from mechanisms.privacy.claim import ConstantDelta as ConstantDelta
-from mechanisms.privacy.claim import PrivacyClaim as PrivacyClaim
-from mechanisms.privacy.composition import composed_delta as composed_delta
-from mechanisms.privacy.hockey_stick import best_guess_success as best_guess_success
-from mechanisms.privacy.hockey_stick import dominating_pair as dominating_pair
-from mechanisms.privacy.hockey_stick import hockey_stick as hockey_stick
-from mechanisms.privacy.hockey_stick import linked_guess_success as linked_guess_success
-from mechanisms.privacy.hockey_stick import matrix_delta as matrix_delta
-from mechanisms.privacy.hockey_stick import matrix_epsilon as matrix_epsilon
-from mechanisms.privacy.hockey_stick import pair_delta as pair_delta
-from mechanisms.privacy.hockey_stick import pair_epsilon as pair_epsilon
-from mechanisms.privacy.published_differences import moved_differences_delta as moved_differences_delta
-from mechanisms.privacy.published_differences import released_differences_delta as released_differences_delta
-from mechanisms.privacy.published_differences import worst_crowd_delta as worst_crowd_delta
-from mechanisms.privacy.released import released_counts_delta as released_counts_delta
-from mechanisms.privacy.report_claims import shares_claim as shares_claim
-from mechanisms.privacy.sampling_privacy_claims import printed_binary_leakage as printed_binary_leakage
-from mechanisms.privacy.sampling_privacy_claims import printed_multi_value_leakage as printed_multi_value_leakage
-from mechanisms.privacy.sampling_privacy_claims import (
-    printed_randomized_response_leakage as printed_randomized_response_leakage,
+from mechanisms.parameter import ParameterError
+from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
+from mechanisms.privacy.hockey_stick import dominating_pair, hockey_stick, pair_delta, pair_epsilon
+from mechanisms.privacy.published_differences import (
+    moved_differences_delta,
+    released_differences_delta,
+    worst_crowd_delta,
 )
-from mechanisms.privacy.shuffled import shuffled_claim as shuffled_claim
-from mechanisms.privacy.shuffled import shuffled_value_claim as shuffled_value_claim
-from mechanisms.privacy.subsampling import SafeDelta as SafeDelta
-from mechanisms.privacy.subsampling import population_privacy as population_privacy
-from mechanisms.privacy.subsampling import resampled_privacy as resampled_privacy
-from mechanisms.privacy.subsampling import safe_claim as safe_claim
-from mechanisms.privacy.subsampling import safe_delta as safe_delta
-from mechanisms.privacy.subsampling import sample_privacy as sample_privacy
-from mechanisms.privacy.subsampling import sampled_choice_delta as sampled_choice_delta
-from mechanisms.privacy.subsampling import strongly_safe_claim as strongly_safe_claim
-from mechanisms.privacy.subsampling import strongly_safe_delta as strongly_safe_delta
-from mechanisms.privacy.view import LinkedReports as LinkedReports
-from mechanisms.privacy.view import LocatedReports as LocatedReports
-from mechanisms.privacy.view import ReleasedCounts as ReleasedCounts
-from mechanisms.privacy.view import ReleasedDifferences as ReleasedDifferences
-from mechanisms.privacy.view import Report as Report
-from mechanisms.privacy.view import Shares as Shares
-from mechanisms.privacy.view import Shuffled as Shuffled
-from mechanisms.privacy.view import View as View
+from mechanisms.privacy.sampling_privacy_claims import (
+    printed_binary_leakage,
+    printed_multi_value_leakage,
+    printed_randomized_response_leakage,
+)
+from mechanisms.privacy.shuffled import shuffled_claim
+from mechanisms.privacy.subsampling import SafeDelta, resampled_privacy, strongly_safe_claim, strongly_safe_delta
+from mechanisms.privacy.view import (
+    LinkedReports,
+    LocatedReports,
+    ReleasedCounts,
+    ReleasedDifferences,
+    Report,
+    Shares,
+    Shuffled,
+    View,
+)

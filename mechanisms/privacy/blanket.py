@@ -58,16 +58,16 @@ class BlanketDelta:
         """Return the bound of δ, the larger of both directions."""
         epsilon = min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)
         pairs = {(self.blank, self.other_blank), (self.other_blank, self.blank)}
-        return min(1.0, max(self._direction(one, other, epsilon) for one, other in pairs))
+        return min(1.0, max(self._direction(blank, other_blank, epsilon) for blank, other_blank in pairs))
 
-    def _direction(self, one: float, other: float, epsilon: float) -> float:
-        """Return the hockey-stick divergence of the truth with blank `one` against the truth with blank `other`."""
-        rise, fall = self.sampling / one, math.exp(epsilon) * self.sampling / other
+    def _direction(self, blank: float, other_blank: float, epsilon: float) -> float:
+        """Return the hockey-stick divergence of the truth with `blank` against the truth with `other_blank`."""
+        rise, fall = self.sampling / blank, math.exp(epsilon) * self.sampling / other_blank
         level = self.unsampled * math.expm1(epsilon)
         return positive_mean(
             self.devices,
             self.unsampled,
-            (one, other, self.other_blanks),
+            (blank, other_blank, self.other_blanks),
             rise=rise,
             fall=fall,
             level=level,
@@ -217,13 +217,13 @@ def positive_mean(
     pairs : int
         Pairs (m, b) that are summed one by one. For more, neighbouring m are merged into runs.
     """
-    one, other, neither = parts
-    apart = one + neither
-    p, q = one / apart, neither / apart  # of a and of neither, where it is not b
+    up, down, neither = parts
+    apart = up + neither
+    p, q = up / apart, neither / apart  # of a and of neither, where it is not b
     first, masses = window(devices - 1, share)
     # The values of b to sum over, for any of these numbers of draws, are low…low + width − 1.
-    low, _ = window(first + 1, other)
-    high, last_masses = window(first + len(masses), other)
+    low, _ = window(first + 1, down)
+    high, last_masses = window(first + len(masses), down)
     width = high + len(last_masses) - low
     runs = max(pairs // width, LEAST_RUNS)
     starts = np.arange(0, len(masses), -(-len(masses) // runs))
@@ -237,10 +237,10 @@ def positive_mean(
         draws,
         low,
         last,
-        mass_at(last, draws, other) if other <= 0.5 else mass_at(draws - last, draws, apart),
+        mass_at(last, draws, down) if down <= 0.5 else mass_at(draws - last, draws, apart),
         mass_at(t, trials, p) if p <= 0.5 else mass_at(trials - t, trials, q),
         mass_above(t, trials, p) if p <= 0.5 else mass_up_to(trials - t - 1.0, trials, q),
-        np.array([rise, fall, level, apart / other if other > 0.0 else 0.0, p, q]),
+        np.array([rise, fall, level, apart / down if down > 0.0 else 0.0, p, q]),
         start,
     )
     left_out = 10.0 * LEFT_OUT if width <= devices or len(masses) < devices else 0.0

@@ -99,9 +99,7 @@ class PrivacyClaim:
             raise ParameterError("basis", "must state the reason", self.basis)
         if (self.kind == "infinite") != math.isinf(self.epsilon):
             raise ParameterError(
-                "epsilon",
-                f"must be infinite only in a claim of kind 'infinite', not {self.kind!r}",
-                self.epsilon,
+                "epsilon", f"must be infinite only in a claim of kind 'infinite', not {self.kind!r}", self.epsilon
             )
         unknown = self.kind == "unknown"
         if (

@@ -34,25 +34,6 @@ LARGEST_LOG = 700.0
 COMPOSED = "; over T queries by composing a pair that dominates one query's, in both directions"
 
 
-def composed_delta(p: ArrayLike, q: ArrayLike, *, queries: int, epsilon: float) -> float:
-    """Return an upper bound of δ(ε) of the pair (P^T, Q^T), the larger of both directions (`ComposedDelta`).
-
-    Parameters
-    ----------
-    p, q : (outputs,) float64
-        Distributions of the output of one query under the two hypotheses; queries are independent.
-    queries : int
-        T, at least 1.
-    epsilon : float
-        At least 0; infinity gives the probability that some query reveals the truth with certainty.
-
-    Returns
-    -------
-    float
-    """
-    return ComposedDelta.from_pair(p, q, queries=queries)(epsilon)
-
-
 @dataclass(frozen=True)
 class ComposedDelta:
     """δ(ε) of T queries with the same two distributions of the output, the larger of both directions, rounded up.
@@ -90,7 +71,7 @@ class ComposedDelta:
         return min(1.0, max(self._direction(pair, epsilon) for pair in _both_directions(self)))
 
     def _direction(self, pair: "GridPair", epsilon: float) -> float:
-        certain = _at_least_once(pair.certain, self.queries)
+        certain = at_least_once(pair.certain, self.queries)
         if not len(pair.steps) or epsilon >= self.queries * pair.interval * pair.steps[-1]:
             return certain
         return certain + _summed(pair, self.queries).delta(epsilon) * (1.0 + ROUNDING)
@@ -123,9 +104,11 @@ def _pair_on_grid(p: Floats, q: Floats, fineness: int) -> "GridPair":
     return GridPair(width, steps[sums > 0.0], sums[sums > 0.0], certain)
 
 
-def _at_least_once(probability: float, queries: int) -> float:
-    """Return the probability that at least one of T queries reveals the truth with certainty."""
-    return 1.0 if probability >= 1.0 else -math.expm1(queries * math.log1p(-probability))
+def at_least_once(probability: float, queries: int) -> float:
+    """Return the probability that an event happens in at least one of T queries."""
+    if queries == 1 or probability >= 1.0:
+        return min(probability, 1.0)
+    return -math.expm1(queries * math.log1p(-probability))
 
 
 def composed(curve: Curve, queries: int, *, limit: float = math.inf, fineness: int = FINENESS) -> Curve:
@@ -184,7 +167,7 @@ class ComposedCurve:
         """Return the bound of δ at this ε, at most that of basic composition T·δ(ε/T) where it is very small."""
         if check_epsilon(epsilon) >= self.queries * self.limit:
             return 0.0
-        certain = _at_least_once(self._one.certain, self.queries)
+        certain = at_least_once(self._one.certain, self.queries)
         delta = min(1.0, certain + self._sums.delta(epsilon)) if len(self._one.steps) else certain
         if delta <= 2.0 * certain:
             delta = min(delta, self.queries * self.curve(epsilon / self.queries))
@@ -314,8 +297,7 @@ class SummedLoss:
         """Return ln Σ P(ℓ)e^θℓ for each θ."""
         exponents = np.multiply.outer(tilts, self.losses) + self.log_masses
         most = exponents.max(axis=-1)
-        means: Floats = most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1))
-        return means
+        return np.asarray(most + np.log(np.exp(exponents - most[..., np.newaxis]).sum(axis=-1)))
 
     def delta(self, epsilon: float) -> float:
         """Return a bound of Σ P(ℓ)·[1 − e^(ε − ℓ)]₊ over the finite summed losses ℓ."""

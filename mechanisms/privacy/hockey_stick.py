@@ -68,37 +68,6 @@ def pair_epsilon(p: ArrayLike, q: ArrayLike) -> float:
     return float(np.abs(np.log(p[both]) - np.log(q[both])).max())
 
 
-def matrix_delta(matrix: ArrayLike, *, epsilon: float) -> float:
-    """Return the greatest δ over all ordered pairs of truths.
-
-    Parameters
-    ----------
-    matrix : (truths, outputs) float64
-        Row t is the distribution of the report of a device whose truth is t.
-    epsilon : float
-        At least 0.
-    """
-    rows = _check_matrix(matrix)
-    return max(
-        (hockey_stick(p, q, epsilon=epsilon) for i, p in enumerate(rows) for j, q in enumerate(rows) if i != j),
-        default=0.0,
-    )
-
-
-def matrix_epsilon(matrix: ArrayLike) -> float:
-    """Return the least ε at δ = 0 over all pairs of truths of a (truths, outputs) matrix."""
-    rows = _check_matrix(matrix)
-    return max((pair_epsilon(p, q) for i, p in enumerate(rows) for q in rows[:i]), default=0.0)
-
-
-def _check_matrix(matrix: ArrayLike) -> Distribution:
-    """Return rows of distributions."""
-    rows = check_distribution("matrix", matrix)
-    if rows.ndim != 2:
-        raise ParameterError("matrix", "must be (truths, outputs)", rows.shape)
-    return rows
-
-
 Pair: TypeAlias = tuple[Distribution, Distribution]
 # Likelihood ratios whose relative difference is below this are treated as equal.
 SAME = 1e-13
@@ -126,10 +95,10 @@ def dominating_pair(pairs: Sequence[Pair]) -> Pair:
     """
     curves = [_Curve(check_distribution("p", p), check_distribution("q", q)) for p, q in pairs]
     x = _distinct(np.concatenate([[0.0], *(curve.ratios for curve in curves)]))
-    for i, one in enumerate(curves):
-        for other in curves[:i]:
-            gap = one.at(x) - other.at(x)
-            gap[np.abs(gap) <= LEVEL * (one.terms_at(x) + other.terms_at(x))] = 0.0
+    for i, later in enumerate(curves):
+        for earlier in curves[:i]:
+            gap = later.at(x) - earlier.at(x)
+            gap[np.abs(gap) <= LEVEL * (later.terms_at(x) + earlier.terms_at(x))] = 0.0
             x = _distinct(np.concatenate([x, _crossings(x, gap)]))
     # Between two kinks one pair attains the maximum throughout. Its own slope there is exact; a difference of heights
     # over a short interval would not be. Beyond the last kink every curve is flat.
@@ -201,14 +170,12 @@ class _Curve:
     def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return h at each x ≥ 0."""
         above = np.searchsorted(self.ratios, x, side="right")
-        height: NDArray[np.float64] = self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0)
-        return height
+        return np.asarray(self.certain + np.maximum(self._p_above[above] - x * self._q_above[above], 0.0))
 
     def terms_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum of the terms whose difference is h; the rounding error of h is proportional to this sum."""
         above = np.searchsorted(self.ratios, x, side="right")
-        terms: NDArray[np.float64] = self.certain + self._p_above[above] + x * self._q_above[above]
-        return terms
+        return np.asarray(self.certain + self._p_above[above] + x * self._q_above[above])
 
     def slope_at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the slope of h at each x between its kinks."""
@@ -240,48 +207,3 @@ def _crossings(x: NDArray[np.float64], gap: NDArray[np.float64]) -> NDArray[np.f
     cross = before * after < 0
     share = before[cross] / (before[cross] - after[cross])
     return x[:-1][cross] + share * np.diff(x)[cross]
-
-
-def best_guess_success(matrix: ArrayLike, prior: ArrayLike) -> float:
-    """Return the probability that the best guess of the truth (Bayes) is right.
-
-    It is Σ over outputs of max over truths t of q_t·P_t(output).
-
-    Parameters
-    ----------
-    matrix : (truths, outputs) float64
-        Row t is the distribution of the output for a device whose truth is t.
-    prior : (truths,) float64
-        q_t, the prior probability of each truth.
-
-    Returns
-    -------
-    float
-    """
-    rows, q = check_distribution("matrix", matrix), check_distribution("prior", prior)
-    if rows.ndim != 2 or q.shape != rows.shape[:1]:
-        raise ParameterError("prior", "must have one probability a row of the matrix", q.shape)
-    return float((q[:, np.newaxis] * rows).max(axis=0).sum())
-
-
-def linked_guess_success(*, sampling: float, blank_zero: float, prior: ArrayLike) -> float:
-    """Return the probability that the best guess from both reports of a Sampling Privacy device is right.
-
-    This is for mechanisms without refresh. A device in a cell is identified when it is sampled. Any pair of reports
-    (w, w) with w ≠ 0 leaves the prior unchanged. The pair (0, 0) comes from a blank 0 or from a sampled device outside
-    every cell. The probability is
-
-    π_s(1 − q_0) + (1 − π_s − π_0)·max q + max(q_0(π_0 + π_s), π_0·max_{u≠0} q_u).
-
-    Parameters
-    ----------
-    sampling, blank_zero : float
-        π_s and π_0: the probabilities that a device is sampled, and that it is not sampled and its blank is 0.
-    prior : (cells + 1,) float64
-        q_0 (outside) … q_V, the prior probabilities.
-    """
-    q = check_distribution("prior", prior)
-    if q.ndim != 1 or len(q) < 2:
-        raise ParameterError("prior", "must hold outside and at least one cell", q.shape)
-    zero = max(float(q[0]) * (blank_zero + sampling), blank_zero * float(q[1:].max()))
-    return sampling * (1.0 - float(q[0])) + (1.0 - sampling - blank_zero) * float(q.max()) + zero

@@ -41,8 +41,8 @@ class SampledLaplaceDelta:
         """Return δ at this ε."""
         if epsilon >= self.epsilon:
             return 0.0
-        own, of = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
-        return self.fraction * -math.expm1((own - of) / 2.0)
+        at, least = (sample_privacy(epsilon=each, share=self.fraction)[0] for each in (epsilon, self.epsilon))
+        return self.fraction * -math.expm1((at - least) / 2.0)
 
 
 # Number of ratios of two neighbours' scales at which δ is evaluated: over the range, then again around the maximum.
@@ -137,8 +137,7 @@ def laplace_pair_delta(log_ratio: ArrayLike, shift: ArrayLike, *, epsilon: float
         end = np.where(slope > 0.0, np.inf, np.where(inside, np.where(slope < 0.0, crossing, np.inf), 0.0))
         p = p + 0.5 * (np.exp(-off - begin) - np.exp(-off - end))
         q = q + 0.5 * (np.exp(epsilon - (away + begin) * narrow) - np.exp(epsilon - (away + end) * narrow))
-    delta: NDArray[np.float64] = np.maximum(p - q, 0.0)
-    return delta
+    return np.asarray(np.maximum(p - q, 0.0))
 
 
 @dataclass(frozen=True, slots=True)

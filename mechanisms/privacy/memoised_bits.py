@@ -161,9 +161,9 @@ def moving_claim(bits: MemoisedBits, *, queries: int, source: str, adjacency: Ad
     single = changed * math.log((1.0 - bits.flip) / bits.flip)
     if queries > WALKED_QUERIES:
         return PrivacyClaim.bound(queries * single, ConstantDelta(1.0), basis)
-    known = MirrorDelta((1.0 - bits.flip) ** changed, single, queries)
+    flips = MirrorDelta((1.0 - bits.flip) ** changed, single, queries)
     epsilon, met = _journeys(bits, queries)
-    curve = PureDelta(min(epsilon, queries * single), known)
+    curve = PureDelta(min(epsilon, queries * single), flips)
     return PrivacyClaim("bound" if met or not moves else "exact", curve.pure, "bound", basis, curve)
 
 

@@ -139,8 +139,8 @@ def released_differences_delta(*, crowd: int, sampling: float, epsilon: float, k
         return 0.0  # nothing is ever published
     if beta == 1.0:
         return 1.0  # the difference is the count itself
-    one = np.array([epsilon])
-    return max(float(direction(n, beta, one, least)[0]) for direction in (_present, _absent))
+    epsilons = np.array([epsilon])
+    return max(float(direction(n, beta, epsilons, least)[0]) for direction in (_present, _absent))
 
 
 def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int = 1) -> float:
@@ -169,13 +169,13 @@ def worst_crowd_delta(*, k: int, sampling: float, epsilon: float, at_least: int 
     float
     """
     least = check_integer("k", k, at_least=1)
-    known = check_integer("at_least", at_least, at_least=1)
+    certain = check_integer("at_least", at_least, at_least=1)
     beta = check_probability("sampling", sampling, above_zero=True)
-    one = np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)])
+    epsilons = np.array([min(check_epsilon(epsilon), LARGEST_CROWD_EPSILON)])
     if beta == 1.0:
         return 1.0  # the difference is the count itself
-    crowds = (known, LARGEST_CROWD)
-    return max(float(_worst(direction, least, crowds, beta, one)[0]) for direction in (_present, _absent))
+    crowds = (certain, LARGEST_CROWD)
+    return max(float(_worst(direction, least, crowds, beta, epsilons)[0]) for direction in (_present, _absent))
 
 
 def _worst(
@@ -189,8 +189,7 @@ def _worst(
     peak = np.ceil(np.minimum((least - 1) / np.where(slope > 0.0, slope, 1.0), LARGEST_CROWD))
     # One more crowd on either side, because the peak may be rounded.
     near = np.clip(peak + np.array([[-1.0], [0.0], [1.0]]), low, high)
-    greatest: NDArray[np.float64] = np.where(slope > 0.0, direction(near, beta, epsilon, least), 0.0).max(axis=0)
-    return greatest
+    return np.asarray(np.where(slope > 0.0, direction(near, beta, epsilon, least), 0.0).max(axis=0))
 
 
 def _present(n: Whole, beta: float, epsilon: NDArray[np.float64], least: int) -> NDArray[np.float64]:
@@ -328,10 +327,10 @@ class MoveSearch:
 
     def maximum(self, everything: tuple[Crowds, Crowds]) -> float:
         """Return the certified greatest δ over two ranges of crowds."""
-        found = self._climb(everything)
+        reached = self._climb(everything)
         ranges = [(-self.bound(everything), everything)]
         for _ in range(MOST_RANGES):
-            if -ranges[0][0] <= found * (1.0 + GAP):
+            if -ranges[0][0] <= reached * (1.0 + GAP):
                 break
             _, both = heapq.heappop(ranges)
             wider = int(both[1][1] / both[1][0] > both[0][1] / both[0][0])
@@ -339,12 +338,12 @@ class MoveSearch:
             middle = min((low + high) // 2, 2 * max(low, self.k))
             for part in ((low, middle), (middle + 1, high)):
                 offered = (both[0], part) if wider else (part, both[1])
-                if part[0] <= part[1] and (bound := self.bound(offered)) > found:
-                    found = max(found, self.at(offered[0][0], offered[1][0]))
+                if part[0] <= part[1] and (bound := self.bound(offered)) > reached:
+                    reached = max(reached, self.at(offered[0][0], offered[1][0]))
                     heapq.heappush(ranges, (-bound, offered))
             if not ranges:
-                return found
-        return max(found, -ranges[0][0])
+                return reached
+        return max(reached, -ranges[0][0])
 
     def at(self, crowd: int, other_crowd: int) -> float:
         """Return the exact δ for two crowds."""
@@ -356,8 +355,8 @@ class MoveSearch:
         """Return a bound of δ for every two crowds of two ranges."""
         if all(low == high for low, high in both):
             return self.at(both[0][0], both[1][0])
-        one, other = (self._law(crowds) for crowds in both)
-        return moved_delta(one, other, self.epsilon)
+        first, second = (self._law(crowds) for crowds in both)
+        return moved_delta(first, second, self.epsilon)
 
     def _law(self, crowds: Crowds) -> SummedCellLaw:
         """Return a law that dominates the law of every crowd of a range."""
@@ -405,5 +404,4 @@ def _worst_pair(least: int, crowds: Crowds, beta: float, epsilon: float, points:
 
 def _distinct(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return ascending ε without those whose e^ε is the same number as that of the one before: β may be 1e-11."""
-    kept: NDArray[np.float64] = epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)]
-    return kept
+    return np.asarray(epsilons[np.append(True, np.diff(np.exp(epsilons)) > 0.0)])

@@ -96,7 +96,7 @@ class SumsDelta:
         whole = self._within(self._whole())
         if whole is None:
             raise ParameterError("crowd", f"must leave room in both cells for {self.counted} devices", self.least + 1)
-        found = 0.0
+        reached = 0.0
         heap: list[tuple[float, Box]] = []
         offered: list[Box | None] = [whole]
         if not self.certified:
@@ -106,11 +106,11 @@ class SumsDelta:
             for box in offered:
                 if box is not None:
                     bound = self._delta(box, epsilon)
-                    if bound > found * (1.0 + gap):
+                    if bound > reached * (1.0 + gap):
                         ends = itertools.islice(self._corners(box), corners)
-                        found = max(found, *(self.at(corner, epsilon) for corner in ends))
+                        reached = max(reached, *(self.at(corner, epsilon) for corner in ends))
                     heapq.heappush(heap, (-bound, box))
-            if -heap[0][0] <= found * (1.0 + gap) + LEFT_OUT:
+            if -heap[0][0] <= reached * (1.0 + gap) + LEFT_OUT:
                 break
             _, box = heapq.heappop(heap)
             widest = max(range(len(box)), key=lambda i: box[i][1] - box[i][0])
@@ -212,11 +212,7 @@ def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
     there, elsewhere = np.zeros_like(up), np.zeros_like(down)
     for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
         law = SummedCellLaw.of_bits(
-            inside=low,
-            outside=others - (beyond - 1),
-            true_yes=p,
-            false_yes=q,
-            noise=sums.noise,
+            inside=low, outside=others - (beyond - 1), true_yes=p, false_yes=q, noise=sums.noise
         )
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)

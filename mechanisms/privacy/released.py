@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from mechanisms.parameter import check_integer, check_probability
 from mechanisms.privacy.claim import ConstantDelta, PrivacyClaim
 from mechanisms.privacy.composition import COMPOSED, composed
 from mechanisms.privacy.published_differences import (
@@ -19,7 +18,7 @@ from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
 
-def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: float) -> float:
+def counts_curve(*, crowd: int, sampling: float, seen: float) -> CrowdRatioDelta:
     """Return δ(ε) of both rounds' published counts when only the crowd was asked, the larger of both directions.
 
     The device is in the cell or outside every cell, the number asked is fixed, and all other devices are known. Let K
@@ -40,32 +39,10 @@ def released_counts_delta(*, crowd: int, sampling: float, seen: float, epsilon: 
     crowd : int
         n, the device in question included, at least 1.
     sampling : float
-        π_s, in (0, 1].
+        π_s, in (0, 1).
     seen : float
         s, probability that an unsampled device's blank is in R, in [0, 1].
-    epsilon : float
-        At least 0.
-
-    Returns
-    -------
-    float
-        Accurate to 1e-15, and at least π_sⁿ.
-
-    Raises
-    ------
-    ParameterError
-        If a value is out of range.
     """
-    n = check_integer("crowd", crowd, at_least=1)
-    beta = check_probability("sampling", sampling, above_zero=True)
-    check_probability("seen", seen)
-    if beta == 1.0:
-        return 1.0  # the counts are the truth
-    return _curve(n, beta, seen)(epsilon)
-
-
-def _curve(crowd: int, sampling: float, seen: float) -> CrowdRatioDelta:
-    """Return δ(ε) of both rounds' counts, for π_s below 1."""
     rest = (1.0 - sampling) * (1.0 - seen)
     return CrowdRatioDelta(
         crowd=crowd,
@@ -106,7 +83,7 @@ def released_counts_claim(view: ReleasedCounts, *, sampling: float, seen: float,
     )
     if sampling == 1.0:
         return PrivacyClaim.exact(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 the counts are the truth.")
-    curve: Callable[[float], float] = _curve(view.crowd or 1, sampling, seen)
+    curve: Callable[[float], float] = counts_curve(crowd=view.crowd or 1, sampling=sampling, seen=seen)
     times = view.queries
     if view.adjacency == "move" and by_cell:
         times *= 2
@@ -223,7 +200,7 @@ def released_differences_claim(view: ReleasedDifferences, sampling: float) -> Pr
 def _basis(view: ReleasedDifferences) -> str:
     """Return the basis of the claim, without a full stop."""
     suppressed = "" if view.k is None else f", differences below {view.k} suppressed"
-    known = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
+    given = f"the number queried fixed, all others known{suppressed} (from SP eqs 11-16)"
     crowds = [crowd for crowd in (view.crowd, view.other_crowd) if crowd is not None]
     least = " and ".join(f"{crowd:,}" for crowd in dict.fromkeys(crowds))
     from_on = f"from {least} on" if crowds else "of all"
@@ -231,10 +208,10 @@ def _basis(view: ReleasedDifferences) -> str:
         worst = "" if view.k is None else f", at the worst n and m {from_on}, searched with a certified bound"
         return (
             "Two differences, (Bin(n, π_s), Bin(m − 1, π_s)) against (Bin(n − 1, π_s), Bin(m, π_s)), for one device "
-            f"between two cells{worst}, {known}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
+            f"between two cells{worst}, {given}; δ(ε) ≥ π_s^min(n, m) where that is published, so no ε is finite"
         )
     worst = "" if view.k is None else f", at the worst n {from_on} (LQS theorem 5 bounds it)"
     return (
         f"D is Bin(n, π_s) against Bin(n − 1, π_s) for one device between the cell and outside every cell{worst}, "
-        f"{known}; δ(ε) ≥ π_sⁿ where that is published, so no ε is finite"
+        f"{given}; δ(ε) ≥ π_sⁿ where that is published, so no ε is finite"
     )

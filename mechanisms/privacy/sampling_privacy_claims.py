@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mechanisms.parameter import ParameterError, check_probability
 from mechanisms.privacy.claim import LARGEST_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.composition import COMPOSED, ComposedDelta, composed
+from mechanisms.privacy.composition import COMPOSED, ComposedDelta, at_least_once, composed
 from mechanisms.privacy.shuffled import CrowdRatioDelta
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences
 
@@ -125,7 +125,7 @@ def linked_claim(
         "The pair of reports (0, v) is given only by a sampled device in cell v, with π_s (from SP eqs 13-15; "
         "eq 29 does not cover it); over T queries 1 − (1 − π_s)^T, exactly."
     )
-    return PrivacyClaim.exact(math.inf, ConstantDelta(_at_least_one(sampling, queries)), basis)
+    return PrivacyClaim.exact(math.inf, ConstantDelta(at_least_once(sampling, queries)), basis)
 
 
 def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str) -> PrivacyClaim:
@@ -134,7 +134,7 @@ def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str)
         # Some output is given only by the devices with its truth. The distributions of any two truths overlap in all
         # but π_s of their mass. So T queries reveal the truth at most as often as at least one of T independent events
         # of probability π_s happens, and a device that stays there attains this.
-        curve = ConstantDelta(_at_least_one(sampling, queries))
+        curve = ConstantDelta(at_least_once(sampling, queries))
         return PrivacyClaim.exact(math.inf, curve, f"{basis}; over T queries δ = 1 − (1 − π_s)^T.")
     epsilon = math.log1p(sampling / least)
     if queries == 1:
@@ -147,13 +147,6 @@ def _own_value_claim(*, sampling: float, least: float, queries: int, basis: str)
     )
     basis = f"{basis}; over T queries T·ε at δ = 0, and δ by composing the privacy loss distribution of the worst pair."
     return PrivacyClaim.bound(queries * epsilon, curve_bound, basis)
-
-
-def _at_least_one(probability: float, queries: int) -> float:
-    """Return the probability that an event happens in at least one of the queries."""
-    if queries == 1 or probability == 1.0:
-        return probability
-    return -math.expm1(queries * math.log1p(-probability))
 
 
 def refreshed_release_claim(

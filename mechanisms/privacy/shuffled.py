@@ -11,7 +11,7 @@ from mechanisms.parameter import check_epsilon
 from mechanisms.privacy.binomial import LEFT_OUT, mass_above, mass_at, mass_up_to, window
 from mechanisms.privacy.blanket import BlanketDelta, VariationRatioDelta
 from mechanisms.privacy.claim import LARGEST_CROWD_EPSILON, LARGEST_EPSILON, ConstantDelta, PrivacyClaim
-from mechanisms.privacy.composition import COMPOSED, composed
+from mechanisms.privacy.composition import COMPOSED, at_least_once, composed
 from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import Shuffled
 
@@ -214,12 +214,11 @@ def shuffled_value_claim(
     rarest = np.partition(blanks, 1)
     least, second, others = float(rarest[0]), float(rarest[1]), rarest[2:]
     if least == 0.0:
-        delta = -math.expm1(view.queries * math.log1p(-sampling)) if sampling < 1.0 else 1.0
         basis = (
             "Some value is reported by its own devices only, and shuffling does not hide that it was; all but π_s of a "
             "report's distribution is the same for any truth; over T queries δ = 1 − (1 − π_s)^T."
         )
-        return PrivacyClaim.exact(math.inf, ConstantDelta(delta), basis)
+        return PrivacyClaim.exact(math.inf, ConstantDelta(at_least_once(sampling, view.queries)), basis)
     unsampled = float(blanks.sum())
     even = least == blanks.max()  # of k-ary randomized response; there may be a million
     rest = (len(others) * least if even else math.fsum(others.tolist())) / unsampled

@@ -174,26 +174,66 @@ def least_epsilon(sampling: float) -> float:
     return -math.log1p(-sampling)
 
 
+Form = Literal["paper", "worst crowd", "chosen on the sample"]
+
+
 @dataclass(frozen=True)
-class StronglySafeDelta:
-    """The δ of LQS theorem 5 as a function of ε; 1 below the least ε of the theorem.
+class SafeDelta:
+    """δ(ε) of suppressed counts under a map g that was itself chosen privately; 1 below the least ε at which it holds.
+
+    **The paper's form.** The δ of ε₁-safe k-anonymization after sampling is d(k, β, ε − ε₁) (LQS theorem 6; theorem 5
+    where nothing is chosen). The map g is chosen by an ε₁-differentially private mechanism, which adds ε₁ to the ε of
+    theorem 5. In the paper's proof that mechanism sees all devices, before sampling, and an implementation must do the
+    same. If it sees the sample, as definitions 3 and 6 together can be read, g and the count it is applied to depend on
+    each other and the theorem fails.
+
+    **Chosen on the sample.** Then options · d(k, β, ε − 2ε₁) holds. Derived here. Let g be drawn with probability p(T)
+    from the sample T, which holds j of the n devices in the device's group under g. Of the samples of the other devices
+    with j and with j − 1 of the group, pair one that has one more device u with one that does not:
+    p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the likelihood ratio of (g, j) with the device t to without it is at most
+    e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β. The ratio of suppressed outputs
+    lies between 1 − β and e^ε₁. Only if some g is drawn with j > γn, j ≥ k is the ratio not within e^ε; for each of the
+    options this has probability at most d.
 
     Parameters
     ----------
     k : int
-        Differences below it are suppressed.
+        Counts below it are suppressed.
     sampling : float
-        β = π_s, below 1.
+        β, below 1.
+    choice_epsilon : float
+        ε₁, spent on the choice: a pure ε, so ε₁ and the δ of the counts at ε − ε₁ compose.
+    form : {"paper", "worst crowd", "chosen on the sample"}
+        The paper's d at ε − ε₁; the exact worst crowd there; or, for a choice that saw the sample, the bound above.
+    options : int
+        Number of maps to choose from; with 1 no ε₁ is spent.
+    crowd : int
+        Devices known to be in the cell, the device in question included. Under a coarser map there are as many or more.
     """
 
     k: int
     sampling: float
+    choice_epsilon: float
+    form: Form = "worst crowd"
+    options: int = 2
+    crowd: int = 1
 
     def __call__(self, epsilon: float) -> float:
         """Return the bound of δ."""
-        if check_epsilon(epsilon) < least_epsilon(self.sampling):
+        rest = check_epsilon(epsilon) - self.spent
+        if rest < (0.0 if self.form == "worst crowd" else least_epsilon(self.sampling)):
             return 1.0
-        return strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=epsilon)
+        if self.form == "worst crowd":
+            return worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
+        times = self.options if self.form == "chosen on the sample" else 1
+        return min(1.0, times * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest))
+
+    @property
+    def spent(self) -> float:
+        """ε spent on the choice in one release: 0 with one option, 2ε₁ if the choice saw the sample, otherwise ε₁."""
+        if self.options == 1:
+            return 0.0
+        return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
 
 
 def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyClaim:
@@ -220,112 +260,8 @@ def strongly_safe_claim(view: ReleasedDifferences, sampling: float) -> PrivacyCl
     if sampling == 1.0:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with π_s = 1 every device is sampled.")
     more = "" if view.queries == 1 else COMPOSED
-    curve = composed(StronglySafeDelta(view.k, sampling), view.queries)
+    curve = composed(SafeDelta(view.k, sampling, 0.0, "paper"), view.queries)
     return PrivacyClaim.bound(math.inf, curve, f"{basis}{more}.")
-
-
-Form = Literal["worst crowd", "chosen on the sample"]
-
-
-def safe_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float) -> float:
-    """Return the δ of ε₁-safe k-anonymization after sampling: d(k, β, ε − ε₁) (LQS theorem 6).
-
-    The map g is chosen by an ε₁-differentially private mechanism, which adds ε₁ to the ε of theorem 5. In the paper's
-    proof that mechanism sees all devices, before sampling, and an implementation must do the same. If it sees the
-    sample, as definitions 3 and 6 together can be read, g and the count it is applied to depend on each other and the
-    theorem fails: see `sampled_choice_delta`.
-
-    Parameters
-    ----------
-    k : int
-        Values seen fewer than k times are dropped; at least 1.
-    sampling : float
-        β, in (0, 1).
-    epsilon : float
-        At least ε₁ − ln(1 − β).
-    choice_epsilon : float
-        ε₁, at least 0.
-
-    Raises
-    ------
-    ParameterError
-        If a value is out of range.
-    """
-    rest = check_epsilon(epsilon) - _check_choice(choice_epsilon)
-    if rest < least_epsilon(sampling):
-        least = choice_epsilon + least_epsilon(sampling)
-        raise ParameterError("epsilon", f"must be at least choice_epsilon − ln(1 − sampling) = {least:g}", epsilon)
-    return strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
-
-
-def sampled_choice_delta(*, k: int, sampling: float, epsilon: float, choice_epsilon: float, options: int) -> float:
-    """Return a δ that holds where g was chosen by looking at the sample: options · d(k, β, ε − 2ε₁).
-
-    Derived here. Let g be drawn with probability p(T) from the sample T, which holds j of the n devices in the device's
-    group under g. Of the samples of the other devices with j and with j − 1 of the group, pair one that has one more
-    device u with one that does not: p(T + t) ≤ e^ε₁ p(T) ≤ e^2ε₁ p(T + u). So the likelihood ratio of (g, j) with the
-    device t to without it is at most e^2ε₁ · n(1 − β)/(n − j), that of theorem 5 with 2ε₁ added, and never below 1 − β.
-    The ratio of suppressed outputs lies between 1 − β and e^ε₁. Only if some g is drawn with j > γn, j ≥ k is the ratio
-    not within e^ε; for each of the options this has probability at most d.
-
-    Parameters
-    ----------
-    k, sampling, epsilon, choice_epsilon
-        As in `safe_delta`, with ε at least 2ε₁ − ln(1 − β).
-    options : int
-        Number of maps that g is chosen from; at least 1. With one map nothing is chosen, and nothing is added to ε.
-    """
-    options = check_integer("options", options, at_least=1)
-    spent = 0.0 if options == 1 else 2.0 * _check_choice(choice_epsilon)
-    rest = check_epsilon(epsilon) - spent
-    if rest < least_epsilon(sampling):
-        least = spent + least_epsilon(sampling)
-        raise ParameterError("epsilon", f"must be at least 2·choice_epsilon − ln(1 − sampling) = {least:g}", epsilon)
-    return min(1.0, options * strongly_safe_delta(k=k, sampling=sampling, epsilon=rest))
-
-
-@dataclass(frozen=True)
-class SafeDelta:
-    """δ(ε) of suppressed counts under a map that was itself chosen privately; 1 below the least ε at which it holds.
-
-    Parameters
-    ----------
-    k : int
-        Counts below it are suppressed.
-    sampling : float
-        β, below 1.
-    choice_epsilon : float
-        ε₁, spent on the choice: a pure ε, so ε₁ and the δ of the counts at ε − ε₁ compose.
-    form : {"worst crowd", "chosen on the sample"}
-        The exact worst crowd at ε − ε₁; the paper's d there; or `sampled_choice_delta`.
-    options : int
-        Number of maps to choose from; with 1 no ε₁ is spent.
-    crowd : int
-        Devices known to be in the cell, the device in question included. Under a coarser map there are as many or more.
-    """
-
-    k: int
-    sampling: float
-    choice_epsilon: float
-    form: Form = "worst crowd"
-    options: int = 2
-    crowd: int = 1
-
-    def __call__(self, epsilon: float) -> float:
-        """Return the bound of δ."""
-        rest = check_epsilon(epsilon) - self.spent
-        if rest < (0.0 if self.form == "worst crowd" else least_epsilon(self.sampling)):
-            return 1.0
-        if self.form == "worst crowd":
-            return worst_crowd_delta(k=self.k, sampling=self.sampling, epsilon=rest, at_least=self.crowd)
-        return min(1.0, self.options * strongly_safe_delta(k=self.k, sampling=self.sampling, epsilon=rest))
-
-    @property
-    def spent(self) -> float:
-        """ε spent on the choice in one release: 0 with one option, 2ε₁ if the choice saw the sample, otherwise ε₁."""
-        if self.options == 1:
-            return 0.0
-        return self.choice_epsilon * (2.0 if self.form == "chosen on the sample" else 1.0)
 
 
 def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
@@ -338,10 +274,3 @@ def safe_claim(curve: SafeDelta, queries: int = 1) -> PrivacyClaim:
         return PrivacyClaim.bound(math.inf, ConstantDelta(1.0), f"{basis}; with β = 1 every device is sampled.")
     more = "" if queries == 1 else COMPOSED
     return PrivacyClaim.bound(math.inf, composed(curve, queries), f"{basis}{more}.")
-
-
-def _check_choice(choice_epsilon: float) -> float:
-    """Return ε₁ if it is finite and not negative."""
-    if math.isinf(check_epsilon(choice_epsilon)):
-        raise ParameterError("choice_epsilon", "must be finite", choice_epsilon)
-    return choice_epsilon

@@ -195,11 +195,11 @@ class SummedCellLaw:
         return min(1.0, float(max(there, elsewhere)) + self.left_out)
 
 
-def moved_delta(one: SummedCellLaw, other: SummedCellLaw, epsilon: float) -> float:
+def moved_delta(first: SummedCellLaw, second: SummedCellLaw, epsilon: float) -> float:
     """Return δ(ε) for a device in either of two cells whose sums are independent, the larger of both directions."""
     factor = math.exp(min(epsilon, LARGEST_CROWD_EPSILON))
-    delta = max(_direction(one, other, factor), _direction(other, one, factor))
-    return min(1.0, delta + 2.0 * (one.left_out + other.left_out))
+    delta = max(_direction(first, second, factor), _direction(second, first, factor))
+    return min(1.0, delta + 2.0 * (first.left_out + second.left_out))
 
 
 def _direction(entered: SummedCellLaw, left: SummedCellLaw, factor: float) -> float:

@@ -94,11 +94,11 @@ def epsilon_from_below(reports: Sequence[Sequence[Any]], *, delta: float = 0.0, 
     first, second = _counts(reports)
     pairs = list(permutations(range(len(reports)), 2))
     best = PairBound(0.0, 0, 1, first.shape[1])
-    for one, other in pairs:
-        audit = PairAudit(first[one], first[other], second[one], second[other])
+    for value, other in pairs:
+        audit = PairAudit(first[value], first[other], second[value], second[other])
         epsilon = audit.epsilon_at_least(alpha=alpha / len(pairs), delta=delta)
         if epsilon > best.epsilon:
-            best = PairBound(epsilon, one, other, first.shape[1])
+            best = PairBound(epsilon, value, other, first.shape[1])
     return best
 
 
@@ -121,13 +121,13 @@ def _key(report: Any) -> Hashable:
     """Return the category of a report; a real number stays a number."""
     if isinstance(report, np.ndarray) and report.ndim:
         whole = report.dtype.kind in "biu"
-        return report.shape, report.tobytes() if whole else tuple(_key(one) for one in report.ravel().tolist())
+        return report.shape, report.tobytes() if whole else tuple(_key(part) for part in report.ravel().tolist())
     if isinstance(report, np.generic | np.ndarray):
         report = report.item()
     if isinstance(report, list | tuple):
-        return tuple(_key(one) for one in report)
+        return tuple(_key(part) for part in report)
     if isinstance(report, set | frozenset):
-        return frozenset(_key(one) for one in report)
+        return frozenset(_key(part) for part in report)
     if isinstance(report, Number) and report != report:  # noqa: PLR0124 - true of NaN alone
         return NOT_A_NUMBER
     if not isinstance(report, Hashable):
@@ -166,11 +166,11 @@ def estimate_bias(reports: Sequence[Sequence[Any]], estimate: Callable[[list[Any
         raise ParameterError("trials", f"must be at least {GROUPS * (values - 1)} for a bias", len(reports[0]))
     errors = np.empty((GROUPS, values))
     for group in range(GROUPS):
-        mixed = [one for row, n in zip(reports, each, strict=True) for one in row[group * n : (group + 1) * n]]
-        found = np.asarray(estimate(mixed), dtype=np.float64)
-        if found.shape != (values,) or not np.isfinite(found).all():
-            raise ParameterError("estimator", f"must return {values} finite numbers", found)
-        errors[group] = (found - each) / sum(each)
+        mixed = [report for row, n in zip(reports, each, strict=True) for report in row[group * n : (group + 1) * n]]
+        estimated = np.asarray(estimate(mixed), dtype=np.float64)
+        if estimated.shape != (values,) or not np.isfinite(estimated).all():
+            raise ParameterError("estimator", f"must return {values} finite numbers", estimated)
+        errors[group] = (estimated - each) / sum(each)
     return _bias(errors, alpha=alpha / values, unit="share of the devices")
 
 

@@ -31,12 +31,12 @@ class BaseView:
 
     def check_numbers(self, **at_least: int) -> None:
         """Raise ParameterError if a number that is given is below 1, or below the least value given here."""
-        for one in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
-            value = getattr(self, one.name)
-            if one.name == "adjacency":
+        for number in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+            value = getattr(self, number.name)
+            if number.name == "adjacency":
                 check_choice("adjacency", value, get_args(Adjacency))
-            elif value is not None or one.default is not None:
-                check_integer(one.name, value, at_least=at_least.get(one.name, 1))
+            elif value is not None or number.default is not None:
+                check_integer(number.name, value, at_least=at_least.get(number.name, 1))
 
     @property
     def name(self) -> str:

@@ -50,8 +50,8 @@ class ViewClaims:
             case Shares():
                 claim = shares_claim(view, linked=self._own_reports(view))
             case Shuffled():
-                own = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
-                claim = _at_most(own, self.claim_shuffled(view))
+                report = self.claim_report(Report(view.round, view.queries, adjacency=view.adjacency))
+                claim = _at_most(report, self.claim_shuffled(view))
             case ReleasedCounts():
                 claim = _at_most(self._own_reports(view), self.claim_counts(view))
             case ReleasedDifferences():
@@ -86,16 +86,16 @@ class ViewClaims:
         return _no_rule(view)
 
 
-def _at_most(own: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
+def _at_most(reports: PrivacyClaim, claim: PrivacyClaim) -> PrivacyClaim:
     """Return a bound of what is made of all reports, lowered to the claim of the device's own where that is less.
 
     The reports of the others are independent of the device's.
     """
-    if claim.delta_kind != "bound" or own.curve is None:
+    if claim.delta_kind != "bound" or reports.curve is None:
         return claim
-    curve = LeastDelta((claim, own))
-    if own.epsilon < claim.epsilon:
-        return PrivacyClaim.bound(own.epsilon, curve, f"At most the device's own reports. {claim.basis}")
+    curve = LeastDelta((claim, reports))
+    if reports.epsilon < claim.epsilon:
+        return PrivacyClaim.bound(reports.epsilon, curve, f"At most the device's own reports. {claim.basis}")
     return replace(claim, curve=curve)
 
 

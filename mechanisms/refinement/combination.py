@@ -35,8 +35,7 @@ class Combination:
 
         Exact, given the weights.
         """
-        bias: NDArray[np.float64] = (self.weights * truth).sum(axis=0) - truth[-1]
-        return bias
+        return np.asarray((self.weights * truth).sum(axis=0) - truth[-1])
 
 
 def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -70,8 +69,7 @@ def minimum_variance_weights(variance: NDArray[np.float64]) -> NDArray[np.float6
     with np.errstate(divide="ignore", invalid="ignore"):
         informative = np.where(least > 0, least / s2, np.where(s2 == 0, 1.0, 0.0))
     share = np.where(np.isinf(least), 1.0, informative)
-    weights: NDArray[np.float64] = share / share.sum(axis=0)
-    return weights
+    return np.asarray(share / share.sum(axis=0))
 
 
 def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, asked: int) -> Combination:
@@ -133,8 +131,7 @@ def combine(counts: NDArray[np.float64], laws: Sequence[QuadraticVariance], *, a
 def spread(weights: NDArray[np.float64], std_error: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the standard deviation of a combination, (cells,), from the queries' own, (queries, cells)."""
     used = np.where(weights > 0, std_error, 0.0)
-    found: NDArray[np.float64] = np.sqrt(np.square(weights * used).sum(axis=0))
-    return found
+    return np.asarray(np.sqrt(np.square(weights * used).sum(axis=0)))
 
 
 def _law_of_sum(
@@ -206,13 +203,13 @@ def variance_law(theory: Theory, *, cells: int, devices: int) -> QuadraticVarian
 def _variance(theory: Theory, each: int, *, cells: int, devices: int) -> NDArray[np.float64]:
     """Return the variance in every cell when it holds `each` devices, (cells,)."""
     together = cells if each == 0 else min(cells, devices // each)
-    found = np.empty(cells)
+    variances = np.empty(cells)
     for start in range(0, cells, together):
         held = slice(start, min(start + together, cells))
         truth = np.zeros(cells + 1, dtype=np.int64)
         truth[1:][held] = each
         truth[0] = devices - truth.sum()
-        found[held] = np.square(theory(truth))[held]
-    if np.isnan(found).any():
+        variances[held] = np.square(theory(truth))[held]
+    if np.isnan(variances).any():
         raise ParameterError("theory", "must return a known standard error", "NaN")
-    return found
+    return variances

@@ -164,8 +164,8 @@ def clipped_normal(truth: ArrayLike, std_error: ArrayLike, *, asked: float) -> C
     below, above = ndtr(a), ndtr(-b)
     bias = s * (density_a - density_b) - y * below + (asked - y) * above
     square = s * s * (1.0 - above - below + a * density_a - b * density_b) + y * y * below + (asked - y) ** 2 * above
-    known = s == 0
-    return ClippedMoments(np.where(known, 0.0, bias), np.sqrt(np.where(known, 0.0, np.maximum(square, 0.0))))
+    exact = s == 0
+    return ClippedMoments(np.where(exact, 0.0, bias), np.sqrt(np.where(exact, 0.0, np.maximum(square, 0.0))))
 
 
 def clipped_law(values: ArrayLike, masses: ArrayLike, *, truth: float, asked: float) -> ClippedMoments:
@@ -191,8 +191,7 @@ def clipped_law(values: ArrayLike, masses: ArrayLike, *, truth: float, asked: fl
 
 
 def _density(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    density: NDArray[np.float64] = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-    return density
+    return np.asarray(np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi))
 
 
 Total = Literal["estimated", "asked"]
@@ -262,8 +261,7 @@ def project_onto_simplex(values: ArrayLike, total: float) -> NDArray[np.float64]
     downwards = np.sort(shifted)[::-1]
     thresholds = (np.cumsum(downwards) - total) / np.arange(1, len(x) + 1)
     last = int(np.flatnonzero(downwards > thresholds)[-1])  # the first place is always among them
-    projected: NDArray[np.float64] = np.maximum(shifted - thresholds[last], 0.0)
-    return projected
+    return np.asarray(np.maximum(shifted - thresholds[last], 0.0))
 
 
 def simplex(estimate: Estimate, *, asked: int, total: Total = "estimated") -> RefinedEstimate:

@@ -7,8 +7,8 @@ import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism, Vectors
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.pairing import estimate_paired, paired_std_error
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts, estimate_paired, theoretical_std_error
+from simulator.aggregation.server_noise import DrawnNoise
 from simulator.arrays import FloatArray, IntArray, Mask
 
 
@@ -72,24 +72,6 @@ class ValidityRule(Protocol):
         """Return which of (n, *tally_shape) vectors are valid encodings, (n,) bool."""
 
 
-class PublishedNoise(Protocol):
-    """Noise that servers add to the sums that they publish."""
-
-    @property
-    def values(self) -> IntArray:
-        """(servers, cells) int64."""
-
-    def added_to(
-        self, estimate: Estimate, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
-    ) -> Estimate:
-        """Return the estimate with the noise."""
-
-    def std_error(
-        self, own: FloatArray, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
-    ) -> FloatArray:
-        """Return the theoretical standard error with the noise, (cells,), from that without."""
-
-
 class Aggregator:
     """Aggregator of one query: it receives reports by round, counts them or records why not, and estimates occupancy.
 
@@ -123,7 +105,7 @@ class Aggregator:
         rule: ValidityRule | None = None,
         accepts: Callable[[Any], Mask] | None = None,
         bytes_up: int,
-        noise: PublishedNoise | None = None,
+        noise: DrawnNoise | None = None,
     ) -> None:
         mechanism = self.mechanism = sums.mechanism
         self.sums, self.paired, self.rule, self.accepts = sums, paired, rule, accepts
@@ -216,11 +198,9 @@ class Aggregator:
         *,
         asked: int,
         answered: int,
-        late: int = 0,
-        lost: int = 0,
-        duplicates: int = 0,
         duplicate_nbytes: int = 0,
         servers: ServerAccounts | None = None,
+        **others: int,
     ) -> None:
         """Close a round and record its account.
 
@@ -230,30 +210,29 @@ class Aggregator:
             From 1.
         asked, answered
             Devices asked, and reports sent.
-        late, lost
-            Reports that were not received in time at every server that must receive them.
-        duplicates, duplicate_nbytes
-            Additional copies of messages that arrived, and their size.
+        duplicate_nbytes
+            Size of the additional copies of messages that arrived.
         servers
             Messages that each server received.
+        others
+            `late` and `lost`, reports that were not received in time at every server that must receive them, and
+            `duplicates`, the number of additional copies, as in `RoundAccount`; by default 0.
 
         Raises
         ------
         ValueError
             If answered is not the number of reports received, late and lost.
         """
-        row = round_ - 1
+        row, counted = round_ - 1, int(self._counted[round_ - 1])
         self._accounts[round_] = RoundAccount(
-            asked=asked,
-            answered=answered,
-            counted=int(self._counted[row]),
-            late=late,
-            lost=lost,
+            asked,
+            answered,
+            counted,
             rejected=int(self._rejected[row]),
             unpaired=int(self._unpaired[row]),
-            duplicates=duplicates,
             bytes_up=answered * self._bytes_up + duplicate_nbytes,
-            servers=() if servers is None else servers.close(int(self._counted[row])),
+            servers=() if servers is None else servers.close(counted),
+            **others,
         )
 
     @property
@@ -294,13 +273,9 @@ class Aggregator:
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error for the (cells + 1,) truth, given how many reports were counted."""
-        if self.paired:
-            error = paired_std_error(self.mechanism, true_counts, paired=self.counted[0])
-        else:
-            error = self.mechanism.std_error(true_counts, asked=self.asked, counted=self.counted)
-        if self.noise is None:
-            return error
-        return self.noise.std_error(error, self.mechanism, counted=self.counted, asked=self.asked)
+        received = {"asked": self.asked, "counted": self.counted}
+        error = theoretical_std_error(self.mechanism, true_counts, **received, paired=self.paired)
+        return error if self.noise is None else self.noise.std_error(error, self.mechanism, **received)
 
     def _count(self, round_: int, reports: Any, where: Mask) -> None:
         self.sums.add_reports(round_, reports, None if where.all() else where)

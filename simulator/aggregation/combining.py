@@ -6,8 +6,8 @@ combines the sums of all servers into the estimate that is published.
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property, partial
 from typing import Any, ClassVar, NoReturn, Protocol
 
@@ -15,13 +15,12 @@ import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
 from mechanisms.privacy import LinkedReports, LocatedReports, View
-from simulator.aggregation.aggregator import Aggregator, Sums
 from simulator.aggregation.deployment import Cost, Deployment, Handles
-from simulator.aggregation.plain_servers import Trusted
 from simulator.aggregation.server_noise import LEVEL_95, normal_estimate
-from simulator.aggregation.storage import Party, RecordedMessages
-from simulator.aggregation.transcript import NETWORK, Coalition, StoredEntries
+from simulator.aggregation.servers import Trusted
+from simulator.aggregation.transcript import NETWORK, Coalition, Party, RecordedMessages, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
+from simulator.cells import Partition
 from simulator.files.errors import InputError
 
 
@@ -67,14 +66,14 @@ class ServerTally:
         of its interval, which also covers cells that look empty. Without any device the estimate is 0 with an infinite
         error.
         """
-        own, asked = self.own, self.asked[self.mechanism.truth_round - 1]
+        of_server, asked = self.own, self.asked[self.mechanism.truth_round - 1]
         if asked == 0:
-            nothing = np.zeros(len(own.count))
+            nothing = np.zeros(len(of_server.count))
             return normal_estimate(nothing, nothing + np.inf, asked=self.asked_in_all)
         rate = self.asked_in_all / asked
-        error = np.maximum(own.std_error, (own.upper - own.lower) / (2.0 * LEVEL_95))
-        variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * own.count, rate)
-        return normal_estimate(rate * own.count, np.sqrt(variance), asked=self.asked_in_all)
+        error = np.maximum(of_server.std_error, (of_server.upper - of_server.lower) / (2.0 * LEVEL_95))
+        variance = (rate * error) ** 2 + (rate - 1.0) * np.maximum(rate * of_server.count, rate)
+        return normal_estimate(rate * of_server.count, np.sqrt(variance), asked=self.asked_in_all)
 
 
 def add_estimates(tallies: Sequence[ServerTally]) -> Estimate:
@@ -108,36 +107,6 @@ class CombiningAggregator(Protocol):
 
     def combine(self, tallies: Sequence[ServerTally]) -> Estimate:
         """Return the estimate of all devices from what the servers hold, in the order of the servers."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class OneOfSeveral(Trusted):
-    """One of several servers, which reads the reports of the devices assigned to it.
-
-    Parameters
-    ----------
-    server
-        Its number, from 1.
-    accepts
-        Which of n reports are counted, (n,) bool; None if all are.
-    """
-
-    server: int
-    accepts: Callable[[Any], Mask] | None = None
-    keeps_arrivals: ClassVar[bool] = True
-
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:  # noqa: ARG002 - the same for every mechanism
-        """Return the server and the network."""
-        return (f"server:{self.server}", NETWORK)
-
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
-        """Return one message, to the server."""
-        return ((f"server:{self.server}",),)
-
-    def aggregator(self, mechanism: LocalMechanism, *, devices: int, rng: np.random.Generator) -> Aggregator:  # noqa: ARG002 - plain sums draw nothing
-        """Return the aggregator of one query, which counts the reports that the user's aggregator accepts."""
-        bytes_up = self.cost(mechanism).bytes_up
-        return Aggregator(Sums(mechanism), paired=self.paired, accepts=self.accepts, bytes_up=bytes_up)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,11 +196,16 @@ class Combining(Deployment):
             self._copies[id(mechanism)] = copy.deepcopy(self.own)
         return self._copies[id(mechanism)]
 
-    def server(self, number: int, mechanism: LocalMechanism) -> OneOfSeveral:
+    def server(self, number: int, mechanism: LocalMechanism) -> Trusted:
         """Return the deployment of the devices that are assigned to one server."""
         accepts = partial(self.accepted, mechanism=mechanism) if self.checks else None
-        return OneOfSeveral(
-            server=number, accepts=accepts, handles=self.handles, paired=self.paired, anonymous=self.anonymous
+        return Trusted(
+            server=number,
+            accepts=accepts,
+            keeps_arrivals=True,
+            handles=self.handles,
+            paired=self.paired,
+            anonymous=self.anonymous,
         )
 
     def assign(self, cells: Cells, mechanism: LocalMechanism, *, rng: np.random.Generator) -> IntArray:
@@ -252,16 +226,16 @@ class Combining(Deployment):
             If the aggregator returns another shape, or a number that is not that of a server.
         """
         servers: IntArray
-        own = self.copy_for(mechanism)
+        aggregator = self.copy_for(mechanism)
         if self.locates:
             servers = self._answer("assign_by_cell", mechanism, cells.copy(), rng=rng)
         elif self.has("assign"):
             servers = self._answer("assign", mechanism, len(cells), rng=rng)
         else:
-            servers = rng.integers(1, own.servers + 1, len(cells))
+            servers = rng.integers(1, aggregator.servers + 1, len(cells))
         valid = servers.shape == cells.shape and servers.dtype.kind in "iu"
-        if not valid or (servers.size and not (servers.min() >= 1 and servers.max() <= own.servers)):
-            rule = f"{self.name} must assign a server, 1 to {own.servers}, to each of {len(cells)} devices"
+        if not valid or (servers.size and not (servers.min() >= 1 and servers.max() <= aggregator.servers)):
+            rule = f"{self.name} must assign a server, 1 to {aggregator.servers}, to each of {len(cells)} devices"
             raise InputError([f"{rule}, got {_shown(servers)}"], "aggregation")
         return servers.astype(np.int64)
 
@@ -278,7 +252,7 @@ class Combining(Deployment):
             self._refuse("accepts", f"must return a bool for each of {len(reports)} reports", _shown(accepted))
         return accepted
 
-    def stated_error(self, own: FloatArray, mechanism: LocalMechanism) -> FloatArray:
+    def stated_error(self, errors: FloatArray, mechanism: LocalMechanism) -> FloatArray:
         """Return the standard error that the aggregator states, (cells,), from (servers, cells); NaN if it states none.
 
         Raises
@@ -288,7 +262,7 @@ class Combining(Deployment):
         """
         if not self.has("std_error"):
             return np.full(mechanism.cells, np.nan)
-        error: FloatArray = self._answer("std_error", mechanism, own)
+        error: FloatArray = self._answer("std_error", mechanism, errors)
         if error.shape != (mechanism.cells,) or error.dtype.kind not in "fiu" or (error < 0).any():
             self._refuse("std_error", f"must return {mechanism.cells} numbers of at least 0", _shown(error))
         return error.astype(np.float64)
@@ -321,8 +295,8 @@ class Combining(Deployment):
         """Return the servers and the network."""
         return (*(f"server:{number}" for number in range(1, self.own.servers + 1)), NETWORK)
 
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round and for every mechanism
-        """Return one message to one server; each device sends it to the server of its `OneOfSeveral`."""
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
+        """Return one message to one server; each device sends it to the server of own (`server`)."""
         return (("server:1",),)
 
     def store_round(
@@ -367,3 +341,52 @@ def joined_reports(parts: Iterable[Any]) -> Any:
     listed = list(parts)
     join = getattr(type(listed[0]), "joined", None)
     return np.concatenate(listed) if join is None else join(listed)
+
+
+@dataclass(frozen=True, eq=False)
+class RoadsideUnits:
+    """Aggregator with a road-side unit for each district; the last server is for devices outside every cell.
+
+    A district is a block of cells (`Partition.coarsened`). A device registers with the unit of the district in which it
+    is asked first, and sends all reports of the query there. The unit receives messages by radio, so it knows the
+    district at that moment, whatever the reports are. The published estimate is the sum of all units' estimates.
+
+    Parameters
+    ----------
+    cells
+        The cells of the city.
+    level
+        How many times the side of a cell is doubled to obtain a district, 0 or more.
+    handles, paired
+        As in `Trusted`.
+    """
+
+    cells: InitVar[Partition]
+    level: int = 1
+    handles: Handles = "device"
+    paired: bool = False
+    unit_of_cell: IntArray = field(init=False, repr=False)
+    """(cells + 1,) int64: the number of the server of each cell, from 1; [0] is the last server."""
+
+    def __post_init__(self, cells: Partition) -> None:
+        """Give each district a unit."""
+        blocks = np.asarray(cells.coarsened(self.level))
+        object.__setattr__(self, "unit_of_cell", np.concatenate([[blocks.max() + 2], blocks + 1]))
+
+    @property
+    def servers(self) -> int:
+        """Number of units, and one more server for devices outside every cell."""
+        return int(self.unit_of_cell[0])
+
+    def assign_by_cell(self, cells: Cells, *, rng: np.random.Generator) -> IntArray:  # noqa: ARG002 - the place determines the unit
+        """Return the unit of each device, (n,) int64 from 1, from its cell, (n,) int32."""
+        return self.unit_of_cell[cells]
+
+    def combine(self, tallies: Sequence[ServerTally]) -> Estimate:
+        """Return the sum of the units' estimates of their own devices."""
+        return add_estimates(tallies)
+
+    def std_error(self, own: FloatArray) -> FloatArray:
+        """Return the standard error of a sum of independent estimates, (cells,), from (servers, cells)."""
+        total: FloatArray = np.sqrt((own**2).sum(axis=0))
+        return total

@@ -12,10 +12,17 @@ from mechanisms.parameter import ParameterError
 from mechanisms.privacy import View
 from mechanisms.privacy.integer_noise import IntegerNoise
 from simulator.aggregation.aggregator import Aggregator, Sums
-from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.aggregation.server_noise import DrawnNoise
-from simulator.aggregation.storage import PSEUDONYM_NBYTES, Party, RecordedMessages
-from simulator.aggregation.transcript import NETWORK, Coalition, Sharing, StoredEntries
+from simulator.aggregation.transcript import (
+    NETWORK,
+    PSEUDONYM_NBYTES,
+    Coalition,
+    Party,
+    RecordedMessages,
+    Sharing,
+    StoredEntries,
+)
 
 Handles = Literal["device", "query"]
 QUESTION_NBYTES = 16
@@ -93,8 +100,6 @@ class Deployment(ABC):
     robust: bool = False
     anonymous: bool = False
     noise: IntegerNoise | None = None
-    keeps_arrivals: ClassVar[bool] = False
-    """Whether the estimate may depend on when reports arrived."""
     sums_reports: ClassVar[bool] = True
     """Whether the sum of all servers' counts is published, from which the mechanism's estimate is computed."""
 
@@ -111,6 +116,11 @@ class Deployment(ABC):
     @property
     def paired(self) -> bool:
         """Whether only devices received in every round are counted."""
+        return False
+
+    @property
+    def keeps_arrivals(self) -> bool:
+        """Whether the estimate may depend on when reports arrived."""
         return False
 
     @property
@@ -147,18 +157,19 @@ class Deployment(ABC):
         return None if self.sharing is None else self.sharing.needed
 
     @abstractmethod
-    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
-        """Return the parties that store something: its servers in order, the mixer, the network."""
-
-    @abstractmethod
-    def route(self, round_: int, mechanism: LocalMechanism) -> tuple[tuple[Party, ...], ...]:
+    def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:
         """Return the messages that make up a report of a round, each as the parties that it passes, in order."""
+
+    def parties(self, mechanism: LocalMechanism) -> tuple[Party, ...]:
+        """Return the parties that store something: servers on the routes of the rounds, then the mixer, the network."""
+        routes = (self.route(round_) for round_ in range(1, mechanism.rounds + 1))
+        return (*dict.fromkeys(party for route in routes for path in route for party in reversed(path)), NETWORK)
 
     def store_round(
         self,
         recorded: RecordedMessages,
         round_: int,
-        mechanism: LocalMechanism,
+        mechanism: LocalMechanism,  # noqa: ARG002 - reports are stored as sent
         *,
         rng: np.random.Generator,  # noqa: ARG002 - handles order the entries
     ) -> Iterator[StoredEntries]:
@@ -166,7 +177,7 @@ class Deployment(ABC):
 
         They are stored by the one server that a report of the round is sent to; parameters as in `transcripts`.
         """
-        ((server,),) = self.route(round_, mechanism)
+        ((server,),) = self.route(round_)
         content = recorded.reports[round_ - 1].__getitem__
         yield recorded.stored(server, round_, self.handles or "none", content, anonymous=self.anonymous)
 
@@ -285,21 +296,16 @@ class Deployment(ABC):
             Number of devices in the cell, which matters if both rounds are seen without handles.
         queries
             Number of queries; one is used if a device cannot be followed from query to query.
-
-        Raises
-        ------
-        ParameterError
-            If the coalition is empty, or names a party that the deployment does not have.
         """
-        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        members = Coalition.of(coalition)
         if not members.servers:
             return None
         queries = 1 if self.followed_by(members) == "query" else queries
         return self.seen_by(members, mechanism, devices, crowd, queries)
 
     def learns(self, coalition: Iterable[str], mechanism: LocalMechanism) -> str:
-        """Return a sentence stating what a coalition can compute about one device; errors as in `view`."""
-        members = Coalition.of(coalition).check_within(self.parties(mechanism))
+        """Return a sentence stating what a coalition can compute about one device."""
+        members = Coalition.of(coalition)
         if members.servers:
             return self.learned_by(members, mechanism)
         parts = (

@@ -102,14 +102,14 @@ class DrawnNoise:
             return estimate
         received = ResponseCounts.from_rounds(counted, asked, rounds=1, truth_round=1)
         count = estimate.count + weight * self.values.sum(axis=0)
-        own = mechanism.variance(received).std_error(np.clip(count, 0.0, asked[0]))
-        return normal_estimate(count, np.hypot(own, self._spread(weight)), asked=asked[0])
+        without_noise = mechanism.variance(received).std_error(np.clip(count, 0.0, asked[0]))
+        return normal_estimate(count, np.hypot(without_noise, self._spread(weight)), asked=asked[0])
 
     def std_error(
-        self, own: FloatArray, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
+        self, without_noise: FloatArray, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]
     ) -> FloatArray:
         """Return the theoretical standard error with noise, (cells,), from that without."""
-        error: FloatArray = np.hypot(own, self._spread(self._weight(mechanism, counted, asked)))
+        error: FloatArray = np.hypot(without_noise, self._spread(self._weight(mechanism, counted, asked)))
         return error
 
     def _weight(self, mechanism: LocalMechanism, counted: Sequence[int], asked: Sequence[int]) -> float:
@@ -141,7 +141,7 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
         Of one server on one count.
     """
     view = replace(view, adjacency=possible_adjacency(view.adjacency, cells=mechanism.cells))
-    own = mechanism.claim(replace(view, colluding=None, servers=None))
+    plain = mechanism.claim(replace(view, colluding=None, servers=None))
     kept = (
         isinstance(mechanism, LongitudinalUnary) and view.queries > 1
     )  # then the sums of several queries are dependent
@@ -154,11 +154,11 @@ def noisy_claim(mechanism: LocalMechanism, view: ReleasedCounts, noise: IntegerN
         report = mechanism.claim(LinkedReports(view.queries, adjacency=view.adjacency))
         return sums_claim(view, true_yes=true_yes, false_yes=false_yes, report=report, source=source, noise=noise)
     if not isinstance(mechanism, NoPrivacy | KRandomizedResponse | DistributedLaplace | LongitudinalUnary):
-        return own
+        return plain
     # A report of one symbol changes the counts of two, wherever the device goes; a true cell only those of cells.
     two = mechanism.cells > 1 and (view.adjacency == "move" or isinstance(mechanism, KRandomizedResponse))
     noisy = known_counts_claim(view, noise, two=two)
-    if isinstance(mechanism, NoPrivacy) or own.curve is None:
+    if isinstance(mechanism, NoPrivacy) or plain.curve is None:
         return noisy
-    least = noisy if noisy.epsilon < own.epsilon else own
-    return PrivacyClaim.bound(least.epsilon, LeastDelta((noisy, own)), f"{least.basis} The lesser of two bounds.")
+    least = noisy if noisy.epsilon < plain.epsilon else plain
+    return PrivacyClaim.bound(least.epsilon, LeastDelta((noisy, plain)), f"{least.basis} The lesser of two bounds.")

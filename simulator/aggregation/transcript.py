@@ -1,15 +1,13 @@
 """Transcripts: what each party of a deployment stored of a query, and the coalitions of parties that pool them."""
 
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from mechanisms.local import Reports, Vectors
-from mechanisms.parameter import ParameterError
 from simulator.arrays import FloatArray, IntArray, Mask
 
 HandleKind = Literal["device", "query", "none"]
@@ -153,8 +151,8 @@ class Released:
     k: int = 0
 
 
-MIXER, NETWORK = "mixer", "network"
-WORDS = '"server:1", "server:2", …, "mixer", "network" or "vehicles:N"'
+MIXER, NETWORK, VEHICLES = "mixer", "network", "vehicles:"
+"""Parties besides servers; the number of corrupted vehicles follows the last of these words."""
 
 
 @dataclass(frozen=True)
@@ -178,43 +176,160 @@ class Coalition:
 
     @classmethod
     def of(cls, parties: Iterable[str]) -> "Coalition":
-        """Return the coalition of the parties named.
+        """Return the coalition of some parties of a deployment: "server:R", "mixer", "network", "vehicles:N"."""
+        names = list(parties)
+        servers = frozenset(int(name.removeprefix("server:")) for name in names if name.startswith("server:"))
+        vehicles = sum(int(name.removeprefix(VEHICLES)) for name in names if name.startswith(VEHICLES))
+        return cls(servers, MIXER in names, NETWORK in names, vehicles)
+
+
+Party: TypeAlias = str
+
+PSEUDONYM_NBYTES = 16
+"""Bytes of a one-time pseudonym as sent: 128 random bits, so two of 10⁹ devices share one with probability 10⁻²⁰."""
+
+
+def draw_pseudonyms(n: int, *, rng: np.random.Generator) -> IntArray:
+    """Draw n different one-time pseudonyms, (n,) int64; simulated with 63 bits, drawn again while two are equal."""
+    while True:
+        pseudonyms = rng.integers(0, 2**63 - 1, size=n, dtype=np.int64)
+        if len(np.unique(pseudonyms)) == n:
+            return pseudonyms
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMessages:
+    """Messages that some devices sent in one query, and when they arrived: the input of transcripts.
+
+    Parameters
+    ----------
+    query
+        From 1.
+    devices
+        (n,) int64 device numbers, no two equal.
+    reports
+        The mechanism's reports of these devices, by round.
+    in_time
+        (rounds, n) bool: whether a report arrived in time at every server that had to receive it.
+    arrived_s
+        By party: (rounds, n) float64, the time at which a report, or its share, reached the party, late or not;
+        infinite if it never did. For the network: the time at which it left the device.
+    pseudonyms
+        (n,) int64: each device's one-time pseudonym in this query, no two equal.
+    connections
+        (rounds, n) int64: the network connection over which each report came, no two of a round equal.
+
+    Raises
+    ------
+    ValueError
+        If rounds or devices do not match.
+    """
+
+    query: int
+    devices: IntArray
+    reports: Sequence[Reports]
+    in_time: Mask
+    arrived_s: Mapping[Party, FloatArray]
+    pseudonyms: IntArray
+    connections: IntArray
+
+    def __post_init__(self) -> None:
+        """Check that all columns have the same devices and rounds."""
+        shape = (len(self.reports), len(self.devices))
+        for name, column in (("in_time", self.in_time), ("connections", self.connections), *self.arrived_s.items()):
+            if column.shape != shape:
+                raise ValueError(f"{name} must be (rounds, devices) = {shape}, received {column.shape}")
+        if self.pseudonyms.shape != self.devices.shape or any(
+            len(reports) != len(self.devices) for reports in self.reports
+        ):
+            raise ValueError(f"pseudonyms and reports must be of {len(self.devices)} devices in every round")
+
+    @classmethod
+    def draw(
+        cls,
+        query: int,
+        devices: IntArray,
+        reports: Sequence[Reports],
+        in_time: Mask,
+        arrived_s: Mapping[Party, FloatArray],
+        *,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Return the record with pseudonyms and connections drawn; parameters and errors as of the class."""
+        n = len(devices)
+        connections = [draw_pseudonyms(n, rng=rng) for _ in reports]
+        numbers = np.array(connections, dtype=np.int64).reshape(len(connections), n)
+        return cls(query, devices, reports, in_time, arrived_s, draw_pseudonyms(n, rng=rng), numbers)
+
+    def among(self, places: IntArray) -> Self:
+        """Return the record of some of its devices, given by their positions."""
+        return replace(
+            self,
+            devices=self.devices[places],
+            reports=[reports[places] for reports in self.reports],
+            in_time=self.in_time[:, places],
+            arrived_s={party: arrived_s[:, places] for party, arrived_s in self.arrived_s.items()},
+            pseudonyms=self.pseudonyms[places],
+            connections=self.connections[:, places],
+        )
+
+    def counted(self, *, paired: bool) -> Mask:
+        """Return which reports were counted, (rounds, n) bool.
+
+        These are the reports received in time; if paired, only those of devices received in time in every round.
+        """
+        return self.in_time & self.in_time.all(axis=0) if paired else self.in_time
+
+    def stored(
+        self,
+        party: Party,
+        round_: int,
+        handle_kind: HandleKind,
+        content: Callable[[IntArray], Any],
+        *,
+        content_kind: ContentKind = "reports",
+        anonymous: bool = False,
+        sharing: Sharing | None = None,
+        sealed_to: str = "",
+        rng: np.random.Generator | None = None,
+    ) -> StoredEntries:
+        """Return the entries that a party stored of one round: one per report that reached it, in time or late.
 
         Parameters
         ----------
-        parties
-            "server:R", "mixer", "network", "vehicles:N"; at least one.
-
-        Raises
-        ------
-        ParameterError
-            If there are no names, a name is not that of a party, or a party is named twice.
+        party
+            The party that stores the entries.
+        round_
+            From 1.
+        handle_kind
+            Kind of handle under which entries are stored and by which they are sorted; without handles the order is
+            drawn.
+        content
+            Function from the positions of devices to the contents stored of them.
+        content_kind, sharing, sealed_to
+            As in `StoredEntries`.
+        anonymous
+            Whether the party cannot see over which connection an entry came.
+        rng
+            Generator of the order of entries without handles.
         """
-        names = [parties] if isinstance(parties, str) else list(parties)
-        if not names:
-            raise ParameterError("coalition", "must have a member", names)
-        if len(set(names)) < len(names):
-            raise ParameterError("coalition", "must name each party once", names)
-        for name in names:
-            if not re.fullmatch("mixer|network|(server|vehicles):0*[1-9][0-9]*", name):
-                raise ParameterError("coalition", f"must consist of {WORDS}", name)
-        servers = [int(name.removeprefix("server:")) for name in names if name.startswith("server:")]
-        vehicles = [int(name.removeprefix("vehicles:")) for name in names if name.startswith("vehicles:")]
-        if len(vehicles) > 1 or len(set(servers)) < len(servers):
-            raise ParameterError("coalition", "must name each party once", names)
-        return cls(frozenset(servers), MIXER in names, NETWORK in names, sum(vehicles))
-
-    def check_within(self, parties: Iterable[str]) -> "Coalition":
-        """Return the coalition if each of its servers and its mixer is one of a deployment's parties.
-
-        Raises
-        ------
-        ParameterError
-            If a member is not among the parties; the message lists these.
-        """
-        existing = list(parties)
-        members = [f"server:{server}" for server in sorted(self.servers)] + [MIXER] * self.mixer
-        for member in members:
-            if member not in existing:
-                raise ParameterError("coalition", f"must name existing parties ({', '.join(existing)})", member)
-        return self
+        arrived_s = self.arrived_s[party][round_ - 1]
+        places = np.flatnonzero(np.isfinite(arrived_s))
+        handles = {"device": self.devices, "query": self.pseudonyms, "none": None}[handle_kind]
+        if handles is not None:
+            places = places[np.argsort(handles[places])]
+        elif rng is not None:
+            places = rng.permutation(places)
+        return StoredEntries(
+            party,
+            self.query,
+            round_,
+            handle_kind,
+            None if handles is None else handles[places],
+            content(places),
+            content_kind,
+            arrived_s[places],
+            None if anonymous else self.connections[round_ - 1][places],
+            sharing,
+            sealed_to,
+        )

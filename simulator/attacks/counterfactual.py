@@ -11,7 +11,7 @@ from mechanisms.inference.poisoning import contribution, crafted_encodings, forg
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import SamplingPrivacy
 from simulator.arrays import Cells, IntArray, Mask
-from simulator.attacks.reconstruction import Prior
+from simulator.attacks.guesses import Prior
 
 ONLY_SAMPLING = "drop-out with others in round one is supported for two-round Sampling Privacy only."
 
@@ -69,7 +69,7 @@ def others_dropped(
 
 def released_twice(
     mechanism: SamplingPrivacy,
-    own: IntArray,
+    differences: IntArray,
     prior: Prior,
     query: int,
     *,
@@ -107,13 +107,13 @@ def released_twice(
     guesses : (n,) int32
     """
     q, blanks, again = prior.of(query), mechanism.blanks, mechanism.redrawn
-    shown = np.pad(own if visible is None else np.where(visible, own, 0), ((0, 0), (1, 0)))
+    shown = np.pad(differences if visible is None else np.where(visible, differences, 0), ((0, 0), (1, 0)))
     silent = np.zeros(shown.shape, dtype=np.bool_)
     silent[:, 0] = True
     if visible is not None:
         silent[:, 1:] = ~visible
     gained, lost = shown > 0, shown < 0
-    nothing_gained, nothing_lost = (~found.any(axis=1, keepdims=True) for found in (gained, lost))
+    nothing_gained, nothing_lost = (~changed.any(axis=1, keepdims=True) for changed in (gained, lost))
     second = np.where(nothing_gained, silent, gained)
     first = ~gained if positive else np.where(nothing_lost, silent, lost)
     equal = np.broadcast_to(nothing_gained & nothing_lost, shown.shape)
@@ -164,12 +164,12 @@ class Forgery:
             If it is not known which of the mechanism's reports raise the estimate most, or there is no greatest one.
         """
         reports = forged_reports(mechanism, cell, devices)
-        one = np.stack([mechanism.encode(report[:1])[0] for report in reports])
-        return cls(reports, None, contribution(mechanism, one, cell))
+        encodings = np.stack([mechanism.encode(report[:1])[0] for report in reports])
+        return cls(reports, None, contribution(mechanism, encodings, cell))
 
     @classmethod
     def of_vectors(cls, mechanism: Any, cell: int, devices: int, *, magnitude: int) -> "Forgery":
         """Return the vectors with entries within ±magnitude that raise a cell's estimate as far as possible."""
-        one = crafted_encodings(mechanism, cell, magnitude)
-        vectors = np.repeat(one[:, np.newaxis], devices, axis=1)
-        return cls(None, vectors, contribution(mechanism, one, cell))
+        encodings = crafted_encodings(mechanism, cell, magnitude)
+        vectors = np.repeat(encodings[:, np.newaxis], devices, axis=1)
+        return cls(None, vectors, contribution(mechanism, encodings, cell))

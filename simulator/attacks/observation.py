@@ -9,10 +9,8 @@ import numpy as np
 
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.aggregation.transcript import VEHICLES, HandleKind, Released, StoredEntries
 from simulator.arrays import Cells, IntArray, Mask
-
-VEHICLES = "vehicles:"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,7 +135,7 @@ class Observation:
             tuple(dict.fromkeys(party for part in parts for party in part.parties)),
             tuple(seen for part in parts for seen in part.seen),
             tuple(released for part in parts for released in part.released),
-            tuple(own for part in parts for own in part.own),
+            tuple(sent for part in parts for sent in part.own),
             {query: asked for part in parts for query, asked in (part.asked or {}).items()},
             all(part.last_vehicle for part in parts),
         )
@@ -157,12 +155,12 @@ class Observation:
             self,
             seen=tuple(entry for entry in self.seen if entry.query == query),
             released=tuple(released for released in self.released if released.query == query),
-            own=tuple(own for own in self.own if own.query == query),
+            own=tuple(sent for sent in self.own if sent.query == query),
         )
 
     def own_of(self, query: int) -> OwnReports | None:
         """Return the knowledge of corrupted vehicles about one query; None without such vehicles."""
-        return next((own for own in self.own if own.query == query), None)
+        return next((sent for sent in self.own if sent.query == query), None)
 
     def released_of(self, query: int) -> Released | None:
         """Return the values published of one query; None if none were."""
@@ -171,21 +169,21 @@ class Observation:
     def unknown_devices(self, query: int) -> int | None:
         """Return the number of devices that a query asked, without the corrupted ones; None if it is not known."""
         asked = None if self.asked is None else self.asked.get(query)
-        own = self.own_of(query)
-        return None if asked is None else asked - (0 if own is None else len(own))
+        sent = self.own_of(query)
+        return None if asked is None else asked - (0 if sent is None else len(sent))
 
     def own_tally(self, query: int, round_: int) -> tuple[Any, int]:
         """Return the tally and the number of the corrupted vehicles' counted reports of a round; 0 and 0 if none."""
-        own = self.own_of(query)
-        if own is None:
+        sent = self.own_of(query)
+        if sent is None:
             return 0, 0
-        counted = own.counted[round_ - 1]
-        return self.mechanism.tally(own.reports[round_ - 1], where=counted), int(np.count_nonzero(counted))
+        counted = sent.counted[round_ - 1]
+        return self.mechanism.tally(sent.reports[round_ - 1], where=counted), int(np.count_nonzero(counted))
 
     def own_occupancy(self, query: int) -> IntArray:
         """Return the number of corrupted vehicles in each cell, (cells + 1,) int64."""
-        own = self.own_of(query)
-        return np.bincount([] if own is None else own.truth, minlength=self.mechanism.cells + 1)
+        sent = self.own_of(query)
+        return np.bincount([] if sent is None else sent.truth, minlength=self.mechanism.cells + 1)
 
 
 def _readable_copy(entries: StoredEntries, keys: set[str]) -> StoredEntries:
@@ -290,17 +288,19 @@ def link_rounds_of(
     are its own.
     """
     read = {
-        round_: one
+        round_: part
         for round_ in sorted(rounds)
-        if (one := read_round(observation, query, round_, partial=partial)) is not None
+        if (part := read_round(observation, query, round_, partial=partial)) is not None
     }
     if observation.unknown_devices(query) == 1:
         read = _named_alike(read)
-        alone = {round_: one.content for round_, one in read.items() if one.handles is None and len(one.content) == 1}
+        alone = {
+            round_: part.content for round_, part in read.items() if part.handles is None and len(part.content) == 1
+        }
         if alone:
             yield Linked("none", None, alone)
-    for kind in sorted({one.handle_kind for one in read.values() if one.handles is not None}):
-        yield from link({round_: one for round_, one in read.items() if one.handle_kind == kind})
+    for kind in sorted({part.handle_kind for part in read.values() if part.handles is not None}):
+        yield from link({round_: part for round_, part in read.items() if part.handle_kind == kind})
 
 
 def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
@@ -308,14 +308,14 @@ def link(read: Mapping[Any, Linked]) -> Iterator[Linked]:
     handles, places = join(read.values())
     for which, rows in patterns(places >= 0):
         reports = {
-            key: one.content[places[rows, column]] for column, (key, one) in enumerate(read.items()) if which[column]
+            key: part.content[places[rows, column]] for column, (key, part) in enumerate(read.items()) if which[column]
         }
         yield Linked(next(iter(read.values())).handle_kind, handles[rows], reports)
 
 
 def join(read: Collection[Linked]) -> tuple[IntArray, IntArray]:
     """Return the handles of all reports, ascending, and the position of each in each part: (n, parts), −1 if absent."""
-    lists = [np.asarray(one.handles) for one in read]
+    lists = [np.asarray(part.handles) for part in read]
     union = np.unique(np.concatenate(lists))
     places = np.full((len(union), len(lists)), -1, dtype=np.int64)
     for column, handles in enumerate(lists):
@@ -345,13 +345,13 @@ def _with_handles(observation: Observation, entry: StoredEntries) -> Linked:
 
 def _joined(observation: Observation, named: Sequence[Linked]) -> Linked:
     """Return the entries of several parties, each handle once; of two kinds of handles, only device numbers."""
-    kind = "device" if any(one.handle_kind == "device" for one in named) else named[0].handle_kind
-    alike = [one for one in named if one.handle_kind == kind]
+    kind = "device" if any(part.handle_kind == "device" for part in named) else named[0].handle_kind
+    alike = [part for part in named if part.handle_kind == kind]
     if len(alike) == 1:
         return alike[0]
     handles, places = join(alike)
     first = (places >= 0).argmax(axis=1)
-    encodings = [observation.mechanism.encode(one.content) for one in alike]
+    encodings = [observation.mechanism.encode(part.content) for part in alike]
     rows = [encodings[column][row[column]] for column, row in zip(first.tolist(), places, strict=True)]
     content = np.stack(rows) if rows else encodings[0]
     return Linked(kind, handles, {named[0].rounds[0]: content})
@@ -375,10 +375,10 @@ def _joined_shares(observation: Observation, parts: Sequence[StoredEntries]) -> 
 
 def _without_own(observation: Observation, query: int, read: Linked) -> Linked:
     """Return the reports without those of corrupted vehicles."""
-    own = observation.own_of(query)
-    if own is None or read.handles is None:
+    sent = observation.own_of(query)
+    if sent is None or read.handles is None:
         return read
-    others = np.flatnonzero(~np.isin(read.handles, own.devices if read.handle_kind == "device" else own.pseudonyms))
+    others = np.flatnonzero(~np.isin(read.handles, sent.devices if read.handle_kind == "device" else sent.pseudonyms))
     return read.among(others)
 
 
@@ -390,17 +390,17 @@ def _listed(observation: Observation, plain: Sequence[StoredEntries]) -> Linked:
     lists = [_subtracted(observation, entry) for entry in plain if entry.party not in forwarded]
     if len(lists) == 1:
         return lists[0]
-    encodings = np.concatenate([observation.mechanism.encode(one.content) for one in lists])
+    encodings = np.concatenate([observation.mechanism.encode(part.content) for part in lists])
     return Linked("none", None, {plain[0].round: encodings})
 
 
 def _subtracted(observation: Observation, listed: StoredEntries) -> Linked:
     """Return a list of reports without handles, without those that corrupted vehicles sent."""
-    own, reports = observation.own_of(listed.query), listed.content
-    if own is None or reports is None:
+    corrupted, reports = observation.own_of(listed.query), listed.content
+    if corrupted is None or reports is None:
         return Linked("none", None, {listed.round: reports})
     mechanism, row = observation.mechanism, listed.round - 1
-    sent = own.reports[row][np.flatnonzero(own.arrived[listed.party][row])]
+    sent = corrupted.reports[row][np.flatnonzero(corrupted.arrived[listed.party][row])]
     left_out = Counter(encoding.tobytes() for encoding in mechanism.encode(sent))
     others = []
     for place, encoding in enumerate(mechanism.encode(reports)):
@@ -428,13 +428,13 @@ def _last_encoding(observation: Observation, query: int, round_: int) -> Linked 
 
 def _named_alike(read: dict[int, Linked]) -> dict[int, Linked]:
     """Give the only report without a handle the handle under which the same device's other reports are read."""
-    names = [one for one in read.values() if one.handles is not None and len(one.handles) == 1]
+    names = [part for part in read.values() if part.handles is not None and len(part.handles) == 1]
     if not names:
         return read
     kind, handles = names[0].handle_kind, names[0].handles
     return {
-        round_: replace(one, handle_kind=kind, handles=handles)
-        if one.handles is None and len(one.content) == 1
-        else one
-        for round_, one in read.items()
+        round_: replace(part, handle_kind=kind, handles=handles)
+        if part.handles is None and len(part.content) == 1
+        else part
+        for round_, part in read.items()
     }

@@ -13,8 +13,6 @@ from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Linked, Observation, holds_enough, link, link_rounds_of, read_round
 from simulator.attacks.unlinked import guess_devices
 
-__all__ = ["ROUND_ATTACKS", "Guesses", "LongitudinalAttack", "Prior", "RoundAttack", "guess_sampled"]
-
 LARGEST = 2**32
 """Bound on the entries of a device's encoding: noise of that size has probability below 10⁻⁹."""
 
@@ -58,17 +56,17 @@ class RoundAttack:
         """
         last = observation.mechanism.rounds
         rounds = range(1, last + 1) if self.only_round is None else (min(self.only_round, last),)
-        found: list[Guesses] = []
+        guesses: list[Guesses] = []
         for query in observation.queries:
             groups = list(link_rounds_of(observation, query, rounds, partial=self.partial))
             held = [entry for entry in observation.of_query(query).seen if entry.sharing is not None]
             if self.partial and held and not holds_enough(held) and any(group.handles is not None for group in groups):
                 anyone = guess_devices(observation, query, rounds, [], prior, rng=rng)
-                found += [self._guess_partial(observation, query, group, anyone, prior, rng=rng) for group in groups]
-                found += anyone
+                guesses += [self._guess_partial(observation, query, group, anyone, prior, rng=rng) for group in groups]
+                guesses += anyone
             else:
-                found += guess_devices(observation, query, rounds, groups, prior, rng=rng)
-        return found
+                guesses += guess_devices(observation, query, rounds, groups, prior, rng=rng)
+        return guesses
 
     def _guess_partial(
         self,
@@ -83,9 +81,9 @@ class RoundAttack:
         """Return the best guesses from sums of too few shares; if a sum encodes no report, that about any device."""
         cells, theory = prior.guess(query, len(group), rng=rng), prior.success(query)
         sure = np.full(len(group), theory)
-        for one in anyone:
-            cells[:], theory = one.cells[0], one.theory
-            sure[:] = math.nan if one.probability is None else one.probability[0]
+        for guess in anyone:
+            cells[:], theory = guess.cells[0], guess.theory
+            sure[:] = math.nan if guess.probability is None else guess.probability[0]
         rows = np.flatnonzero(_possible(group))
         reports = [report[rows] for report in group.reports.values()]
         q, ties = prior.of(query), prior.tie_rng(rng)
@@ -135,22 +133,22 @@ class LongitudinalAttack:
         """Return the guesses for the query `last`; parameters and errors as of `RoundAttack.guess`."""
         rounds = range(1, observation.mechanism.rounds + 1)
         keys = [(query, round_) for query in sorted(self.queries) for round_ in rounds]
-        read = {key: one for key in keys if (one := read_round(observation, *key)) is not None}
-        followed = {key: one for key, one in read.items() if one.handle_kind == "device"}
+        read = {key: reports for key in keys if (reports := read_round(observation, *key)) is not None}
+        followed = {key: reports for key, reports in read.items() if reports.handle_kind == "device"}
         if followed:
             groups = list(link(followed))
         else:
             # The only vehicle that is not corrupted needs no handle.
             alone = {
-                (query, round_): one.content
-                for (query, round_), one in read.items()
-                if observation.last_vehicle and observation.unknown_devices(query) == 1 and len(one.content) == 1
+                (query, round_): reports.content
+                for (query, round_), reports in read.items()
+                if observation.last_vehicle and observation.unknown_devices(query) == 1 and len(reports.content) == 1
             }
             groups = [Linked("none", None, alone)] if alone else []
-        found = [self._guess(observation.mechanism, group, prior, rng=rng) for group in groups]
-        if not found or all(one.theory <= prior.success(self.last) for one in found):
+        guesses = [self._guess(observation.mechanism, group, prior, rng=rng) for group in groups]
+        if not guesses or all(guess.theory <= prior.success(self.last) for guess in guesses):
             return RoundAttack().guess(observation.of_query(self.last), prior, rng=rng)
-        return found
+        return guesses
 
     def _guess(self, mechanism: Any, group: Linked, prior: Prior, *, rng: np.random.Generator) -> Guesses:
         """Return the best guesses about devices of which the same rounds of the same queries were received.

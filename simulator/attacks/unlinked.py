@@ -98,10 +98,10 @@ def guess_devices(
         Breaks ties under a uniform prior.
     """
     q, mechanism = prior.of(query), observation.mechanism
-    seen = {} if prior.exact else {r: one for r in rounds if (one := Unlinked.of(observation, query, r)) is not None}
+    seen = {} if prior.exact else {r: part for r in rounds if (part := Unlinked.of(observation, query, r)) is not None}
     unknown, linked = observation.unknown_devices(query), sum(len(group) for group in groups)
     if unknown is None:
-        unknown = max((one.devices for one in seen.values()), default=linked)
+        unknown = max((part.devices for part in seen.values()), default=linked)
     few = _guess_few(observation, query, rounds, groups, seen, unknown, prior, rng=rng)
     if few is not None:
         return few
@@ -109,7 +109,7 @@ def guess_devices(
     law, anyone = None, None
     if not prior.exact and (prior.even or not all_linked):
         law, anyone = _of_many(observation, query, rounds, groups, seen, unknown, q)
-    found = []
+    guesses = []
     for group in groups:
         complete = len(group.rounds) == len(rounds)
         theory = guess_success(mechanism, group.rounds, q)
@@ -125,13 +125,13 @@ def guess_devices(
         else:
             reports = list(group.reports.values())
             cells, sure = guess_cells(mechanism, reports, q, group.rounds, rng=prior.tie_rng(rng), among=among)
-        found.append(Guesses(query, group.handle_kind, group.handles, cells, prior.trusted(theory, query), sure))
+        guesses.append(Guesses(query, group.handle_kind, group.handles, cells, prior.trusted(theory, query), sure))
     # What reveals nothing when it is linked reveals nothing without a link; then each guess is that of the prior.
     most = guess_success(mechanism, rounds, q)
     if anyone is not None and linked < unknown and (most is None or most > prior.success(query) * (1.0 + ROUNDING)):
         cell = best_guess(anyone, rng=prior.tie_rng(rng))
-        found.append(Guesses(query, "none", None, cell, math.nan, anyone.max(axis=1)))
-    return found
+        guesses.append(Guesses(query, "none", None, cell, math.nan, anyone.max(axis=1)))
+    return guesses
 
 
 def _guess_few(
@@ -157,14 +157,14 @@ def _guess_few(
     if outcomes is None or not Crowd.fits(unknown, *outcomes.masses.T.shape):
         return None
     flat = [encoding.reshape(len(encoding), -1) for encoding in outcomes.encodings]
-    shared = {r: one for r, one in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
-    if any(one.devices != unknown for one in shared.values()):
+    shared = {r: part for r, part in seen.items() if sum(len(group) for group in groups if r in group.rounds) < unknown}
+    if any(part.devices != unknown for part in shared.values()):
         return None
-    columns = [_seen_columns(observation.mechanism, flat[round_ - 1], one) for round_, one in shared.items()]
+    columns = [_seen_columns(observation.mechanism, flat[round_ - 1], part) for round_, part in shared.items()]
     columns += _seen_differences(observation, query, rounds, unknown, flat)
     if not columns:
         return None
-    sums, shown, least = (np.concatenate(one, axis=-1) for one in zip(*columns, strict=True))
+    sums, shown, least = (np.concatenate(column, axis=-1) for column in zip(*columns, strict=True))
     crowd = Crowd(unknown, prior.of(query), outcomes.masses, sums, least)
     possible = [np.ones(len(flat[0]), dtype=np.bool_) for _ in range(unknown)]
     numbers = [np.unique(part, axis=0, return_inverse=True)[1].ravel() for part in flat]
@@ -181,7 +181,7 @@ def _guess_few(
     if after is None:
         return None
     among = after.mean(axis=0) if prior.even else None
-    found, start = [], 0
+    guesses, start = [], 0
     parts = [(group.handle_kind, group.handles, len(group)) for group in groups]
     if linked < unknown:
         parts.append(("none", None, 1))
@@ -191,9 +191,9 @@ def _guess_few(
         if handles is None and success <= prior.success(query) * (1.0 + ROUNDING):
             continue
         cells = best_guess(rows, rng=prior.tie_rng(rng), among=among)
-        found.append(Guesses(query, kind, handles, cells, theory, rows.max(axis=1)))
+        guesses.append(Guesses(query, kind, handles, cells, theory, rows.max(axis=1)))
         start += size
-    return found
+    return guesses
 
 
 Columns = tuple[IntArray, IntArray, IntArray]
@@ -221,11 +221,11 @@ def _seen_differences(
     first, second = (observation.own_tally(query, round_) for round_ in (1, observation.mechanism.rounds))
     if released is None or released.differences is None or released.suppressed is None or len(rounds) < 2:
         return []
-    if any(total - own != devices for total, own in zip(released.counted, (first[1], second[1]), strict=True)):
+    if any(total - sent != devices for total, sent in zip(released.counted, (first[1], second[1]), strict=True)):
         return []
-    own = np.broadcast_to(second[0] - first[0], flat[0].shape[1:])[1:]
-    least = released.k - own
-    return [((flat[1] - flat[0])[:, 1:], np.where(released.suppressed, least - 1, released.differences - own), least)]
+    sent = np.broadcast_to(second[0] - first[0], flat[0].shape[1:])[1:]
+    least = released.k - sent
+    return [((flat[1] - flat[0])[:, 1:], np.where(released.suppressed, least - 1, released.differences - sent), least)]
 
 
 def _of_many(
@@ -246,31 +246,31 @@ def _of_many(
     """
     mechanism = observation.mechanism
     complete = [group for group in groups if len(group.rounds) == len(rounds)]
-    devices, known = unknown, sum(len(group) for group in complete)
-    if known < unknown:
-        devices -= known
-        for round_, one in seen.items():
-            if one.listed is None:
+    devices, linked = unknown, sum(len(group) for group in complete)
+    if linked < unknown:
+        devices -= linked
+        for round_, part in seen.items():
+            if part.listed is None:
                 tallies = (encodings_of(mechanism, group.reports[round_]).sum(axis=0) for group in complete)
-                seen[round_] = Unlinked(None, one.sums - sum(tallies), one.devices - known)
-    seen = {round_: one for round_, one in sorted(seen.items()) if one.devices > 0}
+                seen[round_] = Unlinked(None, part.sums - sum(tallies), part.devices - linked)
+    seen = {round_: part for round_, part in sorted(seen.items()) if part.devices > 0}
     law: CrowdLaw | None = None
     released = observation.released_of(query)
-    if len(seen) == len(rounds) and all(one.devices == devices for one in seen.values()):
-        law = crowd_law(mechanism, q, {round_: one.sums for round_, one in seen.items()}, devices)
+    if len(seen) == len(rounds) and all(part.devices == devices for part in seen.values()):
+        law = crowd_law(mechanism, q, {round_: part.sums for round_, part in seen.items()}, devices)
     elif (
         isinstance(mechanism, SamplingPrivacy)
         and not mechanism.refresh
         and released is not None
         and released.differences is not None
         and len(rounds) == 2
-        and not known
+        and not linked
     ):
         # The differences of corrupted vehicles are known; a suppressed difference is not used.
-        own = observation.own_tally(query, 2)[0] - observation.own_tally(query, 1)[0]
-        differences = released.differences - np.broadcast_to(own, len(q))[1:]
+        sent = observation.own_tally(query, 2)[0] - observation.own_tally(query, 1)[0]
+        differences = released.differences - np.broadcast_to(sent, len(q))[1:]
         law = TiltedPairs.of_differences(mechanism, q, differences / devices, ~np.asarray(released.suppressed))
-    lists = [r for r, one in seen.items() if one.listed is not None or isinstance(mechanism, ONE_OUTPUT)]
+    lists = [r for r, part in seen.items() if part.listed is not None or isinstance(mechanism, ONE_OUTPUT)]
     if law is not None and (len(rounds) > 1 or not lists):
         return law, posterior(law.logs({}), q)
     if not lists:

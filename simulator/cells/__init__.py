@@ -9,20 +9,3 @@ from simulator.cells.partition import LinkCells, NameCells, Partition
 from simulator.cells.road_segments import RoadSegments
 from simulator.cells.square import SquareGrid
 from simulator.cells.zones import Zones
-
-__all__ = [
-    "Coarsened",
-    "GeographicGrid",
-    "GlobalSquare",
-    "HexagonGrid",
-    "LinkCells",
-    "NameCells",
-    "NamedPlaces",
-    "OwnCells",
-    "Partition",
-    "RoadSegments",
-    "SquareGrid",
-    "UserPartition",
-    "Zones",
-    "between_levels",
-]

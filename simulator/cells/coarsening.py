@@ -255,3 +255,68 @@ def spacing_of(middles: NDArray[np.float64]) -> float:
     """
     width, height = (middles.max(axis=0) - middles.min(axis=0)).tolist()
     return float(max(np.sqrt(width * height / len(middles)), max(width, height) / len(middles), _LEAST_M))
+
+
+class DrawnCells:
+    """Cells with a geometry each, and no order of their own: their number, blocks and geometries.
+
+    Attributes
+    ----------
+    crs : pyproj.CRS
+        Projected coordinate system, metres.
+    names : list of str
+        Name of each cell.
+    shapes : (V,) of object
+        Geometry of each cell, in ``crs``.
+    """
+
+    crs: pyproj.CRS
+    names: list[str]
+    shapes: NDArray[np.object_]
+
+    @property
+    def count(self) -> int:
+        """Number of cells, V."""
+        return len(self.names)
+
+    @property
+    def middles(self) -> NDArray[np.float64]:
+        """Centroids of the cells, metres, (V, 2)."""
+        return shapely.get_coordinates(shapely.centroid(self.shapes))
+
+    def coarsened(self, level: int) -> NDArray[np.int64]:
+        """Merge cells whose middles lie in the same square; squares start at the south-west corner of all of them.
+
+        Parameters
+        ----------
+        level
+            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
+            doubling is that of `spacing_of`: a square with the area of the middles' extent per cell. Cells laid out in
+            a row are merged two, four, eight … neighbours at a time.
+
+        Returns
+        -------
+        ndarray
+            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
+            within one block of the next.
+
+        Raises
+        ------
+        InputError
+            If the level is negative.
+        """
+        return merge_neighbours(self.middles, level)
+
+    def polygons(self) -> gpd.GeoDataFrame:
+        """Return the geometries.
+
+        Returns
+        -------
+        GeoDataFrame
+            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
+        """
+        return frame_of(self.names, self.shapes, self.crs)
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.shapes)

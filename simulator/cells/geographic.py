@@ -138,10 +138,10 @@ class GlobalSquare:
             Identifiers 0 … total - 1, or -1 outside the square and for NaN; int64, shape (n,).
         """
         lon, lat = np.broadcast_arrays(np.asarray(lon, dtype=np.float64), np.asarray(lat, dtype=np.float64))
-        known = (np.abs(lon) <= 360) & (np.abs(lat) <= 90)
-        row = self.row_of(np.where(known, lat, self.origin[1]))
-        column = self.column_of(np.where(known, lon, self.origin[0]), row)
-        inside = known & (row >= 0) & (row < self.side) & (column >= 0) & (column < self.side)
+        on_earth = (np.abs(lon) <= 360) & (np.abs(lat) <= 90)
+        row = self.row_of(np.where(on_earth, lat, self.origin[1]))
+        column = self.column_of(np.where(on_earth, lon, self.origin[0]), row)
+        inside = on_earth & (row >= 0) & (row < self.side) & (column >= 0) & (column < self.side)
         return np.where(inside, row * self.side + column, -1)
 
     def rectangles(self, identifiers: ArrayLike) -> NDArray[np.float64]:
@@ -300,11 +300,11 @@ class GeographicGrid:
         identifier = self.square.global_id(*lonlat_of(points_of(xy), self.crs))
         row, column = np.divmod(identifier, self.square.side)
         row -= self.first_row
-        known = (identifier >= 0) & (row >= 0) & (row < len(self.first_column))
-        row = np.where(known, row, 0)
+        inside = (identifier >= 0) & (row >= 0) & (row < len(self.first_column))
+        row = np.where(inside, row, 0)
         cell = self.offset[row] + column - self.first_column[row]
-        known &= (column >= self.first_column[row]) & (cell < self.offset[row + 1])
-        return np.where(known, cell + 1, 0).astype(np.int32)
+        inside &= (column >= self.first_column[row]) & (cell < self.offset[row + 1])
+        return np.where(inside, cell + 1, 0).astype(np.int32)
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
         """Merge cells into blocks of 2^level rows, as wide as 2^level cells in the city's middle row.

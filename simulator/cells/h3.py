@@ -111,8 +111,8 @@ class HexagonGrid:
         if np.ptp(lon) > 180:
             raise InputError(["the city crosses the antimeridian, where H3 cells cannot be chosen"])
         shape = h3.LatLngPoly(list(zip(lat.tolist(), lon.tolist(), strict=True)))
-        found = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
-        identifiers = np.unique(np.asarray(found, dtype=np.uint64))
+        chosen = h3.h3shape_to_cells_experimental(shape, resolution, contain="overlap")
+        identifiers = np.unique(np.asarray(chosen, dtype=np.uint64))
         return cls(projected, resolution, identifiers)
 
     @property
@@ -145,16 +145,16 @@ class HexagonGrid:
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
-        known = np.asarray(np.isfinite(places).all(axis=1))
-        lon, lat = lonlat_of(places[known], self.crs)
+        located = np.asarray(np.isfinite(places).all(axis=1))
+        lon, lat = lonlat_of(places[located], self.crs)
         reached = np.isfinite(lon) & np.isfinite(lat)
-        known[known] = reached
+        located[located] = reached
         lon, lat = lon[reached], lat[reached]
-        found = np.fromiter(
+        indices = np.fromiter(
             map(_h3().latlng_to_cell, lat.tolist(), lon.tolist(), repeat(self.resolution)), np.uint64, len(lat)
         )
-        place = np.minimum(np.searchsorted(self.identifiers, found), self.count - 1)
-        cells[known] = np.where(self.identifiers[place] == found, place + 1, 0)
+        place = np.minimum(np.searchsorted(self.identifiers, indices), self.count - 1)
+        cells[located] = np.where(self.identifiers[place] == indices, place + 1, 0)
         return cells
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
@@ -181,9 +181,7 @@ class HexagonGrid:
         if level > self.resolution:
             return np.zeros(self.count, dtype=np.int64)
         parents = np.fromiter(
-            map(_h3().cell_to_parent, self.identifiers.tolist(), repeat(self.resolution - level)),
-            np.uint64,
-            self.count,
+            map(_h3().cell_to_parent, self.identifiers.tolist(), repeat(self.resolution - level)), np.uint64, self.count
         )
         return np.unique(parents, return_inverse=True)[1].reshape(-1).astype(np.int64)
 

@@ -123,8 +123,8 @@ class NamedPlaces:
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return the cell of each name in the data, 0 for none; (n,) int32."""
-        known: pd.Index[Any] = pd.Index(self.keys, dtype="object")
-        return np.asarray(known.get_indexer(pd.Index(list(names), dtype="object")) + 1, np.int32)
+        places: pd.Index[Any] = pd.Index(self.keys, dtype="object")
+        return np.asarray(places.get_indexer(pd.Index(list(names), dtype="object")) + 1, np.int32)
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the nearest place within the radius, or the square that contains the point.
@@ -146,14 +146,14 @@ class NamedPlaces:
         """
         places = points_of(xy)
         cells = np.zeros(len(places), dtype=np.int32)
-        known = np.isfinite(places).all(axis=1)
+        located = np.isfinite(places).all(axis=1)
         if self.side_m is not None:
-            away, nearest = self._tree.query(places[known], p=np.inf)
+            away, nearest = self._tree.query(places[located], p=np.inf)
             within = away <= self.side_m / 2
         else:
-            away, nearest = self._tree.query(places[known])
+            away, nearest = self._tree.query(places[located])
             within = away <= self.radius_m
-        cells[known] = np.where(within, self._first_at[nearest] + 1, 0)
+        cells[located] = np.where(within, self._first_at[nearest] + 1, 0)
         return cells
 
     def coarsened(self, level: int) -> NDArray[np.int64]:

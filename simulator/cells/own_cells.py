@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import shapely
 
-from simulator.cells.coarsening import merge_neighbours
-from simulator.cells.partition import frame_of, points_of
+from simulator.cells.coarsening import DrawnCells
+from simulator.cells.partition import points_of
 from simulator.cells.road_segments import numbered
 from simulator.files.errors import InputError
 
@@ -57,7 +57,7 @@ class OwnCells(Protocol):
         ...
 
 
-class UserPartition:
+class UserPartition(DrawnCells):
     """Partition of a user's cells, whose answers are checked.
 
     Parameters
@@ -77,9 +77,8 @@ class UserPartition:
 
     def __init__(self, own: OwnCells, *, kind: str, crs: pyproj.CRS) -> None:
         self._own, self.kind, self.crs = own, kind, crs
-        self._shapes = _shapes_of(own.polygons(), crs)
-        self.count = len(self._shapes)
-        self.names = numbered(names_of(own, self.count))
+        self.shapes = _shapes_of(own.polygons(), crs)
+        self.names = numbered(names_of(own, len(self.shapes)))
 
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: shape (n, 2), metres, to (n,) int32, 1 … V, or 0 for outside and for NaN.
@@ -96,20 +95,6 @@ class UserPartition:
         if fault := answer_fault(cells, points, self.count):
             raise InputError([f"{self.kind}: cell_of must return {fault}"], key="cells")
         return cells.astype(np.int32)
-
-    def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge cells whose centroids lie in the same square, as `Zones` do; (V,) int64, blocks from 0.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
-        return merge_neighbours(shapely.get_coordinates(shapely.centroid(self._shapes)), level)
-
-    def polygons(self) -> gpd.GeoDataFrame:
-        """Return the cells: columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``."""
-        return frame_of(self.names, self._shapes, self.crs)
 
     def __repr__(self) -> str:
         """Describe the kind and the number of cells."""
@@ -139,9 +124,9 @@ def answer_fault(cells: NDArray[Any], points: NDArray[np.float64], count: int) -
     return f"0 for NaN, got {cells[inside][0]}" if inside.any() else ""
 
 
-def names_of(own: object, count: int) -> list[str]:
+def names_of(cells: object, count: int) -> list[str]:
     """Return the names of a user's cells, or their numbers if it has none; raise `InputError` unless they are V."""
-    given = getattr(own, "names", None)
+    given = getattr(cells, "names", None)
     names = [str(cell) for cell in range(1, count + 1)] if given is None else [str(name) for name in given]
     if len(names) != count:
         raise InputError([f"names must be as many as the polygons, {count}, got {len(names)}"])
@@ -152,15 +137,15 @@ def _shapes_of(polygons: Any, crs: pyproj.CRS) -> NDArray[np.object_]:
     if hasattr(polygons, "geometry"):
         frame = polygons.geometry
         polygons = frame.to_numpy() if frame.crs is None else frame.to_crs(crs).to_numpy()
-    found = list(polygons)
-    if not found:
+    listed = list(polygons)
+    if not listed:
         raise InputError(["polygons must return at least one polygon, got none"])
     rule = "must be a polygon or multipolygon that is valid, finite and not empty"
-    faults = [f"polygon {cell} {rule}, got {_word(shape)}" for cell, shape in enumerate(found, 1) if _is_wrong(shape)]
+    faults = [f"polygon {cell} {rule}, got {_word(shape)}" for cell, shape in enumerate(listed, 1) if _is_wrong(shape)]
     if faults:
         raise InputError(faults[:_SHOWN])
-    shapes = np.empty(len(found), dtype=object)
-    shapes[:] = found
+    shapes = np.empty(len(listed), dtype=object)
+    shapes[:] = listed
     return shapes
 
 

@@ -172,9 +172,9 @@ def first_match(
     """
     places = points_of(xy)
     cells = np.full(len(places), count + 1, dtype=np.int32)
-    known = np.flatnonzero(np.isfinite(places).all(axis=1))
-    point, cell = match(np.asarray(shapely.points(places[known]), dtype=object))
-    np.minimum.at(cells, known[point], cell.astype(np.int32) + 1)
+    located = np.flatnonzero(np.isfinite(places).all(axis=1))
+    point, cell = match(np.asarray(shapely.points(places[located]), dtype=object))
+    np.minimum.at(cells, located[point], cell.astype(np.int32) + 1)
     cells[cells > count] = 0
     return cells
 

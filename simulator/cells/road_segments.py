@@ -10,19 +10,18 @@ import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells.coarsening import merge_neighbours
-from simulator.cells.partition import first_match, frame_of
+from simulator.cells.coarsening import DrawnCells
+from simulator.cells.partition import first_match
 from simulator.files.errors import InputError, positive_faults
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import geopandas as gpd
     from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RoadSegments:
+class RoadSegments(DrawnCells):
     """Links of a network, each alone or together with the opposite link; built by :meth:`build`.
 
     A vehicle whose link is known is in that link's cell. A vehicle known by its coordinates is in the cell of the
@@ -32,7 +31,7 @@ class RoadSegments:
     ----------
     crs
         Projected coordinate system, metres.
-    lines
+    shapes
         Geometry of each cell, shape (V,): a line, or two lines.
     names
         One name per cell.
@@ -43,7 +42,7 @@ class RoadSegments:
     """
 
     crs: pyproj.CRS
-    lines: NDArray[np.object_]
+    shapes: NDArray[np.object_]
     names: list[str]
     cell_of_links: NDArray[np.int32]
     within_m: float
@@ -97,11 +96,6 @@ class RoadSegments:
         lines[:] = [_drawn(group) for group in groups]
         return cls(pyproj.CRS.from_user_input(crs), lines, numbered(names), cell_of_links, float(within_m))
 
-    @property
-    def count(self) -> int:
-        """Number of cells, V."""
-        return len(self.lines)
-
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the cell of each link, 0 for none; (n,) link ids to (n,) int32."""
         return np.asarray(self.cell_of_links[link])
@@ -128,46 +122,10 @@ class RoadSegments:
             xy, lambda points: self._tree.query_nearest(points, max_distance=self.within_m), count=self.count
         )
 
-    def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge segments whose midpoints lie in the same square; squares start at the south-west corner of all of them.
-
-        Parameters
-        ----------
-        level
-            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
-            doubling is that of `spacing_of`: a square with the area of the midpoints' extent per segment.
-
-        Returns
-        -------
-        ndarray
-            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one block of the next.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
-        return merge_neighbours(self._middles, level)
-
-    def polygons(self) -> gpd.GeoDataFrame:
-        """Return the segments as lines.
-
-        Returns
-        -------
-        GeoDataFrame
-            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
-        """
-        return frame_of(self.names, self.lines, self.crs)
-
     @cached_property
-    def _tree(self) -> shapely.STRtree:
-        return shapely.STRtree(self.lines)
-
-    @cached_property
-    def _middles(self) -> NDArray[np.float64]:
+    def middles(self) -> NDArray[np.float64]:
         """Midpoint of each cell's first line, (V, 2)."""
-        first = shapely.get_geometry(self.lines, 0)
+        first = shapely.get_geometry(self.shapes, 0)
         return np.asarray(shapely.get_coordinates(shapely.line_interpolate_point(first, 0.5, normalized=True)))
 
     def __repr__(self) -> str:
@@ -202,9 +160,9 @@ def pairs_of(
     starts = np.concatenate(([0], np.flatnonzero(ends) + 1))
     sizes = np.diff(np.append(starts, len(order)))
     two = starts[sizes == 2]
-    one, other = order[two], order[two + 1]
-    back = from_node[one] == to_node[other]
-    road[np.maximum(one, other)[back]] = np.minimum(one, other)[back]
+    first, second = order[two], order[two + 1]
+    back = from_node[first] == to_node[second]
+    road[np.maximum(first, second)[back]] = np.minimum(first, second)[back]
     for start, size in zip(starts[sizes > 2].tolist(), sizes[sizes > 2].tolist(), strict=True):
         links = np.sort(order[start : start + size])
         middles = shapely.line_interpolate_point(geometries[links], 0.5, normalized=True)

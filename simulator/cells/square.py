@@ -98,12 +98,7 @@ class SquareGrid:
         else:
             width, height = columns * size_m, rows * size_m
             west, south = (x_min + x_max - width) / 2, (y_min + y_max - height) / 2
-            extent = (
-                min(west, x_min),
-                min(south, y_min),
-                max(west + width, x_max),
-                max(south + height, y_max),
-            )
+            extent = (min(west, x_min), min(south, y_min), max(west + width, x_max), max(south + height, y_max))
         return cls(
             crs=pyproj.CRS.from_user_input(crs),
             size_m=float(size_m),

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyproj
 import shapely
 
-from simulator.cells.coarsening import merge_neighbours
-from simulator.cells.partition import first_match, frame_of
+from simulator.cells.coarsening import DrawnCells
+from simulator.cells.partition import first_match
 from simulator.cells.road_segments import numbered
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
@@ -51,7 +50,7 @@ class UnprojectableError(InputError):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Zones:
+class Zones(DrawnCells):
     """Polygons as cells; built by :meth:`build` or :meth:`read`.
 
     Parameters
@@ -186,11 +185,6 @@ class Zones:
             raise InputError([f"{path.name}: cannot be read as {format_}: {error}"]) from error
         return cls.build(frame, name=name, crs=crs)
 
-    @property
-    def count(self) -> int:
-        """Number of cells, V."""
-        return len(self.shapes)
-
     def cell_of(self, xy: ArrayLike) -> NDArray[np.int32]:
         """Return the cell of each point: the zone that contains it; on a common boundary, the first.
 
@@ -210,42 +204,6 @@ class Zones:
             If the points are not pairs.
         """
         return first_match(xy, lambda points: self._tree.query(points, predicate="intersects"), count=self.count)
-
-    def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge zones whose centroids lie in the same square; squares start at the south-west corner of all of them.
-
-        Parameters
-        ----------
-        level
-            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
-            doubling is that of `spacing_of`: a square with the area of the centroids' extent per zone.
-
-        Returns
-        -------
-        ndarray
-            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one block of the next.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
-        return merge_neighbours(shapely.get_coordinates(shapely.centroid(self.shapes)), level)
-
-    def polygons(self) -> gpd.GeoDataFrame:
-        """Return the zones.
-
-        Returns
-        -------
-        GeoDataFrame
-            Columns ``cell`` (1 … V), ``name``, ``geometry``; in ``crs``.
-        """
-        return frame_of(self.names, self.shapes, self.crs)
-
-    @cached_property
-    def _tree(self) -> shapely.STRtree:
-        return shapely.STRtree(self.shapes)
 
     def __repr__(self) -> str:
         """Describe the number of zones."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -41,13 +42,15 @@ SMALL_EPSILON = 0.1
 
 STATISTICS = {"mean_speed": "mean speeds", "median_speed": "median speeds"}
 
-Place = Mapping[str, int | str | None]
+Seen = Mapping[str, int | str | None]
+"""The columns of a row that state what is seen: mechanism, view and its parameters, and where the claim is of one
+campaign, this campaign and its release."""
 
 
 def released_claims(
     name: str, campaign: Campaign, queries: int, crowds: Sequence[int]
-) -> Iterator[tuple[str, Place, PrivacyClaim]]:
-    """Yield the view, its parameters and the claim of what one campaign publishes of one mechanism through a release.
+) -> Iterator[tuple[Seen, PrivacyClaim]]:
+    """Yield what is seen of, and the claim about, what one campaign publishes of one mechanism through a release.
 
     Parameters
     ----------
@@ -60,27 +63,23 @@ def released_claims(
     crowds
         Numbers of devices in the cell, in addition to the claim for any number.
     """
-    words, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
-    origin = f"Released by {words}, campaign {campaign.name}: "
-    place: Place = {"release": words, "campaign": campaign.name, "queries": queries}
+    release, speeds, mechanism = campaign.release_words, campaign.speeds, campaign.mechanisms[name]
+    origin = f"Released by {release}, campaign {campaign.name}: "
+    seen: Seen = {"mechanism": name, "release": release, "campaign": campaign.name, "queries": queries}
     if speeds is not None and speeds.mechanism == name:
         claim = speeds.release.claim(queries=queries)
         basis = f"{origin}{STATISTICS[speeds.statistic]}. {claim.basis}"
-        yield RELEASED_VALUES, {**place, "adjacency": "one_value"}, replace(claim, basis=basis)
+        yield {**seen, "view": RELEASED_VALUES, "adjacency": "one_value"}, replace(claim, basis=basis)
     if name not in campaign.publications:
         return
-    differences = mechanism.rounds > 1
-    view = ReleasedDifferences(1).name if differences else ReleasedCounts(1).name
-    place = {**place, "k": campaign.release.get("k")}
+    view = ReleasedDifferences(1) if mechanism.rounds > 1 else ReleasedCounts(1)
+    seen = {**seen, "view": view.name, "k": campaign.release.get("k")}
     for adjacency in ADJACENCIES:
         for crowd in (None, *crowds):
             change = possible_adjacency(adjacency, cells=mechanism.cells)
             claim = _release_claim(campaign.publications[name].release, crowd, queries, change)
-            yield (
-                view,
-                {**place, "adjacency": adjacency, "crowd": crowd},
-                replace(claim, basis=f"{origin}{claim.basis}"),
-            )
+            basis = f"{origin}{claim.basis}"
+            yield {**seen, "adjacency": adjacency, "crowd": crowd}, replace(claim, basis=basis)
 
 
 def _release_claim(release: CountRelease, crowd: int | None, queries: int, adjacency: Adjacency) -> PrivacyClaim:
@@ -185,7 +184,8 @@ def _group_rows(
     asked = (*section.queries, *shorter, *(() if budget is None else (budget.window,)))
     for name, mechanism in alike[0].mechanisms.items():
         as_it_is = any(
-            one.speeds is None and name not in one.publications and one.deployment.noise is None for one in alike
+            campaign.speeds is None and name not in campaign.publications and campaign.deployment.noise is None
+            for campaign in alike
         )
         counted, claiming = CountedReports.of(name, alike, queries), alike[0].asked[name]
         most = max(section.crowds) if counted is None else min(counted.fewest)
@@ -194,27 +194,29 @@ def _group_rows(
         for repeats in dict.fromkeys((*asked, *lengths.values())):
             views = [(view, counted) for view in _views(mechanism, repeats, crowds, released=as_it_is)]
             made = deployment_views(name, alike, queries, repeats)
-            of_servers = (one for one in made if isinstance(one[0], Shares | Shuffled | LocatedReports))
+            of_servers = (pair for pair in made if isinstance(pair[0], Shares | Shuffled | LocatedReports))
             for view, source in [*views, *of_servers]:
-                seen = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
+                seen = _seen(name, view)
                 if isinstance(view, Shuffled) and source is not None:
                     seen["crowd"] = source.fewest[view.round - 1]
-                if (seen_by := (view.name, *seen.values())) in stated:
+                if (columns := tuple(seen.values())) in stated:
                     continue
-                stated.add(seen_by)
-                if source is None:
-                    yield from _rows(name, view.name, seen, claiming.claim(view), section.epsilons)
-                    continue
-                explained = {**seen, "reason": source.reason(view)}
-                yield from _rows(name, view.name, explained, source.claim(claiming, view), section.epsilons)
+                stated.add(columns)
+                reason = None if source is None else source.reason(view)
+                claim = claiming.claim(view) if source is None else source.claim(claiming, view)
+                yield from _rows({**seen, "reason": reason}, claim, section.epsilons)
         for campaign in alike:
             for repeats in dict.fromkeys((*asked, *filter(None, [lengths[campaign.name]]))):
-                for noisy_view, claim in _with_noise(name, campaign, queries, repeats):
-                    seen = {field: getattr(noisy_view, field, None) for field in ("adjacency", *PARAMETERS)}
-                    noisy = {"campaign": campaign.name, **seen}
-                    yield from _rows(name, noisy_view.name, noisy, claim, section.epsilons)
-                for view_name, place, claim in released_claims(name, campaign, repeats, crowds):
-                    yield from _rows(name, view_name, place, claim, section.epsilons)
+                of_campaign = [*_with_noise(name, campaign, queries, repeats)]
+                of_campaign += released_claims(name, campaign, repeats, crowds)
+                for published, claim in of_campaign:
+                    yield from _rows(published, claim, section.epsilons)
+
+
+def _seen(mechanism: str, view: View) -> dict[str, Any]:
+    """Return the columns of a view of a mechanism."""
+    parameters = {field: getattr(view, field, None) for field in ("adjacency", *PARAMETERS)}
+    return {"mechanism": mechanism, "view": view.name, **parameters}
 
 
 def weakened_claims(section: Claims, campaigns: Sequence[Campaign], queries: Sequence[Query]) -> list[Note]:
@@ -279,8 +281,8 @@ def _weakened_claims(section: Claims, alike: Sequence[Campaign], closed: Sequenc
 def _why_weaker(mechanism: str, queries: Sequence[Query], weaker: str, *, uncounted: bool) -> str:
     """State why claims are weaker, which query counted the fewest reports other than none, and a remedy."""
     answers = answers_of_devices(queries).items()
-    found = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
-    query, answer = min(found, key=lambda pair: min(pair[1].counted))
+    answered = [pair for (_, name), pairs in answers if name == mechanism for pair in pairs if any(pair[1].counted)]
+    query, answer = min(answered, key=lambda pair: min(pair[1].counted))
     fewest = f"query {query.number} of campaign {query.campaign} counted the fewest, {min(answer.counted):,}"
     if not uncounted:
         remedy = "ask when more vehicles are there (start_s), or let more take part (population.participation)"
@@ -295,8 +297,8 @@ def _planned(mechanism: LocalMechanism, view: ReleasedDifferences | ReleasedCoun
     if not isinstance(view, ReleasedCounts) or mechanism.rounds > 1:
         return expected
     counted = mechanism.claim(replace(view, counted=asked or None))
-    known = [claim for claim in (expected, counted) if claim.curve is not None]
-    return min(known, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
+    proved = [claim for claim in (expected, counted) if claim.curve is not None]
+    return min(proved, key=lambda claim: claim.delta(SMALL_EPSILON), default=expected)
 
 
 def _weakened(made: PrivacyClaim, planned: PrivacyClaim, epsilons: Sequence[float]) -> str:
@@ -328,8 +330,8 @@ def _views(mechanism: LocalMechanism, queries: int, crowds: Sequence[int], *, re
 
 def _with_noise(
     name: str, campaign: Campaign, queries: Sequence[Query], repeats: int
-) -> Iterator[tuple[ReleasedCounts, PrivacyClaim]]:
-    """Yield the claims of a campaign's counts to which servers add noise, for every number of colluding servers."""
+) -> Iterator[tuple[Seen, PrivacyClaim]]:
+    """Yield what any number of colluding servers see of a campaign's counts with servers' noise, and the claims."""
     deployment, mechanism = campaign.deployment, campaign.mechanisms[name]
     counted = CountedReports.of(name, [campaign], queries)
     if deployment.noise is None or counted is None or not any(counted.fewest):
@@ -340,19 +342,17 @@ def _with_noise(
             view = ReleasedCounts(
                 None, repeats, counted.fewest[0], colluding=colluding, servers=servers, adjacency=adjacency
             )
-            yield view, noisy_claim(mechanism, view, deployment.noise)
+            yield {"campaign": campaign.name, **_seen(name, view)}, noisy_claim(mechanism, view, deployment.noise)
 
 
-def _rows(
-    name: str, view: str, parameters: Mapping[str, int | str | None], claim: PrivacyClaim, epsilons: Sequence[float]
-) -> Iterator[dict[str, object]]:
-    place = {"mechanism": name, "view": view, **parameters, "basis": claim.basis}
+def _rows(seen: Mapping[str, Any], claim: PrivacyClaim, epsilons: Sequence[float]) -> Iterator[dict[str, object]]:
+    row = {**seen, "basis": claim.basis}
     if claim.kind == "unknown":
-        yield {**place, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
+        yield {**row, "epsilon": np.nan, "delta": np.nan, "kind": "unknown"}
         return
-    yield {**place, "epsilon": claim.epsilon, "delta": 0.0, "kind": claim.kind}
+    yield {**row, "epsilon": claim.epsilon, "delta": 0.0, "kind": claim.kind}
     for epsilon in epsilons:
         if epsilon == claim.epsilon:
             continue  # the row at δ = 0 is the one of this ε
         # Even if there is no finite ε at δ = 0, δ at a finite ε is a number, with a kind of its own.
-        yield {**place, "epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}
+        yield {**row, "epsilon": epsilon, "delta": claim.delta(epsilon), "kind": claim.delta_kind}

@@ -17,12 +17,17 @@ from simulator.experiment.deployment_record import describe_deployments, describ
 from simulator.experiment.error_theory import describe_loss, describe_mechanisms
 from simulator.experiment.provenance import data_checksums, files_outside, package_versions, without_paths
 from simulator.experiment.refine import refinement_warnings
-from simulator.experiment.tables import score_queries, tabulate_estimates, tabulate_rounds, tabulate_servers
+from simulator.experiment.tables import (
+    rows_of_answers,
+    score_answers,
+    tabulate_estimates,
+    tabulate_rounds,
+    tabulate_servers,
+)
 from simulator.files.available_memory import peak_memory_nbytes
 from simulator.files.extras import own_version
 from simulator.files.messages import Note, notes_of, texts_of, warning, warnings_among
 from simulator.games.games import AttackResults
-from simulator.games.scores import tabulate_findings
 from simulator.results.record import (
     BESIDE,
     RUN_FORMAT,
@@ -36,6 +41,7 @@ from simulator.results.record import (
     TrafficRecord,
 )
 from simulator.results.run import RunResult
+from simulator.results.schema import TABLES
 from simulator.results.tables import with_times
 from simulator.roads import RoadNetwork
 from simulator.roads.surroundings import with_streets
@@ -96,8 +102,8 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
     polygons = city.cells.polygons()
     middles = polygons.geometry.centroid
     participation = components.participation
-    rounds, estimates = tabulate_rounds(queries), tabulate_estimates(queries, participation)
-    scores = score_queries(queries, np.column_stack([middles.x, middles.y]), participation)
+    rounds, answers = tabulate_rounds(queries), rows_of_answers(queries, participation)
+    scores = score_answers(answers, np.column_stack([middles.x, middles.y]), participation)
     claims = tabulate_claims(scenario.claims, campaigns, queries)
     noticed = [*city.notes, *outcome.noticed]
     noticed += [] if outcome.flow_check is None else notes_of("flows", outcome.flow_check.notes, "roads.flows")
@@ -134,11 +140,7 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
         link_crossings=totals.link_crossings,
         queries=len(queries),
         device_answers=int(rounds["answered"].sum()),
-        memory_bytes={
-            "vehicles": engine.nbytes[0],
-            "routes": engine.nbytes[1],
-            "peak": peak_memory_nbytes(),
-        },
+        memory_bytes={"vehicles": engine.nbytes[0], "routes": engine.nbytes[1], "peak": peak_memory_nbytes()},
         city=CityRecord(
             nodes=len(city.roads.node_names) if city.has_roads else 0,
             links=len(city.roads.links) if city.has_roads else 0,
@@ -174,12 +176,12 @@ def collect(components: RunComponents, outcome: RunOutcome) -> RunResult:
     named = without_paths(record.model_dump(by_alias=True, exclude_unset=True), scenario)
     tables = {
         "cells": polygons.to_crs("EPSG:4326"),
-        "estimates": with_times(estimates, clock),
+        "estimates": with_times(tabulate_estimates(answers), clock),
         "rounds": rounds,
         "servers": tabulate_servers(queries),
         "scores": scores,
         "claims": claims,
-        "attacks": tabulate_findings(attacked.findings),
+        "attacks": TABLES["attacks"].frame(attacked.findings),
         "roads": _tabulate_roads(city.roads) if city.has_roads else None,
         "surroundings": with_streets(city.roads) if city.has_roads else None,
         **{name: None if table is None else with_times(table, clock) for name, table in of_vehicles.items()},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -10,19 +11,17 @@ from mechanisms.local import LocalMechanism, NotEstimableError
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.run_clock import RunClock, find_zone
 from simulator.experiment.build.attacks import build_attacks, check_attacks
-from simulator.experiment.build.campaigns import build_campaigns
-from simulator.experiment.build.cell_places import cells_of_traffic
+from simulator.experiment.build.campaigns import build_campaigns, unchecked_counts
 from simulator.experiment.build.city import build_city
 from simulator.experiment.build.constructors import check_own_kinds
 from simulator.experiment.build.demand import build_flow_check
 from simulator.experiment.build.mechanisms import build_mechanisms
-from simulator.experiment.build.servers import unchecked_counts
 from simulator.experiment.build_cache import cached_city
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.refine import RefinementPlan, plan_refinements
-from simulator.experiment.scaling import Participation
-from simulator.experiment.study_area import City
+from simulator.experiment.study_area import City, cells_of_traffic
+from simulator.experiment.tables import Participation
 from simulator.files.messages import Note, warning, warnings_among
 from simulator.games.games import Attack
 from simulator.sensing.campaign import Campaign
@@ -40,8 +39,6 @@ class RunComponents:
     ----------
     scenario
         The scenario, as read.
-    streams
-        The random generators of the run.
     city
         Roads and cells.
     mechanisms
@@ -61,7 +58,6 @@ class RunComponents:
     """
 
     scenario: Scenario
-    streams: Streams
     city: City
     mechanisms: dict[str, LocalMechanism]
     campaigns: Sequence[Campaign]
@@ -80,7 +76,6 @@ class RunComponents:
         ScenarioError
             For faults that the schema cannot detect: in data, numbers of cells, plug-ins, parties that do not exist.
         """
-        streams = Streams(scenario.seed)
         check_own_kinds(scenario)  # refuses before any file is read
         city = cached_city(scenario, lambda: build_city(scenario))
         clock = _clock(scenario, city)
@@ -96,18 +91,12 @@ class RunComponents:
         if steps > _MANY_STEPS:
             long = f"traffic.step_s: the run takes {steps:,.0f} steps: expect it to take long"
             notes = [*notes, Note("many_steps", long, where="traffic.step_s")]
-        return cls(
-            scenario,
-            streams,
-            city,
-            mechanisms,
-            campaigns,
-            refinements,
-            flow_check,
-            tuple(notes),
-            attacks,
-            clock,
-        )
+        return cls(scenario, city, mechanisms, campaigns, refinements, flow_check, tuple(notes), attacks, clock)
+
+    @cached_property
+    def streams(self) -> Streams:
+        """The random generators of the run."""
+        return Streams(self.scenario.seed)
 
     @property
     def end_s(self) -> float:
@@ -125,10 +114,10 @@ class RunComponents:
     def warnings(self) -> list[Note]:
         """Return warnings of what may mislead a reader of the result, if known before the run."""
         covers = "cells: one cell covers the whole city, so every vehicle is in it and there is nothing to estimate"
-        one = warning("one_cell", covers, "cells")
+        one_cell = warning("one_cell", covers, "cells")
         return [
             *warnings_among(self.city.notes),
-            *([one] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
+            *([one_cell] if self.city.cells.count == 1 and cells_of_traffic(self.city).all() else []),
             *(warning("weak_release", text, "release") for text in self.scenario.release_warnings()),
             *(
                 warning("mechanism", f"mechanisms.{name}: {text}", f"mechanisms.{name}")
@@ -141,18 +130,17 @@ class RunComponents:
     def _forgotten(self) -> Iterator[Note]:
         """Yield a warning for each mechanism with kept randomness if answers are drawn as counts, without it."""
         population = self.scenario.population
-        if population.answers == "reports" or not (population.answers == "counts" or population.outside):
-            return
-        words = (
+        how = (
             'keep randomness between queries, but population.answers = "counts" draws new coins in every query: claims '
             "are those of new coins"
             if population.answers == "counts"
-            else "outside every cell are drawn as counts, with new coins in every query: claims are those of vehicles, "
-            "which keep theirs"
+            else "are drawn as counts, with new coins in every query: claims are those of vehicles, which keep theirs"
         )
         for name, mechanism in self.mechanisms.items():
-            if keeps_randomness(mechanism):
-                text = f'mechanisms.{name}: devices {words}; population.answers = "reports" keeps all'
+            if population.drawn_as_counts and keeps_randomness(mechanism):
+                text = (
+                    f'mechanisms.{name}: {population.drawn_as_counts} {how}; population.answers = "reports" keeps all'
+                )
                 yield warning("new_coins", text, f"mechanisms.{name}")
 
     def warm_up(self) -> None:

@@ -23,6 +23,7 @@ from mechanisms.privacy import (
 from mechanisms.privacy.view_claims import located_claim
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.transcript import MIXER, NETWORK
+from simulator.experiment.build.constructors import same_keys
 from simulator.experiment.error_theory import OCCUPANCIES
 from simulator.files.messages import texts_of
 from simulator.results.claims import Reason
@@ -171,17 +172,22 @@ def describe_deployments(campaigns: Sequence[Campaign], queries: Sequence[Query]
         answering = {name: counted for name, counted in every.items() if counted is not None}
         if not answering:
             continue
-        statements: dict[str, int] = {}
+        statements: dict[str, int] = {}  # the number of each sentence in the deployment
+        mechanisms = []
+        for name, counted in answering.items():
+            mechanism = campaign.mechanisms[name]
+            learns = [
+                _view(members, campaign, name, counted, statements) for members in coalitions(deployment, mechanism)
+            ]
+            cost = CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True)
+            parties = list(deployment.parties(mechanism))
+            mechanisms.append(MechanismDeployment(mechanism=name, parties=parties, cost=cost, learns=learns))
         described.append(
             DeploymentRecord(
                 campaign=campaign.name,
-                kind=deployment.kind,
                 servers=max(len(deployment.servers_of(campaign.mechanisms[name])) for name in answering),
-                needed=deployment.needed,
-                paired=deployment.paired,
-                robust=deployment.robust,
-                handles=deployment.handles,
-                mechanisms=[_describe(name, campaign, counted, statements) for name, counted in answering.items()],
+                mechanisms=mechanisms,
+                **same_keys(deployment, "kind", "needed", "paired", "robust", "handles"),
             )
         )
     return described
@@ -238,29 +244,14 @@ def coalitions(deployment: Deployment, mechanism: LocalMechanism) -> list[Coalit
     if deployment.sharing is not None or not deployment.sums_reports:
         needed = deployment.needed or len(servers)
         shown = [k for k in sizes if len(servers) <= FEW_SERVERS or k in {1, needed - 1, needed, len(servers)}]
-        found = [servers[:k] for k in shown]
+        listed = [servers[:k] for k in shown]
     else:
-        found = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
+        listed = [*((server,) for server in servers), *(servers[:k] for k in sizes if k > 1)]
     if MIXER in parties:
-        found += [(MIXER,), (*servers, MIXER)]
+        listed += [(MIXER,), (*servers, MIXER)]
     if NETWORK in parties and deployment.handles == "query" and not deployment.anonymous:
-        found += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
-    return [*found, (NETWORK,)] if NETWORK in parties else found
-
-
-def _describe(
-    name: str, campaign: Campaign, counted: CountedReports, statements: dict[str, int]
-) -> MechanismDeployment:
-    """Return the record of a mechanism's deployment; `statements` numbers the sentences of the deployment so far."""
-    mechanism, deployment = campaign.mechanisms[name], campaign.deployment
-    return MechanismDeployment(
-        mechanism=name,
-        parties=list(deployment.parties(mechanism)),
-        cost=CostRecord.model_validate(deployment.cost(mechanism), from_attributes=True),
-        learns=[
-            _view(coalition, campaign, name, counted, statements) for coalition in coalitions(deployment, mechanism)
-        ],
-    )
+        listed += [(*coalition, NETWORK) for coalition in ((servers[:1], servers) if len(servers) > 1 else (servers,))]
+    return [*listed, (NETWORK,)] if NETWORK in parties else listed
 
 
 def _view(
@@ -271,11 +262,11 @@ def _view(
     view = deployment.view(coalition, mechanism, devices=max(1, counted.fewest[0]))
     nothing = PrivacyClaim.exact(0.0, ConstantDelta(0.0), "The coalition receives nothing of the device.")
     claim = nothing if view is None else counted.claim(campaign.asked[name], view)
-    delta, words = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
+    delta, statement = claim.delta(EPSILON), deployment.learns(coalition, mechanism)
     return ViewRecord(
         coalition=list(coalition),
-        statement=statements.setdefault(words, len(statements)),
-        words=words,
+        statement=statements.setdefault(statement, len(statements)),
+        words=statement,
         view=None if view is None else view.name,
         kind=claim.kind,
         epsilon=float(claim.epsilon) if math.isfinite(claim.epsilon) else None,

@@ -9,16 +9,9 @@ import pandas as pd
 from mechanisms.local import Counts, LocalMechanism, printed_by_paper
 from scenarios import Scenario
 from scenarios.channel import ChannelSection
-from simulator.aggregation.pairing import paired_std_error
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount, paired_std_error
 from simulator.arrays import FloatArray
-from simulator.results.record import (
-    LossRecord,
-    MechanismRecord,
-    OccupancyTheory,
-    PopulationTheory,
-    PublishedLeakage,
-)
+from simulator.results.record import LossRecord, MechanismRecord, OccupancyTheory, PopulationTheory, PublishedLeakage
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Query, answers_of_devices
 
@@ -71,10 +64,7 @@ def _first(errors: FloatArray) -> float | None:
 
 
 def describe_mechanisms(
-    scenario: Scenario,
-    mechanisms: Mapping[str, LocalMechanism],
-    queries: Sequence[Query],
-    scores: pd.DataFrame,
+    scenario: Scenario, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query], scores: pd.DataFrame
 ) -> list[MechanismRecord]:
     """Return the record of each mechanism in `run.json`: its parameters, its theory, and its paper's leakage."""
     counted = [query for query in queries if query.statistic == "count"]
@@ -136,12 +126,12 @@ def describe_loss(channel: ChannelSection, campaigns: Sequence[Campaign], querie
     described = []
     named = {campaign.name: campaign for campaign in campaigns if not campaign.adaptive}
     asked = [query for query in queries if query.campaign in named]
-    for (campaign, name), found in answers_of_devices(asked).items():
-        mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in found]
+    for (campaign, name), answered in answers_of_devices(asked).items():
+        mechanism, answers = named[campaign].mechanisms[name], [answer for _, answer in answered]
         received = [_share([answer.rounds[row] for answer in answers]) for row in range(mechanism.rounds)]
         if not 0.0 < min(received) < 1.0:
             continue
-        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in found]))))
+        occupancy = max(1, round(float(np.mean([query.truth[1:].mean() for query, _ in answered]))))
         truths = [_truth(mechanism, occupancy, asked) for asked in LOSS_POPULATIONS]
         both = math.prod(received)
         paired = [paired_std_error(mechanism, truth, paired=max(1, round(both * truth.sum()))) for truth in truths]

@@ -129,11 +129,11 @@ class FlowCheck:
     def _cost_difference(self) -> float | None:
         """Return the largest relative difference between our times at the published volumes and published costs."""
         cost_s = self.published.cost * in_seconds(self.section.time_unit)
-        known = cost_s > 0
-        if not known.any():
+        positive = cost_s > 0
+        if not positive.any():
             return None
         ours_s = self.bpr.time_s(self.published.volume)
-        return float(np.max(np.abs(ours_s[known] - cost_s[known]) / cost_s[known]))
+        return float(np.max(np.abs(ours_s[positive] - cost_s[positive]) / cost_s[positive]))
 
 
 def compare(volume: FloatArray, published: FloatArray) -> dict[str, float | None]:

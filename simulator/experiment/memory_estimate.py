@@ -16,7 +16,6 @@ from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
 from simulator.experiment.study_area import City
 from simulator.files.available_memory import in_words, shortage
-from simulator.streams import Streams
 from simulator.traffic.trips import typical_links, vehicles_nbytes
 
 _AGENT = 3_000
@@ -112,11 +111,9 @@ def estimate(
     if scenario.sensing.engine == "messages":
         processes = asked * len(mechanisms)
         yield Part(field, f"processes of {processes:,.0f} devices and their messages", processes * _PROCESS)
-    streams, passing = Streams(scenario.seed), []
+    rng, passing = np.random.default_rng(0), []
     for name, mechanism in mechanisms.items():
-        kept, tossed = (
-            _nbytes_per_device(mechanism, coins=coins, rng=streams.of("estimate", name)) for coins in (False, True)
-        )
+        kept, tossed = (_nbytes_per_device(mechanism, coins=coins, rng=rng) for coins in (False, True))
         tallies = math.prod(mechanism.tally_shape) * mechanism.rounds * 8.0 * max(1, queries)
         coins = asked * tossed if mechanism.rounds > 1 else 0.0
         yield Part(f"mechanisms.{name}", f"memory, coins and tallies of {name}", reporting * kept + coins + tallies)

@@ -66,8 +66,8 @@ def mobility_scores(truth: IntArray | FloatArray, estimate: FloatArray, centroid
         middle = (p + q) / 2.0
         divergence = float(rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / math.log(4.0)
         distance = earth_movers_distance(p, q, centroids)
-    found = share_found(truth, estimate, min(TOP, len(truth)))
-    return MobilityScores(distance, divergence, kendall_tau(truth, estimate), found)
+    top_overlap = share_found(truth, estimate, min(TOP, len(truth)))
+    return MobilityScores(distance, divergence, kendall_tau(truth, estimate), top_overlap)
 
 
 def kendall_tau(truth: IntArray | FloatArray, estimate: FloatArray) -> float:
@@ -79,9 +79,9 @@ def kendall_tau(truth: IntArray | FloatArray, estimate: FloatArray) -> float:
         from scipy.stats import kendalltau  # noqa: PLC0415  slow to import
 
         return float(kendalltau(estimate, truth).statistic)
-    one, other = (np.sign(values[:, None] - values[None, :]) for values in (truth, estimate))
-    unequal = math.sqrt(float(np.count_nonzero(one)) * float(np.count_nonzero(other)))
-    return float((one * other).sum()) / unequal if unequal else math.nan
+    true_order, estimated_order = (np.sign(values[:, None] - values[None, :]) for values in (truth, estimate))
+    unequal = math.sqrt(float(np.count_nonzero(true_order)) * float(np.count_nonzero(estimated_order)))
+    return float((true_order * estimated_order).sum()) / unequal if unequal else math.nan
 
 
 def share_found(truth: IntArray | FloatArray, estimate: FloatArray, n: int) -> float:

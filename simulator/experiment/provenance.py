@@ -62,16 +62,16 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         if name in versions:
             continue
         try:
-            found = distribution(name)
+            installed = distribution(name)
         except PackageNotFoundError:
             versions[name] = "unknown"
             continue
         # `found.metadata` also parses the description, which takes most of the time.
-        headers = HeaderParser().parsestr(found.read_text("METADATA") or found.read_text("PKG-INFO") or "")
+        headers = HeaderParser().parsestr(installed.read_text("METADATA") or installed.read_text("PKG-INFO") or "")
         versions[name] = headers["Version"]
         texts = headers.get_all("Requires-Dist") or ()
         needed = [Requirement(text) for text in texts if "extra ==" not in text]  # most are optional, and slow to parse
-        names += [one.name for one in needed if one.marker is None or one.marker.evaluate({"extra": ""})]
+        names += [need.name for need in needed if need.marker is None or need.marker.evaluate({"extra": ""})]
     return {"python": sys.version.split()[0], **dict(sorted(versions.items()))}
 
 
@@ -111,10 +111,10 @@ def files_outside(scenario: Scenario, read_too: Iterable[Path] = ()) -> list[str
     list of str
         Paths relative to the scenario's folder, or absolute on another drive.
     """
-    found = [*scenario.files_outside(), *(path.resolve() for path in read_too if is_outside(path, scenario.folder))]
+    outside = [*scenario.files_outside(), *(path.resolve() for path in read_too if is_outside(path, scenario.folder))]
     folder = scenario.folder.resolve()
-    same = [path.drive == folder.drive for path in found]
-    return list(dict.fromkeys(os.path.relpath(p, folder) if s else str(p) for p, s in zip(found, same, strict=True)))
+    same = [path.drive == folder.drive for path in outside]
+    return list(dict.fromkeys(os.path.relpath(p, folder) if s else str(p) for p, s in zip(outside, same, strict=True)))
 
 
 def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def without_paths(facts: dict[str, Any], scenario: Scenario) -> dict[str, Any]:
 
     def named(value: Any) -> Any:
         if isinstance(value, str):
-            return path.sub(lambda found: names[found[0]], value)
+            return path.sub(lambda match: names[match[0]], value)
         if isinstance(value, Mapping):
             return {named(key): named(held) for key, held in value.items()}
         return [named(held) for held in value] if isinstance(value, tuple | list) else value

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from mechanisms.local import Counts, Estimate, LocalMechanism, ParameterError, QuadraticVariance
+from mechanisms.local import Estimate, LocalMechanism, ParameterError, QuadraticVariance
 from mechanisms.refinement import Properties, RefinedEstimate, combine, spread, variance_law
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import is_capable
-from simulator.aggregation.pairing import paired_std_error
+from simulator.aggregation.rounds import theoretical_std_error
 from simulator.arrays import FloatArray, Mask
 from simulator.experiment.build.constructors import constructor_of
 from simulator.experiment.tables import HOT_SHARE
 from simulator.files.messages import Note, warning
 from simulator.results.record import MeasuredRefinement, RefinementProperties, RefinementRecord
+from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, keeps_randomness
 
 
@@ -100,23 +101,23 @@ def _not_combinable(mechanism: LocalMechanism) -> str | None:
 
 
 def refine_queries(
-    plan: RefinementPlan, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+    plan: RefinementPlan, campaigns: Sequence[Campaign], queries: Sequence[Query]
 ) -> tuple[list[Query], list[RefinementRecord]]:
     """Return the queries with the refined answers added after their own, and the record of each refinement.
 
     A refined answer has no rounds, since no device was asked for it. Its `std_error` is the theoretical root mean
     square error: √(drift² + spread²) for a combination, both from the truth; unknown (NaN) for the other refinements.
     """
-    added: list[list[Answer]] = [[] for _ in queries]
+    added: dict[int, list[Answer]] = {id(query): [] for query in queries}
     records = []
     for refining in plan.refinings:
-        refined = refined_answers(refining, mechanisms[refining.mechanism], queries)
-        for one in refined:
-            added[one.place].append(Answer(refining.name, one.estimate, np.hypot(one.drift, one.spread), []))
+        mechanisms = {campaign.name: campaign.mechanisms[refining.mechanism] for campaign in campaigns}
+        refined = refined_answers(refining, mechanisms, queries)
+        for answer in refined:
+            std_error = np.hypot(answer.drift, answer.spread)
+            added[id(answer.query)].append(Answer(refining.name, answer.estimate, std_error, []))
         records.append(_describe(refining, refined))
-    return [
-        replace(query, answers=[*query.answers, *more]) for query, more in zip(queries, added, strict=True)
-    ], records
+    return [replace(query, answers=[*query.answers, *added[id(query)]]) for query in queries], records
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +126,6 @@ class Refined:
 
     Attributes
     ----------
-    place
-        The position of the query in the list of queries.
     query
         The query.
     unrefined, estimate
@@ -136,7 +135,6 @@ class Refined:
         given the weights; NaN for the other refinements.
     """
 
-    place: int
     query: Query
     unrefined: Estimate
     estimate: RefinedEstimate
@@ -144,68 +142,61 @@ class Refined:
     spread: FloatArray
 
 
-def refined_answers(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
-    """Return the refined answers to the queries that a refinement applies to, in their order."""
+def refined_answers(
+    refining: Refining, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]
+) -> list[Refined]:
+    """Return the refined answers to the queries that a refinement applies to, in their order.
+
+    `mechanisms` has the refined mechanism as each campaign asks it, by campaign.
+    """
     if refining.combines:
-        return _combined(refining, mechanism, queries)
+        return _combined(refining, mechanisms, queries)
     refine, made = constructor_of("refinement", refining.kind), []
-    for place, answer, unrefined in refinable(refining, queries):
-        asked, unknown = answer.asked[mechanism.truth_round - 1], np.full(len(unrefined), np.nan)
-        estimate = refine(unrefined, asked=asked, **refining.parameters)
-        made.append(Refined(place, queries[place], unrefined, estimate, unknown, unknown))
+    for query, answer, unrefined in refinable(refining, queries):
+        asked = answer.asked[mechanisms[query.campaign].truth_round - 1]
+        estimate, unknown = refine(unrefined, asked=asked, **refining.parameters), np.full(len(unrefined), np.nan)
+        made.append(Refined(query, unrefined, estimate, unknown, unknown))
     return made
 
 
-def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[int, Answer, Estimate]]:
-    """Yield the position, the answer and the estimate of each query that a refinement applies to.
+def refinable(refining: Refining, queries: Sequence[Query]) -> Iterator[tuple[Query, Answer, Estimate]]:
+    """Yield the query, the answer and the estimate of each query that a refinement applies to.
 
     Speeds are not refined. Values published through a release are refined but not combined: they may be biased, and
     have no variance that holds for every count.
     """
-    for place, query in enumerate(queries):
+    for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             left_out = answer.mechanism != refining.mechanism or (answer.published and refining.combines)
             estimate = answer.estimate
             if not left_out and isinstance(estimate, Estimate):
-                yield place, answer, estimate
+                yield query, answer, estimate
 
 
-def _combined(refining: Refining, mechanism: LocalMechanism, queries: Sequence[Query]) -> list[Refined]:
+def _combined(refining: Refining, mechanisms: Mapping[str, LocalMechanism], queries: Sequence[Query]) -> list[Refined]:
     """Return the combination of each query with those before it in its campaign."""
-    laws: dict[tuple[tuple[int, ...], tuple[int, ...], bool], QuadraticVariance] = {}
 
-    def law_of(answer: Answer) -> QuadraticVariance:
-        asked, counted = answer.asked, answer.counted
-        key = asked, counted, answer.paired
-        if key not in laws:
-            theory = partial(_std_error, mechanism, asked=asked, counted=counted, paired=answer.paired)
-            laws[key] = variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
-        return laws[key]
+    @cache
+    def law_of(campaign: str, asked: tuple[int, ...], counted: tuple[int, ...], paired: bool) -> QuadraticVariance:  # noqa: FBT001 - a key
+        mechanism = mechanisms[campaign]
+        theory = partial(theoretical_std_error, mechanism, asked=asked, counted=counted, paired=paired)
+        return variance_law(theory, cells=mechanism.cells, devices=asked[mechanism.truth_round - 1])
 
     made = []
     seen: dict[str, list[tuple[FloatArray, Answer, Estimate]]] = {}
-    for place, answer, estimate in refinable(refining, queries):
-        before = seen.setdefault(queries[place].campaign, [])
-        before.append((queries[place].truth[1:].astype(np.float64), answer, estimate))
+    for query, answer, estimate in refinable(refining, queries):
+        before = seen.setdefault(query.campaign, [])
+        before.append((query.truth[1:].astype(np.float64), answer, estimate))
         window = before[-refining.parameters["window"] :]
         combination = combine(
             np.stack([each.count for _, _, each in window]),
-            [law_of(each) for _, each, _ in window],
-            asked=answer.asked[mechanism.truth_round - 1],
+            [law_of(query.campaign, each.asked, each.counted, each.paired) for _, each, _ in window],
+            asked=answer.asked[mechanisms[query.campaign].truth_round - 1],
         )
         drift = combination.drift(np.stack([truth for truth, _, _ in window]))
         around = spread(combination.weights, np.stack([each.std_error for _, each, _ in window]))
-        made.append(Refined(place, queries[place], estimate, combination.estimate, drift, around))
+        made.append(Refined(query, estimate, combination.estimate, drift, around))
     return made
-
-
-def _std_error(
-    mechanism: LocalMechanism, truth: Counts, *, asked: Sequence[int], counted: Sequence[int], paired: bool
-) -> FloatArray:
-    """Return the theoretical standard error for the truth, as the aggregator computes it."""
-    if paired:
-        return paired_std_error(mechanism, truth, paired=counted[0])
-    return mechanism.std_error(truth, asked=asked, counted=counted)
 
 
 def properties_of(refining: Refining) -> Properties:
@@ -242,7 +233,7 @@ BIAS = {
 def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecord:
     """Return the record in `run.json` of a refinement of one mechanism."""
     properties, parameters = properties_of(refining), refining.parameters
-    words = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
+    method = MADE[refining.kind].format(sum=SUMS.get(parameters.get("total", "")), window=parameters.get("window"))
     once = "It is computed from published values only: every claim for {} holds for it too{}."
     several = f", for the views of {parameters.get('window')} queries" if refining.combines else ""
     return RefinementRecord(
@@ -253,7 +244,7 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
         parameters=dict(parameters),
         biased=properties.biased,
         bias=BIAS[refining.kind],
-        made_of=f"{refining.mechanism}: {words}",
+        made_of=f"{refining.mechanism}: {method}",
         keeps=RefinementProperties(
             non_negative=properties.non_negative,
             total=properties.total,
@@ -269,20 +260,20 @@ def _describe(refining: Refining, refined: Sequence[Refined]) -> RefinementRecor
 def _measured(refining: Refining, refined: Sequence[Refined]) -> Iterator[MeasuredRefinement]:
     """Yield the mean errors in busy cells and in others by campaign, and the parts of a combination's error."""
     by_campaign: dict[str, list[Refined]] = {}
-    for one in refined:
-        by_campaign.setdefault(one.query.campaign, []).append(one)
+    for answer in refined:
+        by_campaign.setdefault(answer.query.campaign, []).append(answer)
     for campaign, made in by_campaign.items():
-        truth = np.stack([one.query.truth[1:] for one in made]).astype(np.float64)
-        error = np.stack([one.estimate.count for one in made]) - truth
-        unrefined_error = np.stack([one.unrefined.count for one in made]) - truth
+        truth = np.stack([answer.query.truth[1:] for answer in made]).astype(np.float64)
+        error = np.stack([answer.estimate.count for answer in made]) - truth
+        unrefined_error = np.stack([answer.unrefined.count for answer in made]) - truth
         cells = truth.shape[1]
         hot = max(1, round(HOT_SHARE * cells))
         threshold = np.partition(truth, cells - hot, axis=1)[:, cells - hot, np.newaxis]
         busy = (truth >= threshold) & (truth > 0)
         parts = {}
         if refining.combines:
-            parts["drift_rmse"] = _rms([one.drift for one in made])
-            parts["spread_rmse"] = _rms([one.spread for one in made])
+            parts["drift_rmse"] = _rms([answer.drift for answer in made])
+            parts["spread_rmse"] = _rms([answer.spread for answer in made])
         yield MeasuredRefinement(
             campaign=campaign,
             bias_busy=_mean(error, busy),
@@ -321,9 +312,9 @@ def refinement_warnings(plan: RefinementPlan, queries: Sequence[Query]) -> list[
         ]
     outside = max((int(query.truth[0]) for query in counts), default=0)
     asked = dict.fromkeys(r.refinement for r in plan.refinings if r.parameters.get("total") == "asked")
-    words = (
+    assumption = (
         f'total = "asked" assumes that every device asked is in some cell, but in a query {outside:,} were in '
         "none: they are added to the cells"
     )
     placed = (f"refinements.{name}" for name in asked if outside)
-    return [*warnings, *(warning("in_no_cell", f"{place}: {words}", place) for place in placed)]
+    return [*warnings, *(warning("in_no_cell", f"{place}: {assumption}", place) for place in placed)]

@@ -13,10 +13,10 @@ import scenarios
 from scenarios import Fault, Overrides, Scenario, ScenarioError
 from scenarios.run_clock import RunClock
 from simulator.experiment.build.attacks import most_corrupted
+from simulator.experiment.build.campaigns import build_channel, build_population, check_behaviour
 from simulator.experiment.build.constructors import faults_of_files, faults_of_own_kinds
 from simulator.experiment.build.demand import check_corrupted
 from simulator.experiment.build.engine import build_engine, build_places, build_sampler, traffic_faults
-from simulator.experiment.build.servers import build_channel, build_population, check_behaviour
 from simulator.experiment.build.sumo_traffic import build_beside
 from simulator.experiment.collect import RunOutcome, collect
 from simulator.experiment.components import RunComponents
@@ -200,7 +200,7 @@ def _run(
                 moved = motion_of_places(places, population.takes_part)
         outcome = RunOutcome(
             engine,
-            *refine_queries(parts.refinements, parts.mechanisms, queries),
+            *refine_queries(parts.refinements, parts.campaigns, queries),
             attacked,
             traffic,
             noticed,
@@ -238,7 +238,7 @@ def _simulate(
         clock=clock,
         population=population,
         channel=build_channel(scenario),
-        memories=Memories(parts.mechanisms, devices=engine.vehicles + reporting_outside, streams=streams),
+        memories=Memories(devices=engine.vehicles + reporting_outside, streams=streams),
         streams=streams,
         stopwatch=stopwatch,
         closed=queries.append,

@@ -10,7 +10,7 @@ import simpy
 
 from scenarios.suggestions import suggestion
 from simulator.experiment.components import RunComponents
-from simulator.experiment.tables import tabulate_estimates
+from simulator.experiment.tables import rows_of_answers, tabulate_estimates
 from simulator.results.tables import SCALED, with_times
 from simulator.sensing.campaign import CampaignProcess, SensingContext
 from simulator.sensing.query import Query
@@ -173,7 +173,8 @@ class RunHandle:
         columns = ["campaign", "query", "time_s", "mechanism", "cell", *SCALED, *(f"scaled_{name}" for name in SCALED)]
         if not self._queries:
             return with_times(pd.DataFrame(columns=columns), self.clock)
-        return with_times(tabulate_estimates(self._queries, self._components.participation)[columns], self.clock)
+        answers = rows_of_answers(self._queries, self._components.participation)
+        return with_times(tabulate_estimates(answers)[columns], self.clock)
 
     def ask(self, campaign: str) -> simpy.Process:
         """Ask a campaign's query once more, now; its number follows those of the schedule.

@@ -1,17 +1,21 @@
-"""Study area: roads or recorded places, the cells over them, and the cell of each vehicle."""
+"""Study area: roads or recorded places, the cells over them, and the cells in which its traffic is."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyproj
+import shapely
 
-from simulator.arrays import Cells
+from simulator.arrays import Cells, FloatArray
 from simulator.cells import LinkCells, NameCells, Partition
+from simulator.files.errors import InputError
 from simulator.files.messages import Note
 from simulator.roads import RoadNetwork
-from simulator.roads.projection import LOCAL
-from simulator.traffic.engine import RecordedTraffic, VehicleStates
+from simulator.roads.projection import LOCAL, WGS84, transform
+from simulator.traffic.engine import RecordedTraffic, State, VehicleStates
+from simulator.traffic.static.owners import Owners
+from simulator.traffic.trace.replay import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +120,6 @@ class City:
     @cached_property
     def _cell_of_site(self) -> Cells:
         """The cell of each site of a table of owners: by its name if cells are named places, else by its location."""
-        from simulator.traffic.static.owners import Owners  # noqa: PLC0415 - for this engine only
-
         owners = self.ground.recorded
         if not isinstance(owners, Owners):
             raise TypeError(f"only a table of data owners has sites, received {owners!r}")
@@ -127,3 +129,93 @@ class City:
 
     def __repr__(self) -> str:
         return f"<City: {self.ground.roads if self.has_roads else 'no roads'}, {self.cells!r}>"
+
+
+def refuse_elsewhere(city: City, *, given: object = None) -> None:
+    """Raise if no road, fix or data owner is in any cell, so that every count would be 0.
+
+    Parameters
+    ----------
+    city
+        The study area.
+    given
+        System in which places of the cells were given besides longitude and latitude, if any.
+
+    Raises
+    ------
+    InputError
+        It names the distance, and swapped coordinates if swapping them mends it.
+    """
+    ground = city.ground
+    if cells_of_traffic(city).any() or _meets_a_leg(city):
+        return
+    bounds = city.cells.polygons().total_bounds
+    corners = np.array([bounds[:2], bounds[2:], (bounds[:2] + bounds[2:]) / 2])
+    lonlat = transform(city.cells.crs, WGS84, corners)
+    raise InputError([f"no {_traffic(ground)} is in any cell: {away(lonlat, ground, given=given)}"])
+
+
+def away(lonlat: FloatArray, ground: Ground, *, given: object = None) -> str:
+    """Say in words how far places are from a city, and whether they are in it with their coordinates swapped.
+
+    Parameters
+    ----------
+    lonlat
+        The places, degrees of WGS84, shape (n, 2), the last one their middle.
+    ground
+        The city.
+    given
+        As in `refuse_elsewhere`.
+    """
+    x_min, y_min, x_max, y_max = ground.bounds
+    middle = transform(ground.crs, WGS84, np.array([[(x_min + x_max) / 2, (y_min + y_max) / 2]]))[0]
+    _, _, away_m = pyproj.Geod(ellps="WGS84").inv(*lonlat[-1], *middle)
+    (lon, lat), (city_lon, city_lat) = lonlat[-1].tolist(), middle.tolist()
+    text = (
+        f"the middle of the cells, longitude {lon:.4f} and latitude {lat:.4f}, is {_km(away_m)} from that of "
+        f"the {_traffic(ground)}s, longitude {city_lon:.4f} and latitude {city_lat:.4f}"
+    )
+    for system in (WGS84, given):
+        if system is None:
+            continue
+        there = transform(system, ground.crs, transform(WGS84, system, lonlat)[:, ::-1])
+        inside = (there >= (x_min, y_min)) & (there <= (x_max, y_max))
+        if inside.all(axis=1).any():
+            return f"{text}; with their two coordinates swapped they are in the city: swap them"
+    return f"{text}: are they of this city, and is their coordinate system stated rightly?"
+
+
+def _km(metres: float) -> str:
+    return f"{metres / 1000:,.{0 if metres >= 1e5 else 1}f} km"
+
+
+def _traffic(ground: Ground) -> str:
+    """Return the word for what is in a city: of recorded traffic, what was recorded."""
+    return "road" if ground.recorded is None else "data owner" if isinstance(ground.recorded, Owners) else "recording"
+
+
+def cells_of_traffic(city: City) -> Cells:
+    """Return the cell of each place where vehicles can be, (places,): nodes or links, fixes, or sites of owners."""
+    cells, recorded = city.cells, city.ground.recorded
+    if isinstance(recorded, Owners):
+        site = np.unique(recorded.site).astype(np.int32)
+        state = np.full(len(site), State.ON_ROAD, dtype=np.uint8)
+        return city.cells_of(VehicleStates(state, np.full_like(site, -1), np.zeros(len(site)), site=site))
+    if isinstance(recorded, Recording):
+        return cells.cell_of(recorded.tracks.xy)
+    if isinstance(cells, LinkCells) and cells.maps_links:
+        return cells.cell_of_link(np.arange(len(city.roads.links)))
+    return cells.cell_of(city.roads.node_xy)
+
+
+def _meets_a_leg(city: City) -> bool:
+    """Return whether the roads between nodes, or straight lines between fixes, meet a cell."""
+    recorded = city.ground.recorded
+    if isinstance(recorded, Owners):
+        return False
+    if isinstance(recorded, Recording):
+        leg = np.flatnonzero(recorded.tracks.known)
+        lines = shapely.linestrings(np.stack((recorded.tracks.xy[leg], recorded.tracks.xy[leg + 1]), axis=1))
+    else:
+        lines = city.roads.shapes.lines()
+    return len(shapely.STRtree(city.cells.polygons().geometry).query(lines, predicate="intersects")[0]) > 0

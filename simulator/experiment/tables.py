@@ -2,59 +2,165 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import ndtri
 
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount
-from simulator.arrays import FloatArray
+from simulator.aggregation.rounds import RoundAccount
+from simulator.arrays import FloatArray, IntArray
 from simulator.experiment.mobility_scores import MobilityScores, mobility_scores, share_found
-from simulator.experiment.scaling import Participation, Rows, scale_to_all
 from simulator.results.schema import TABLES
 from simulator.results.tables import SCALED
-from simulator.sensing.query import Answer, Query
+from simulator.sensing.query import Answer, Occupancy, Query
 
 ROUND_KEY = ("campaign", "query", "mechanism", "round")
 
+_Z = float(ndtri(0.975))
 
-def rows_of(query: Query, answer: Answer) -> Rows:
-    """Return the rows of an answer: for counts every cell, for speeds the cells with enough vehicles."""
+
+class Participation(NamedTuple):
+    """The share of the vehicles that take part.
+
+    Attributes
+    ----------
+    actual
+        The probability p with which each vehicle takes part.
+    assumed
+        The participation q by which the operator divides.
+    """
+
+    actual: float = 1.0
+    assumed: float = 1.0
+
+
+class Rows(NamedTuple):
+    """Columns of an answer's table: one value for each cell that has a row, all of the same length.
+
+    Attributes
+    ----------
+    cell
+        int64, 1…V.
+    truth
+        Vehicles, int64; or m/s, float64.
+    estimate, std_error, lower, upper
+        float64, as estimated or published.
+    theory
+        float64, the theoretical standard error for the truth.
+    """
+
+    cell: IntArray
+    truth: IntArray | FloatArray
+    estimate: FloatArray
+    std_error: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    theory: FloatArray
+
+
+def scale_to_all(occupancy: Occupancy, participation: Participation, rows: Rows) -> Rows:
+    """Estimate all vehicles in each cell from an estimate x of those asked.
+
+    Each vehicle takes part with probability p, so that Bin(n, p) of n are asked, and x/q estimates n. The variance is
+    that of x, which covers lost reports and devices that left, divided by q², and n(1 − p)/p for who takes part. In a
+    query of several rounds, vehicles have also departed and arrived since it began: shares c and l of all of them, of
+    which the first are not asked and the second still answer. Their numbers in a cell vary by (c + l)n and differ by
+    (c − l)n on average.
+
+    The interval holds every n with (x/q − n)² ≤ w² + z²(kn + s²n²), where k = (1 − q)/q + c + l and s = |c − l|, and w
+    is the distance of x/q from the end of the interval of x, divided by q. This is the score interval of a binomial for
+    w = s = 0, and the interval of x for k = s = 0; different w on either side combine as in Zou and Donner (2008).
+
+    Parameters
+    ----------
+    occupancy
+        All vehicles, asked or not.
+    participation
+        p and q.
+    rows
+        x of every cell with its standard error, its 95 % interval, and its root mean square error in theory, for the
+        devices asked.
+
+    Returns
+    -------
+    Rows
+        x/q with its standard error as the operator knows it; the truth is all vehicles in the cell at the moment of
+        truth. NaN where an input is NaN. `theory` knows p, every vehicle and who came and left: a wrong q, or many that
+        came and none that left, appear in it as bias.
+    """
+    p, q = participation
+    present, eligible = (counts[1:].astype(np.float64) for counts in (occupancy.vehicles, occupancy.eligible))
+    x = rows.estimate / q
+    total = max(1, int(occupancy.vehicles.sum()))
+    each = (1.0 - q) / q + (occupancy.came + occupancy.left) / total
+    # With more, the interval would have no upper end; at one half it is fifty times the estimate.
+    net = min(0.5, abs(occupancy.came - occupancy.left) / total)
+    middle, lead = x + 0.5 * _Z**2 * each, 1.0 - (_Z * net) ** 2
+
+    def reach(end: FloatArray) -> FloatArray:
+        return np.sqrt(np.maximum(0.0, middle**2 - lead * (x**2 - (x - end / q) ** 2)))
+
+    bias = eligible * p / q - present
+    return Rows(
+        rows.cell,
+        occupancy.vehicles[1:],
+        x,
+        np.sqrt((rows.std_error / q) ** 2 + each * np.maximum(0.0, x) + (net * x) ** 2),
+        (middle - reach(rows.lower)) / lead,
+        (middle + reach(rows.upper)) / lead,
+        np.sqrt((rows.theory**2 + eligible * p * (1.0 - p)) / q**2 + bias**2),
+    )
+
+
+class AnswerRows(NamedTuple):
+    """An answer to a query with its rows: about the devices asked, and scaled to all vehicles.
+
+    Speeds are not scaled: their scaled rows are NaN beside the vehicles in the cell.
+    """
+
+    query: Query
+    answer: Answer
+    rows: Rows
+    scaled: Rows
+
+
+def rows_of_answers(queries: Sequence[Query], participation: Participation) -> list[AnswerRows]:
+    """Return the rows of every answer: of counts for every cell, of speeds for the cells with enough vehicles."""
+    answers = [(query, answer) for query in queries for answer in query.answers]
+    return [_rows_of(query, answer, participation) for query, answer in answers]
+
+
+def _rows_of(query: Query, answer: Answer, participation: Participation) -> AnswerRows:
     made = answer.estimate
     if isinstance(made, CellValues):
-        return Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
+        rows = Rows(made.cell, made.truth, made.value, made.std_error, made.lower, made.upper, answer.std_error)
+        unknown = np.full(len(made), math.nan)
+        return AnswerRows(query, answer, rows, Rows(made.cell, query.occupancy.vehicles[made.cell], *[unknown] * 5))
     cells = np.arange(1, len(made) + 1)
-    return Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
+    rows = Rows(cells, query.truth[1:], made.count, made.std_error, made.lower, made.upper, answer.std_error)
+    return AnswerRows(query, answer, rows, scale_to_all(query.occupancy, participation, rows))
 
 
-def scaled_rows(query: Query, rows: Rows, participation: Participation) -> Rows:
-    """Return the rows of an answer scaled to all vehicles; of speeds, which are not scaled, NaN beside the vehicles."""
-    if query.statistic == "count":
-        return scale_to_all(query.occupancy, participation, rows)
-    return Rows(rows.cell, query.occupancy.vehicles[rows.cell], *(np.full(len(rows.cell), math.nan) for _ in range(5)))
-
-
-def tabulate_estimates(queries: Sequence[Query], participation: Participation) -> pd.DataFrame:
+def tabulate_estimates(answers: Sequence[AnswerRows]) -> pd.DataFrame:
     """Return one row per query, mechanism and cell: the columns of `estimates.parquet`.
 
     For speeds, in m/s, only the cells in which enough vehicles reported their speed have a row.
     """
-    answered = [(query, answer) for query in queries for answer in query.answers]
-    rows = [rows_of(query, answer) for query, answer in answered]
-    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(answered, rows, strict=True)]
-    cells = [len(answer.estimate) for _, answer in answered]
+    rows, scaled = [answer.rows for answer in answers], [answer.scaled for answer in answers]
+    cells = [len(answer.rows.cell) for answer in answers]
 
     def each(values: list[object], dtype: str) -> pd.Series:
         return pd.Series(values, dtype=dtype).repeat(cells).reset_index(drop=True)
 
     return pd.DataFrame(
         {
-            "campaign": each([query.campaign for query, _ in answered], "str"),
-            "query": each([query.number for query, _ in answered], "int64"),
-            "time_s": each([query.time_s for query, _ in answered], "float64"),
-            "mechanism": each([answer.mechanism for _, answer in answered], "str"),
+            "campaign": each([answer.query.campaign for answer in answers], "str"),
+            "query": each([answer.query.number for answer in answers], "int64"),
+            "time_s": each([answer.query.time_s for answer in answers], "float64"),
+            "mechanism": each([answer.answer.mechanism for answer in answers], "str"),
             **{
                 column: np.concatenate([getattr(row, column) for row in rows])
                 for column in ("cell", "truth", "estimate", "std_error", "lower", "upper")
@@ -92,13 +198,13 @@ HOT_SHARE = 0.1
 """Share of cells that are hot cells: the busiest tenth of the cells, at least one."""
 
 
-def score_queries(queries: Sequence[Query], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
+def score_answers(answers: Sequence[AnswerRows], centroids: FloatArray, participation: Participation) -> pd.DataFrame:
     """Score every mechanism of every campaign over all its queries and cells.
 
     Parameters
     ----------
-    queries
-        The closed queries.
+    answers
+        The answers to the closed queries.
     centroids
         Centroids of the cells in the city's projected coordinate system, (V, 2), in metres.
     participation
@@ -117,10 +223,9 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray, participation
         `queries` and `cells`, the numbers of those with a row; `statistic`, the quantity estimated;
         `participation` and `assumed_participation`.
     """
-    groups: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
-    for query in queries:
-        for answer in query.answers:
-            groups.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    groups: dict[tuple[str, str], list[AnswerRows]] = {}
+    for answer in answers:
+        groups.setdefault((answer.query.campaign, answer.answer.mechanism), []).append(answer)
     return pd.DataFrame(
         [
             {**dict(zip(("campaign", "mechanism"), key, strict=True)), **_score(g, centroids, participation)}
@@ -130,26 +235,25 @@ def score_queries(queries: Sequence[Query], centroids: FloatArray, participation
 
 
 def _score(
-    group: list[tuple[Query, Answer]], centroids: FloatArray, participation: Participation
+    group: Sequence[AnswerRows], centroids: FloatArray, participation: Participation
 ) -> dict[str, float | int | str]:
-    rows = [rows_of(query, answer) for query, answer in group]
-    scaled = [scaled_rows(query, row, participation) for (query, _), row in zip(group, rows, strict=True)]
-    own, of_all = _errors(rows), _errors(scaled)
-    statistic = group[0][0].statistic
-    found, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
+    rows = [answer.rows for answer in group]
+    of_asked, of_all = _errors(rows), _errors([answer.scaled for answer in group])
+    statistic = group[0].query.statistic
+    recall, mobility = math.nan, MobilityScores(*[math.nan] * len(MobilityScores._fields))
     if statistic == "count":
         hot = max(1, round(HOT_SHARE * len(rows[0].cell)))
-        found = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
+        recall = float(np.mean([share_found(row.truth, row.estimate, hot) for row in rows]))
         each = np.array([mobility_scores(row.truth, row.estimate, centroids) for row in rows])
         mobility = MobilityScores(*(_mean(column[~np.isnan(column)]) for column in each.T))
-    theory = own.pop("theory_rmse")
+    theory = of_asked.pop("theory_rmse")
     return {
-        **own,
-        "hot_cells_recall": found,
+        **of_asked,
+        "hot_cells_recall": recall,
         **mobility._asdict(),
         "theory_rmse": theory,
         **{f"scaled_{score}": value if statistic == "count" else math.nan for score, value in of_all.items()},
-        "interval": " / ".join(sorted({answer.estimate.interval for _, answer in group})),
+        "interval": " / ".join(sorted({answer.answer.estimate.interval for answer in group})),
         "queries": len(group),
         "cells": len({cell for row in rows for cell in row.cell.tolist()}),
         "statistic": statistic,

@@ -90,19 +90,19 @@ class TrafficLog:
         if not self.in_no_cell:
             return []
         share = self.in_no_cell / self.present
-        words = f"cells: of the vehicle-time of the run, {share * 100:.3g} % is in no cell, where nothing is counted"
+        text = f"cells: of the vehicle-time of the run, {share * 100:.3g} % is in no cell, where nothing is counted"
         if share <= MOST_UNCOUNTED:
-            return [Note("in_no_cell", words)]
+            return [Note("in_no_cell", text)]
         checks = "are the cells where the traffic is, and do they cover the area that is meant?"
-        return [warning("in_no_cell", f"{words}: {checks}")]
+        return [warning("in_no_cell", f"{text}: {checks}")]
 
     def _past_gridlock(self) -> list[Note]:
         """Return a warning of the worst moment, if vehicles forced on, late or waiting to enter exceed the limits."""
         seen = [(time_s, totals) for time_s, totals in zip(self.times_s, self.totals, strict=True)]
-        seen = [one for one in seen if one[1].departed >= FEWEST_VEHICLES and one[1].crowding > 1]
+        seen = [moment for moment in seen if moment[1].departed >= FEWEST_VEHICLES and moment[1].crowding > 1]
         if not seen:
             return []
-        time_s, worst = max(seen, key=lambda one: one[1].crowding)
+        time_s, worst = max(seen, key=lambda moment: moment[1].crowding)
         when = f" at second {time_s:g}{self.clock.aside(time_s)}, cleared by the end"
         return worst.gridlock(planned=self.planned, when=when)
 

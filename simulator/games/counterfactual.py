@@ -143,11 +143,11 @@ class KnownOthers(Game):
         for (is_read,), rows in patterns(read[:, np.newaxis]):
             n = len(rows)
             unread = OwnPart.of_bits(true_yes, false_yes, None, n)
-            own, every = unread, [unread]
+            mine, every = unread, [unread]
             if is_read:
-                own = OwnPart.of_bits(true_yes, false_yes, moved[rows].astype(np.int64), n)
+                mine = OwnPart.of_bits(true_yes, false_yes, moved[rows].astype(np.int64), n)
                 every = [OwnPart.of_bits(true_yes, false_yes, np.full(n, bit), n) for bit in range(2)]
-            last = LastDevice(sums[rows], inside[rows], outside[rows], true_yes, false_yes, own, every, noise=noise)
+            last = LastDevice(sums[rows], inside[rows], outside[rows], true_yes, false_yes, mine, every, noise=noise)
             yield _score(stay[rows], last)
 
 
@@ -160,7 +160,7 @@ def _score(stay: Mask, last: LastDevice) -> Score:
 def _servers(observer: Observer, query: QueryRecord) -> list[int]:
     """Return the rows of the servers that are members of the coalition during a query."""
     parties = [member.party for member in observer.coalition if member.at(query.number_in_campaign)]
-    return [number - 1 for number in Coalition.of(parties).servers] if parties else []
+    return [number - 1 for number in Coalition.of(parties).servers]
 
 
 def _bits(mechanism: LocalMechanism, encoded: IntArray) -> IntArray:
@@ -281,22 +281,22 @@ class _DropOut:
         tally, corrupted = self.observation.own_tally(query.number, 1)
         alone = record.deployment.paired or mechanism.rounds == 1
         first_round = 1 if alone else max(int(query.counted[0]) - corrupted, 1)
-        known = read.copy()
+        readable = read.copy()
         if record.publishes_counts:
             later = np.arange(1, mechanism.rounds + 1) > 1
-            known |= complete if first_round == 1 else complete & later[:, np.newaxis]
-        guesses, theory = self.from_reports(known)
+            readable |= complete if first_round == 1 else complete & later[:, np.newaxis]
+        guesses, theory = self.from_reports(readable)
         if record.publishes_counts and first_round > 1:
-            hidden, first = np.flatnonzero(complete & ~known[0]), query.counts[0] - tally
-            for rows, own in self.own_encodings(hidden):
-                given = (first, own[1], self.prior, query.number)
+            hidden, first = np.flatnonzero(complete & ~readable[0]), query.counts[0] - tally
+            for rows, encodings in self.own_encodings(hidden):
+                given = (first, encodings[1], self.prior, query.number)
                 guesses[rows] = others_dropped(mechanism, *given, first_round=first_round, rng=self.rng)
             success = dropped_others_success(mechanism, self.prior.of(query.number), first_round=first_round)
             theory[hidden] = self.prior.trusted(success, query.number)
         elif record.k == 1 and alone and isinstance(mechanism, SamplingPrivacy):
             hidden = np.flatnonzero(complete & ~read.all(axis=0))
-            for rows, own in self.own_encodings(hidden):
-                shown = np.maximum((own[1] - own[0])[:, 1:], 0)
+            for rows, encodings in self.own_encodings(hidden):
+                shown = np.maximum((encodings[1] - encodings[0])[:, 1:], 0)
                 guesses[rows] = self.from_releases(mechanism, rows, shown, None, positive=True)
             theory[hidden] = math.nan
         return guesses, theory
@@ -312,8 +312,8 @@ class _DropOut:
         differences = (query.counts[1] - query.counts[0])[1:]
         guesses, theory = self.from_reports(self.read | (self.complete & some) if k is None else self.read)
         hidden = np.flatnonzero(self.complete & ~(some if k is None else self.read.all(axis=0)))
-        for rows, own in self.own_encodings(hidden):
-            mine = (own[1] - own[0])[:, 1:]
+        for rows, encodings in self.own_encodings(hidden):
+            mine = (encodings[1] - encodings[0])[:, 1:]
             visible = None if k is None else np.maximum(differences, differences - mine) >= k
             guesses[rows] = self.from_releases(mechanism, rows, mine, visible)
         if k is not None and some.any() and (differences + 1 >= k).any():
@@ -327,7 +327,13 @@ class _DropOut:
         return guesses, theory
 
     def from_releases(
-        self, mechanism: SamplingPrivacy, rows: IntArray, own: IntArray, visible: Mask | None, *, positive: bool = False
+        self,
+        mechanism: SamplingPrivacy,
+        rows: IntArray,
+        differences: IntArray,
+        visible: Mask | None,
+        *,
+        positive: bool = False,
     ) -> Cells:
         """Return the best guess about some targets from two releases and the report of one round, if it is read."""
         guesses = np.empty(len(rows), dtype=np.int32)
@@ -338,7 +344,7 @@ class _DropOut:
                 read = row + 1, np.asarray(self.query.recorded.reports[row][rows[places]], dtype=np.int64)
             guesses[places] = released_twice(
                 mechanism,
-                own[places],
+                differences[places],
                 self.prior,
                 self.query.number,
                 read=read,
@@ -348,7 +354,7 @@ class _DropOut:
             )
         return guesses
 
-    def from_reports(self, known: Mask) -> tuple[Cells, FloatArray]:
+    def from_reports(self, readable: Mask) -> tuple[Cells, FloatArray]:
         """Return the best guess from the known reports of each target, and its expected success.
 
         Parameters
@@ -366,7 +372,7 @@ class _DropOut:
         guesses = prior.guess(query.number, len(query.truth), rng=self.rng)
         # Where servers are chosen by place, it is not by chance which reports a coalition reads: no theory is known.
         theory = np.full(len(guesses), math.nan if self.record.deployment.locates else prior.success(query.number))
-        for which, rows in patterns(known.T):
+        for which, rows in patterns(readable.T):
             rounds = tuple(round_ for round_, in_round in enumerate(which, start=1) if in_round)
             if rounds:
                 reports = [query.recorded.reports[round_ - 1][rows] for round_ in rounds]

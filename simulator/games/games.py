@@ -11,11 +11,11 @@ from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import NotEstimableError
 from mechanisms.parameter import ParameterError
 from simulator.arrays import IntArray
-from simulator.attacks.own import WrongGuessesError
+from simulator.attacks.guesses import WrongGuessesError
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, warning
 from simulator.games.records import CampaignRecord, NotPlayableError, StoredTranscripts
-from simulator.games.scores import Finding, Guesser, Score, pool_scores, tabulate_guesses
+from simulator.games.scores import Guesser, Score, pool_scores, tabulate_guesses
 from simulator.games.world import Game, Member, Observer, Truth
 from simulator.streams import Streams
 
@@ -104,14 +104,14 @@ class AttackResults:
     Attributes
     ----------
     findings
-        Rows of `attacks.parquet`.
+        Rows of `attacks.parquet`; columns that a row lacks are null.
     notes
         Warnings of expected rows that are missing, and why.
     guesses
         Table of `guesses.parquet`; None if no attack guessed the cells of vehicles.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[Columns, ...]
     notes: tuple[Note, ...]
     guesses: pd.DataFrame | None
 
@@ -134,7 +134,7 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
         If an attacked cell does not exist, there are fewer vehicles than are to be corrupted, or a user's own attack
         raises an error or returns what is no answer. Its key is that of the attack.
     """
-    findings: list[Finding] = []
+    findings: list[Columns] = []
     notes: list[Note] = []
     guesses: dict[Guesser, list[Score]] = {}
     stored: dict[tuple[tuple[str, ...], str], StoredTranscripts] = {}
@@ -167,13 +167,13 @@ def play_attacks(attacks: Sequence[Attack], records: Records, *, streams: Stream
     return AttackResults(tuple(findings), tuple(notes), tabulate_guesses(guesses))
 
 
-def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dict[Guesser, list[Score]], Sequence[str]]:
+def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Columns], dict[Guesser, list[Score]], Sequence[str]]:
     """Return the findings of an attack, its scores, and the reasons of missing rows.
 
     The attack is by the whole coalition and, if it is `growing`, by its first members too. All coalitions face the same
     targets and counterfactual worlds, so that they can be compared.
     """
-    findings: list[Finding] = []
+    findings: list[Columns] = []
     guesses: dict[Guesser, list[Score]] = {}
     answered: set[int] = set()
     for size in range(1 if attack.growing else len(attack.members), len(attack.members) + 1):
@@ -181,8 +181,8 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dic
         worlds = worlds_of(attack, stored, members)
         if not any(truth.queries for _, truth in worlds):
             return findings, guesses, ["there are no targets: no honest vehicle answered individually"]
-        words = ", ".join(map(str, members)) or NO_MEMBER
-        guesser = Guesser(attack.name, attack.kind, words, stored.name, tuple(stored.campaigns))
+        named = ", ".join(map(str, members)) or NO_MEMBER
+        guesser = Guesser(attack.name, attack.kind, named, stored.name, tuple(stored.campaigns))
         rows, guesses[guesser] = [], []
         for place, (scores, columns) in enumerate(_rounds(attack, stored, worlds)):
             rows += columns
@@ -190,19 +190,16 @@ def _play(attack: Attack, stored: StoredTranscripts) -> tuple[list[Finding], dic
             if columns:
                 answered.add(place)
         rows += _of_one_vehicle(attack, stored, worlds)
-        findings += [
-            Finding(
-                name=attack.name,
-                attack=attack.kind,
-                coalition=words,
-                colluding=sum(member.vehicles or 1 for member in members),
-                servers=max(record.servers for record in stored.campaigns.values()),
-                mechanism=stored.name,
-                campaign=", ".join(stored.campaigns),
-                **columns,
-            )
-            for columns in rows
-        ]
+        coalition = {
+            "name": attack.name,
+            "attack": attack.kind,
+            "coalition": named,
+            "colluding": sum(member.vehicles or 1 for member in members),
+            "servers": max(record.servers for record in stored.campaigns.values()),
+            "mechanism": stored.name,
+            "campaign": ", ".join(stored.campaigns),
+        }
+        findings += [{**coalition, **columns} for columns in rows]
     queries = len(worlds[0][1].record.queries)
     return (
         findings,
@@ -226,11 +223,11 @@ def _of_one_vehicle(attack: Attack, stored: StoredTranscripts, worlds: Sequence[
 
     It is the honest vehicle of the first choice that has targets.
     """
-    observer, truth = own = next(world for world in worlds if world[1].queries)
+    observer, truth = world = next(world for world in worlds if world[1].queries)
     if observer.corrupted is None or not observer.last_vehicle:
         return
     number = float(truth.queries[0].recorded.devices[0])
-    for _, rows in _rounds(attack, stored, [own]):
+    for _, rows in _rounds(attack, stored, [world]):
         for columns in rows:
             if columns["metric"] is None:
                 yield {**columns, "metric": ONE_VEHICLE, "value": number, "unit": "number of the vehicle"}
@@ -244,7 +241,7 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
     """
     record = stored.record
     if members:
-        present = (query for query in record.queries if any(one.at(query.number_in_campaign) for one in members))
+        present = (query for query in record.queries if any(member.at(query.number_in_campaign) for member in members))
         record = replace(record, queries=tuple(present))
     forging = any(game.forges for game in attack.games)
     corrupted_vehicles = 0 if forging else sum(member.vehicles for member in members)
@@ -273,8 +270,7 @@ def worlds_of(attack: Attack, stored: StoredTranscripts, members: tuple[Member, 
     else:
         shares = {
             query.number: np.bincount(
-                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]),
-                minlength=len(query.occupancy),
+                np.concatenate([truth.record.queries[row].truth for _, truth in worlds]), minlength=len(query.occupancy)
             )
             for row, query in enumerate(record.queries)
         }

@@ -9,8 +9,7 @@ import numpy as np
 from mechanisms.inference.likelihood import report_law
 from mechanisms.local import SamplingPrivacy
 from simulator.arrays import IntArray
-from simulator.attacks.guesses import Guesses, Prior
-from simulator.attacks.own import CellAttack
+from simulator.attacks.guesses import CellAttack, Guesses, Prior
 from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, guess_sampled
 from simulator.games.records import CampaignRecord, QueryRecord, places_of
 from simulator.games.scores import Score
@@ -85,7 +84,7 @@ def score_cells(
     unread = math.nan if observer.stored.record.deployment.locates else prior.success(query.number)
     expected = np.full(len(cells), unread)
     probability = np.full(len(cells), prior.success(query.number))
-    for guesses in sorted(answer, key=lambda one: one.handles is not None):
+    for guesses in sorted(answer, key=lambda given: given.handles is not None):
         sure = np.full(len(guesses.cells), math.nan) if guesses.probability is None else guesses.probability
         if guesses.handles is None:
             cells[:], expected[:], probability[:] = guesses.cells[0], guesses.theory, sure[0]
@@ -148,12 +147,12 @@ class LongitudinalGame(Game):
             return
         numbers, last = [query.number for query in queries], queries[-1].number
         if truth.shares is None:
-            known = queries[-1].truth[stayed]
+            at = queries[-1].truth[stayed]
         else:
             every = [observer.stored.query(number) for number in numbers]
-            known = every[-1].truth[stayed_in(every)]
+            at = every[-1].truth[stayed_in(every)]
         cells = truth.record.mechanism.cells
-        prior = Prior.from_counts({last: np.bincount(known, minlength=cells + 1)}, exact=truth.shares is None)
+        prior = Prior.from_counts({last: np.bincount(at, minlength=cells + 1)}, exact=truth.shares is None)
         if truth.even:
             prior = Prior.uniform(cells, (last,))
         guesses = LongitudinalAttack(numbers, last).guess(observer.observe(numbers), prior, rng=rng)

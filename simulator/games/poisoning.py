@@ -46,8 +46,8 @@ class Poisoning(Game):
             raise NotPlayableError(f"what false reports change depends on how {deployment.kind} combines sums")
         for query in record.queries:
             if corrupted > len(query.truth):
-                words = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
-                raise InputError([f"{words}; got {corrupted} corrupted vehicles"], "coalition")
+                rule = f"there are only {len(query.truth)} targets in query {query.number} of {query.campaign}"
+                raise InputError([f"{rule}; got {corrupted} corrupted vehicles"], "coalition")
         chosen = [np.sort(rng.permutation(len(query.truth))[:corrupted]) for query in record.queries]
         honest = crafted = Forgery.of_reports(mechanism, cell, corrupted)
         if _counted(record):
@@ -88,9 +88,9 @@ def remake(
     mechanism, received = record.mechanism, query.recorded.in_time[:, rows]
     aggregator = record.deployment.aggregator(mechanism, devices=len(rows), rng=rng)
     rounds = range(mechanism.rounds)
-    own = [reports[rows] for reports in query.recorded.reports]
+    true_reports = [reports[rows] for reports in query.recorded.reports]
     counted = received & received.all(axis=0) if aggregator.paired else received
-    rest = query.counts - np.stack([mechanism.tally(own[r], where=counted[r]) for r in rounds])
+    rest = query.counts - np.stack([mechanism.tally(true_reports[r], where=counted[r]) for r in rounds])
     left = [query.counted[r] - int(counted[r].sum()) for r in rounds]
     if aggregator.paired:
         aggregator.receive_group(rest, np.ones(len(left), dtype=np.bool_), devices=left[0])
@@ -100,7 +100,7 @@ def remake(
     if forgery is not None and forgery.vectors is not None:
         aggregator.receive_vectors(forgery.vectors, received)
     else:
-        sent = own if forgery is None or forgery.reports is None else forgery.reports
+        sent = true_reports if forgery is None or forgery.reports is None else forgery.reports
         for r in rounds:
             aggregator.receive(r + 1, sent[r], received[r])
     for r in rounds:

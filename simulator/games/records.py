@@ -10,8 +10,7 @@ import pandas as pd
 
 from mechanisms.local import Counts, LocalMechanism, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import HandleKind, Released, StoredEntries
+from simulator.aggregation.transcript import HandleKind, RecordedMessages, Released, StoredEntries
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.campaign import Campaign
 from simulator.sensing.query import Answer, Query, answers_of_devices
@@ -159,7 +158,8 @@ class CampaignRecord:
     @property
     def devices(self) -> IntArray:
         """(devices,) int64, ascending: the numbers of all recorded devices."""
-        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *(one.recorded.devices for one in self.queries)]))
+        devices = [query.recorded.devices for query in self.queries]
+        return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *devices]))
 
     def with_targets(
         self, most: int, *, corrupted: IntArray | None = None, rng: np.random.Generator
@@ -211,12 +211,12 @@ class StoredTranscripts:
 
     def __init__(self, campaigns: Mapping[str, CampaignRecord], *, name: str, streams: Streams) -> None:
         self.campaigns, self.name, self.streams = campaigns, name, streams
-        found = [(campaign, query) for campaign, record in campaigns.items() for query in record.queries]
+        queries = [(campaign, query) for campaign, record in campaigns.items() for query in record.queries]
         if len(campaigns) > 1:
-            found.sort(key=lambda one: one[1].time_s)
+            queries.sort(key=lambda pair: pair[1].time_s)
         placed = [
             query.placed(campaign, number if len(campaigns) > 1 else query.number)
-            for number, (campaign, query) in enumerate(found, start=1)
+            for number, (campaign, query) in enumerate(queries, start=1)
         ]
         first = next(iter(campaigns.values()))
         self.record = replace(first, queries=tuple(placed))
@@ -236,17 +236,17 @@ class StoredTranscripts:
         if len(self.campaigns) == 1:
             return [query]
         moment = self._queries[query].time_s
-        return [one.number for one in self._queries.values() if one.time_s == moment or one.number == query]
+        return [other.number for other in self._queries.values() if other.time_s == moment or other.number == query]
 
     def transcripts(self, query: QueryRecord) -> dict[str, list[StoredEntries]]:
         """Return what each party stored of a query, by party; drawn again if the query's reports were altered."""
-        known = query is self._queries[query.number]
-        if known and self._kept is not None and query.number in self._kept:
+        unaltered = query is self._queries[query.number]
+        if unaltered and self._kept is not None and query.number in self._kept:
             return self._kept[query.number]
         record = self.campaigns[query.campaign]
         rng = self.streams.of("transcripts", query.campaign, self.name, query.number_in_campaign)
         stored = record.deployment.transcripts(query.recorded, record.mechanism, rng=rng)
-        if known and self._kept is not None:
+        if unaltered and self._kept is not None:
             self._kept[query.number] = stored
         return stored
 
@@ -264,11 +264,7 @@ def places_of(devices: IntArray, among: Sequence[int] | IntArray) -> IntArray:
 
 
 def record_campaigns(
-    queries: Sequence[Query],
-    campaigns: Sequence[Campaign],
-    *,
-    outside: int,
-    fleet: IntArray,
+    queries: Sequence[Query], campaigns: Sequence[Campaign], *, outside: int, fleet: IntArray
 ) -> dict[tuple[str, str], CampaignRecord]:
     """Return the records of closed queries that attacks need, by campaign and mechanism.
 
@@ -288,21 +284,21 @@ def record_campaigns(
         (campaign, name): CampaignRecord(
             named[campaign].deployment,
             named[campaign].mechanisms[name],
-            tuple(_record(query, answer, outside) for query, answer in found if name in query.recorded),
+            tuple(_record(query, answer, outside) for query, answer in answered if name in query.recorded),
             *_replaced(named[campaign], name),
             fleet=fleet,
         )
-        for (campaign, name), found in answers_of_devices(queries).items()
+        for (campaign, name), answered in answers_of_devices(queries).items()
     }
 
 
 def _record(query: Query, answer: Answer, outside: int) -> QueryRecord:
-    found, occupancy = query.recorded[answer.mechanism], query.truth.copy()
+    reports, occupancy = query.recorded[answer.mechanism], query.truth.copy()
     occupancy[0] -= outside
     values = getattr(answer.estimate, "count", None)
-    counts, time_s = found.counts, query.time_s
+    counts, time_s = reports.counts, query.time_s
     return QueryRecord(
-        found.recorded, found.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, found.noise
+        reports.recorded, reports.truth, occupancy, counts, answer.asked, answer.counted, values, time_s, reports.noise
     )
 
 

@@ -45,7 +45,7 @@ class Score:
         (n,) float64, the coalition's posterior probability of each guess, NaN where there is none; None for guesses
         that `guesses.parquet` does not show, in worlds that did not occur.
     metric, value, unit
-        As in `Finding`. Scores of the same metric are pooled, and of their values the greatest is reported.
+        As in `attacks.parquet`. Scores of the same metric are pooled, and of their values the greatest is reported.
     queries
         The number of queries over which a quantity was measured.
     """
@@ -86,7 +86,7 @@ class Score:
 
 
 def pool_scores(scores: Sequence[Score], *, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    """Yield the columns of a finding for each metric, as in `Finding`; none for scores of no guess and no value.
+    """Yield the columns of a finding, as in `attacks.parquet`, for each metric; none without a guess and a value.
 
     Truths are fixed and coins independent. If trials have different probabilities, the interval is wider than necessary
     (Hoeffding 1956). If devices keep coins, trials of different queries are not independent: the interval is then as
@@ -158,12 +158,12 @@ def _of_pairs(scores: Sequence[Score], *, rng: np.random.Generator) -> float | N
     for score in scores:
         order = rng.permutation(len(score.truth))
         half = len(order) // 2
-        one, other = order[:half], order[half : 2 * half]
-        apart = score.truth[one] != score.truth[other]
-        apart &= score.truth[one] != (-1 if score.usual is None else score.usual)
-        named, one, other = score.truth[one][apart], one[apart], other[apart]
-        hits_p += int(np.count_nonzero(score.guesses[one] == named))
-        hits_q += int(np.count_nonzero(score.guesses[other] == named))
+        first, second = order[:half], order[half : 2 * half]
+        apart = score.truth[first] != score.truth[second]
+        apart &= score.truth[first] != (-1 if score.usual is None else score.usual)
+        named, first, second = score.truth[first][apart], first[apart], second[apart]
+        hits_p += int(np.count_nonzero(score.guesses[first] == named))
+        hits_q += int(np.count_nonzero(score.guesses[second] == named))
         pairs += len(named)
     if not pairs:
         return None
@@ -177,60 +177,6 @@ def _of_worlds(event: Any, world: Any) -> float:
         return 0.0
     hits_p, hits_q, alpha = int(inside.sum()), int(outside.sum()), CLAIMING_TOO_MUCH / 2.0
     return epsilon_lower_bound(hits_p=hits_p, trials_p=len(inside), hits_q=hits_q, trials_q=len(outside), alpha=alpha)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """Result of one attack by one coalition on one mechanism in one campaign. None is null in the table.
-
-    Attributes
-    ----------
-    name, attack
-        The attack's name in the scenario, and its kind.
-    coalition, colluding
-        The parties, and their number, each corrupted vehicle counted.
-    servers
-        Number of servers of the deployment.
-    mechanism, campaign
-        Their names.
-    trials
-        Number of guesses; for an attack that does not guess, of queries.
-    prior, success, theory
-        Success rates of the best guess without the observation and with it, and the expected value of the latter.
-        `prior` is the largest of the prior probabilities, averaged over trials. For an attack that does not guess,
-        `theory` is the expected value of `value`.
-    gain, gain_low, gain_high
-        `success` − `prior`, and the ends of its 95 % interval (Clopper and Pearson).
-    epsilon_lower
-        A lower bound on ε, which exceeds the true ε with probability at most 10⁻⁶.
-    metric, value, unit
-        A further measured quantity, or what is guessed in addition to the cell; "one_vehicle": the row is on the
-        vehicle with this number only.
-    """
-
-    name: str
-    attack: str
-    coalition: str
-    colluding: int
-    servers: int
-    mechanism: str
-    campaign: str
-    trials: int | None = None
-    prior: float | None = None
-    success: float | None = None
-    gain: float | None = None
-    gain_low: float | None = None
-    gain_high: float | None = None
-    theory: float | None = None
-    epsilon_lower: float | None = None
-    metric: str | None = None
-    value: float | None = None
-    unit: str | None = None
-
-
-def tabulate_findings(findings: Sequence[Finding]) -> pd.DataFrame:
-    """Return the table of `attacks.parquet`, one row for each finding."""
-    return TABLES["attacks"].frame(map(vars, findings))
 
 
 class Guesser(NamedTuple):

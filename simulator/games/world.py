@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.aggregation.transcript import HandleKind
+from simulator.aggregation.transcript import VEHICLES, HandleKind
 from simulator.arrays import IntArray, Mask
 from simulator.attacks.guesses import Prior
-from simulator.attacks.observation import VEHICLES, Observation, OwnReports, read_round
+from simulator.attacks.observation import Observation, OwnReports, read_round
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts, places_of
 from simulator.games.scores import Score
 
@@ -75,14 +75,14 @@ class Observer:
         """Return the coalition's observation of one query, whose reports may have been altered."""
         campaign = self.stored.campaigns[query.campaign]
         members = [member for member in self.coalition if member.at(query.number_in_campaign)]
-        own = self._own(query, campaign) if any(member.vehicles for member in members) else None
+        corrupted = self._own(query, campaign) if any(member.vehicles for member in members) else None
         return Observation.of(
             self.stored.transcripts(query),
             # A coalition that spans campaigns may have parties that one of the campaigns does not have.
             [member.party for member in members if member.vehicles or member.party in campaign.parties],
             mechanism=campaign.mechanism,
             released=(campaign.released(query),),
-            own=() if own is None else (own,),
+            own=() if corrupted is None else (corrupted,),
             asked={query.number: int(query.asked[0])},
             keys=[member.party for member in self.coalition],
             last_vehicle=self.last_vehicle,
@@ -118,15 +118,15 @@ class Observer:
         places = np.flatnonzero(np.isin(query.recorded.devices, self.corrupted))
         if not len(places):
             return None
-        own = query.recorded.among(places)
+        sent = query.recorded.among(places)
         return OwnReports(
             query.number,
-            own.devices,
-            own.pseudonyms,
+            sent.devices,
+            sent.pseudonyms,
             query.truth[places],
-            tuple(own.reports),
-            own.counted(paired=campaign.deployment.paired),
-            {party: np.isfinite(times) for party, times in own.arrived_s.items()},
+            tuple(sent.reports),
+            sent.counted(paired=campaign.deployment.paired),
+            {party: np.isfinite(times) for party, times in sent.arrived_s.items()},
         )
 
 

@@ -72,16 +72,16 @@ def check_aggregator(make: Callable[[], Any], *, seed: int = 0) -> ConformanceRe
         for name in CHECKS[1:]:
             findings[name].applies = name == "global_random"
     else:
-        own, same = make(), lossless.estimates.equals(again.estimates)
+        aggregator, same = make(), lossless.estimates.equals(again.estimates)
         findings["repeatable"].expect(same, "two runs with the same seed published different estimates")
         _check_intervals(lossless, findings["intervals"])
-        if hasattr(own, "combine"):
+        if hasattr(aggregator, "combine"):
             _check_accounts(lossless, lossy, findings["accounts"], messages=1)
             _check_sums(make, findings, seed=seed)
             _check_errors(make, findings["errors"], seed=seed)
         else:
-            _check_accounts(lossless, lossy, findings["accounts"], messages=own.servers)
-            findings["unbiased"].call(_check_sharing, own, findings, np.random.default_rng(seed))
+            _check_accounts(lossless, lossy, findings["accounts"], messages=aggregator.servers)
+            findings["unbiased"].call(_check_sharing, aggregator, findings, np.random.default_rng(seed))
             findings["errors"].applies = False
     results = tuple(each.result(name) for name, each in findings.items())
     return ConformanceReport(getattr(make, "__name__", repr(make)), seed, LEVEL, results, (9,))
@@ -140,7 +140,7 @@ def _queries(
     for _ in range(repetitions):
         deployment = Combining(own=make(), name="aggregator")
         servers = deployment.assign(cells, mechanism, rng=rng)
-        of = [np.bincount(cells[servers == one + 1], minlength=5) for one in range(deployment.own.servers)]
+        of = [np.bincount(cells[servers == server + 1], minlength=5) for server in range(deployment.own.servers)]
         tallies = []
         for number, true in enumerate(of, start=1):
             counts, devices = mechanism.sample_counts(true, rng=rng), int(true.sum())
@@ -179,11 +179,13 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
     squares: list[FloatArray] = []
     stated: dict[str, list[FloatArray]] = {"combine": [], "std_error": []}
     for deployment, of, tallies in _queries(make, mechanism, truth, NOISY, rng):
-        estimate, own = deployment.combine(tallies, mechanism), deployment.own
+        estimate, aggregator = deployment.combine(tallies, mechanism), deployment.own
         squares.append((estimate.count - truth[1:]) ** 2)
         stated["combine"].append(estimate.std_error**2)
-        if callable(getattr(own, "std_error", None)):
-            stated["std_error"].append(np.asarray(own.std_error(np.stack([mechanism.std_error(n) for n in of]))) ** 2)
+        if callable(getattr(aggregator, "std_error", None)):
+            stated["std_error"].append(
+                np.asarray(aggregator.std_error(np.stack([mechanism.std_error(n) for n in of]))) ** 2
+            )
     real, most = np.mean(squares), LARGEST_FACTOR * (1 + norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2)
     for name, variances in stated.items():
         if variances:
@@ -192,21 +194,21 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
             findings.expect(1 / most <= factor <= most, f"{name} states an error of {factor:.2f} times the real one")
 
 
-def _check_sharing(own: Any, findings: Mapping[str, Findings], rng: np.random.Generator) -> None:
+def _check_sharing(sharing: Any, findings: Mapping[str, Findings], rng: np.random.Generator) -> None:
     """Check that enough shares give the vectors and their sum, and that fewer do not depend on the vectors."""
     vectors = rng.integers(-3, 4, size=(SHARED, 4))
-    shares = own.split(vectors, rng=rng)
-    shape, got = (own.servers, *vectors.shape), f"{shares.dtype} of shape {shares.shape}"
+    shares = sharing.split(vectors, rng=rng)
+    shape, got = (sharing.servers, *vectors.shape), f"{shares.dtype} of shape {shares.shape}"
     if not findings["unbiased"].expect(shares.shape == shape and shares.dtype == np.uint64, f"split returned {got}"):
         return
     for _ in range(SUBSETS):
-        which = np.sort(rng.permutation(own.servers)[: own.needed])
-        joined = own.join(shares[which], which + 1)
+        which = np.sort(rng.permutation(sharing.servers)[: sharing.needed])
+        joined = sharing.join(shares[which], which + 1)
         findings["unbiased"].expect_equal(joined, vectors, f"shares of servers {which + 1} do not give the vectors")
-        total = own.join(own.sum(shares)[which], which + 1)
+        total = sharing.join(sharing.sum(shares)[which], which + 1)
         fault = f"sums of servers {which + 1} do not give the sum"
         findings["unbiased"].expect_equal(total, vectors.sum(axis=0), fault)
-    check_too_few_shares(own, findings["own_storage"], rng=rng, level=LEVEL)
+    check_too_few_shares(sharing, findings["own_storage"], rng=rng, level=LEVEL)
 
 
 def _check_bias(errors: Any, truth: IntArray, findings: Findings) -> None:

@@ -28,13 +28,11 @@ from mechanisms.inference.bayes_success import guess_success
 from mechanisms.inference.report_law import NoLikelihoodError
 from mechanisms.local import KRandomizedResponse, LocalMechanism, NoPrivacy, NotEstimableError, SamplingPrivacy
 from simulator.aggregation.deployment import Deployment
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import FloatArray
+from simulator.attacks.guesses import CellAttack, Guesses, Prior, broken_answers
 from simulator.attacks.observation import Observation
-from simulator.attacks.own import CellAttack, broken_answers
-from simulator.attacks.reconstruction import Guesses, Prior
 from simulator.games.guesses import score_cells
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
@@ -115,7 +113,7 @@ def check_attack(make: Callable[[], CellAttack] | CellAttack, *, seed: int = 0) 
     findings = {name: Findings() for name in CHECKS}
     for number, case in enumerate(CASES):
         _check_case(attack, case, findings, seed=(seed, number))
-    results: list[CheckResult] = [found.result(name) for name, found in findings.items()]
+    results: list[CheckResult] = [of_check.result(name) for name, of_check in findings.items()]
     return ConformanceReport(" ".join(repr(attack).split()), seed, LEVEL, tuple(results), (CELLS,))
 
 
@@ -173,7 +171,7 @@ def _query(case: Case, prior: FloatArray, *, rng: np.random.Generator) -> QueryR
         aggregator.close_round(round_, asked=DEVICES, answered=int(arrives.sum()))
     arrived_s = {party: np.full(received.shape, np.inf) for party in deployment.parties(mechanism)}
     for round_ in rounds:
-        on_the_way = {"network", *(party for path in deployment.route(round_, mechanism) for party in path)}
+        on_the_way = {"network", *(party for path in deployment.route(round_) for party in path)}
         for party in on_the_way:
             arrived_s[party][round_ - 1] = np.where(received[round_ - 1], 1.0, np.inf)
     # Numbers far from 0…n − 1: a position that is taken for a handle is unknown.
@@ -220,8 +218,8 @@ def _check_success(
     best = float(q.max()) if best is None else best
     hits = score_cells(query, answer, prior, observer, rng=np.random.default_rng(0)).hits
     surprise = float(binom.sf(hits - 1, DEVICES, min(best, 1.0)))
-    words = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
-    findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {words}")
+    shown = f"{hits / DEVICES:.1%} of {DEVICES:,} guesses are right, and the best possible guess has {best:.1%}"
+    findings.expect(surprise >= LEVEL / len(CASES), f"{case.name}: {shown}")
     findings.figures[f"{case.name}: right"] = f"{hits / DEVICES:.1%}, at best {best:.1%}, by the prior {q.max():.1%}"
 
 
@@ -233,6 +231,12 @@ def _content(observation: Observation, prior: Prior) -> bytes:
 def _plain(answer: list[Guesses]) -> list[tuple[object, ...]]:
     """Return an answer as plain values, to be compared."""
     return [
-        (one.query, one.handle_kind, np.asarray(one.handles).tolist(), np.asarray(one.cells).tolist(), repr(one.theory))
-        for one in answer
+        (
+            guesses.query,
+            guesses.handle_kind,
+            np.asarray(guesses.handles).tolist(),
+            np.asarray(guesses.cells).tolist(),
+            repr(guesses.theory),
+        )
+        for guesses in answer
     ]

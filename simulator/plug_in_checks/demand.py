@@ -45,15 +45,15 @@ class DemandTrial:
         return _trips(self.make(), roads, self.seed)
 
 
-def _trips(own: Any, roads: RoadNetwork, seed: int) -> pd.DataFrame:
-    trips: pd.DataFrame = own.trips(roads, vehicles=VEHICLES, duration_s=DURATION_S, rng=np.random.default_rng(seed))
+def _trips(demand: Any, roads: RoadNetwork, seed: int) -> pd.DataFrame:
+    trips: pd.DataFrame = demand.trips(roads, vehicles=VEHICLES, duration_s=DURATION_S, rng=np.random.default_rng(seed))
     return trips
 
 
 def _prepare(make: Callable[..., Any], seed: int, _: Findings) -> DemandTrial:
-    roads, own = small_city(), make()
-    require_methods("demand", own)
-    frame, rng = _trips(own, roads, seed), np.random.default_rng(seed)
+    roads, demand = small_city(), make()
+    require_methods("demand", demand)
+    frame, rng = _trips(demand, roads, seed), np.random.default_rng(seed)
     table, paths = table_of_frame(frame, title="trips"), ShortestPaths(roads.links, through=roads.through)
     options = SamplingOptions(duration_s=DURATION_S)
     return DemandTrial(make, seed, frame, draw_table_trips(table, roads, paths, options, clock=Clock(), rng=rng))

@@ -143,10 +143,10 @@ def check_looks(trial: EngineTrial, findings: Findings) -> None:
 def _expect_equal(trial: EngineTrial, findings: Findings, looks: slice, fault: str) -> None:
     """Expect that another engine, asked at some of the times, has the same states."""
     times_s, close = trial.times_s[looks], partial(np.allclose, equal_nan=True)
-    for time_s, one, other in zip(times_s, trial.states[looks], _watch(trial.make(), times_s)[0], strict=True):
-        equal = np.array_equal(one.state, other.state) and np.array_equal(one.link, other.link)
-        same_xy = one.xy is other.xy if one.xy is None or other.xy is None else equal and close(one.xy, other.xy)
-        if not (equal and close(one.fraction, other.fraction) and same_xy):
+    for time_s, seen, again in zip(times_s, trial.states[looks], _watch(trial.make(), times_s)[0], strict=True):
+        equal = np.array_equal(seen.state, again.state) and np.array_equal(seen.link, again.link)
+        same_xy = seen.xy is again.xy if seen.xy is None or again.xy is None else equal and close(seen.xy, again.xy)
+        if not (equal and close(seen.fraction, again.fraction) and same_xy):
             findings.fault(f"at({time_s:g}) {fault}")
             return
 
@@ -164,10 +164,10 @@ def check_speeds(trial: EngineTrial, findings: Findings) -> None:
             return
     stated = covered = steps = 0.0
     for i in range(0, len(trial.states) - 1, 2):
-        one, other = trial.states[i], trial.states[i + 1]
-        on = np.flatnonzero((one.state == State.ON_ROAD) & (other.state[: len(one)] == State.ON_ROAD))
+        now, later = trial.states[i], trial.states[i + 1]
+        on = np.flatnonzero((now.state == State.ON_ROAD) & (later.state[: len(now)] == State.ON_ROAD))
         stated += float((trial.speeds[i][on] + trial.speeds[i + 1][on]).sum()) / 2
-        moved = trial.places(other)[on] - trial.places(one)[on]
+        moved = trial.places(later)[on] - trial.places(now)[on]
         covered += float(np.hypot(*moved.T).sum())
         steps += len(on)
     findings.figures |= {"stated_m": round(stated, 1), "covered_m": round(covered, 1)}

@@ -49,9 +49,9 @@ def report_of(
     return run_checks(getattr(make, "__name__", type(make).__name__), prepared, checks, seed=seed)
 
 
-def require_methods(role: str, own: Any) -> None:
+def require_methods(role: str, instance: Any) -> None:
     """Raise an `InputError` if an object lacks methods of its role."""
-    if missing := missing_methods(role, own):
+    if missing := missing_methods(role, instance):
         raise InputError([f"must have {', '.join(missing)}"])
 
 

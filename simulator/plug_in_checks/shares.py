@@ -35,7 +35,7 @@ LIMITS = (
 Words = NDArray[np.uint64]
 
 
-def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Generator, level: float) -> None:
+def check_too_few_shares(sharing: Sharing, findings: Findings, *, rng: np.random.Generator, level: float) -> None:
     """Expect no repetition among the words of t − 1 servers, and no law that depends on the vectors.
 
     Parameters
@@ -49,7 +49,7 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     level
         Greatest probability that a sound sharing fails.
     """
-    few, devices = own.needed - 1, np.arange(DEVICES)[:, np.newaxis]
+    few, devices = sharing.needed - 1, np.arange(DEVICES)[:, np.newaxis]
     if not few:
         findings.note("one share suffices to read a report, so nothing is claimed of fewer")
         return
@@ -66,16 +66,16 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     seeds = rng.integers(0, 2**63, size=(len(vectors), CALLS))
     drawn = {
         vectors_name: np.concatenate(
-            [own.split(_each(vector), rng=np.random.default_rng(seed)).swapaxes(0, 1) for seed in row]
+            [sharing.split(_each(vector), rng=np.random.default_rng(seed)).swapaxes(0, 1) for seed in row]
         )
         for (vectors_name, vector), row in zip(vectors.items(), seeds, strict=True)
     }
-    every = list(combinations(range(own.servers), few)) if own.servers <= SUBSETS else []
+    every = list(combinations(range(sharing.servers), few)) if sharing.servers <= SUBSETS else []
     if not 0 < len(every) <= SUBSETS:
-        every = [tuple(sorted(rng.permutation(own.servers)[:few].tolist())) for _ in range(SUBSETS)]
+        every = [tuple(sorted(rng.permutation(sharing.servers)[:few].tolist())) for _ in range(SUBSETS)]
     values = 1.0 + max(float(shares.max()) for shares in drawn.values())
     expected = (CALLS * DEVICES) ** 2 / 2 / values
-    comparisons = len(every) * (2 * len(drawn) - 1) * sum(1 for _ in _views(own, drawn["of zeros"], every[0]))
+    comparisons = len(every) * (2 * len(drawn) - 1) * sum(1 for _ in _views(sharing, drawn["of zeros"], every[0]))
     alpha = level / comparisons
     findings.figures["comparisons"] = comparisons
     least = int(poisson.isf(alpha, expected)) + 1
@@ -84,22 +84,22 @@ def check_too_few_shares(own: Sharing, findings: Findings, *, rng: np.random.Gen
     findings.note(LIMITS)
     for servers in every:
         numbers = " and ".join(str(server + 1) for server in servers)
-        zeros = dict(_views(own, drawn["of zeros"], servers))
+        zeros = dict(_views(sharing, drawn["of zeros"], servers))
         for vectors_name, shares in drawn.items():
-            for name, seen in _views(own, shares, servers):
+            for name, seen in _views(sharing, shares, servers):
                 _, often = np.unique(seen, return_counts=True)
                 repeats = int((often * (often - 1) // 2).sum())
                 if expected <= FEW_REPEATS and repeats >= least:
                     what = f"{name} of server {numbers} repeats in {repeats:,} pairs of {len(seen):,} reports"
                     findings.fault(
-                        f"{what}, all {vectors_name}, though {own.needed} shares are needed to learn anything"
+                        f"{what}, all {vectors_name}, though {sharing.needed} shares are needed to learn anything"
                     )
                     return
                 if vectors_name != "of zeros" and _distinct(zeros[name], seen, alpha):
                     what = (
                         f"{name} of server {numbers} is distributed otherwise for vectors {vectors_name} than of zeros"
                     )
-                    findings.fault(f"{what}: {few} shares depend on the report, and {own.needed} are needed")
+                    findings.fault(f"{what}: {few} shares depend on the report, and {sharing.needed} are needed")
                     return
 
 
@@ -108,7 +108,7 @@ def _each(vector: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.ascontiguousarray(np.broadcast_to(vector, (DEVICES, ENTRIES)), dtype=np.int64)
 
 
-def _views(own: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tuple[str, Words]]:
+def _views(sharing: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tuple[str, Words]]:
     """Yield the words that a coalition holds of each report, and what it can compute from two or from all of them.
 
     `shares` are those of the reports of all calls, (reports, servers, entries); what is yielded is (reports,).
@@ -117,13 +117,13 @@ def _views(own: Sharing, shares: Words, servers: tuple[int, ...]) -> Iterator[tu
     names = [f"entry {entry + 1} at server {server + 1}" for server in servers for entry in range(ENTRIES)]
     columns = dict(zip(names, held.reshape(len(held), -1).T, strict=True))
     yield from columns.items()
-    for (one, first), (other, second) in combinations(columns.items(), 2):
-        yield from _related(first, second, one, other)
+    for (left_name, first), (right_name, second) in combinations(columns.items(), 2):
+        yield from _related(first, second, left_name, right_name)
     for lag, who in ((1, "the next device"), (DEVICES // 2 - 1, "another device"), (DEVICES, "another query")):
         for name, column in columns.items():
             # Every report is in one pair, since a report in two pairs would count twice.
             yield from _related(*pairs_apart(column, lag), name, f"that of {who}")
-    joined = own.join(np.ascontiguousarray(held.swapaxes(0, 1)), np.array(servers) + 1)
+    joined = sharing.join(np.ascontiguousarray(held.swapaxes(0, 1)), np.array(servers) + 1)
     for entry in range(ENTRIES):
         yield f"what join gives for entry {entry + 1}", np.asarray(joined)[:, entry].astype(np.int64).view(np.uint64)
         yield f"the sum of entry {entry + 1}", held[:, :, entry].sum(axis=1, dtype=np.uint64)

@@ -119,16 +119,14 @@ def accuracy(results: Results, seed: int) -> None:
         for devices, exact in zip(populations, of, strict=True):
             results.add_row("theory", exact, devices=devices, name=name)
     for name, mechanism in mechanisms.items():
-        found = []
-        for place, devices in zip((0, -1), ends, strict=True):
-            rng, theory = Streams(seed).of("alp", name, devices), errors[name][place]
-            found.append(simulate_error(mechanism, one_cell(inside, devices), repeats=400, rng=rng))
-            verdict = found[-1].verdict(theory)
-            values = {"found": found[-1], "theory": theory, "verdict": verdict}
-            results.add_row("simulated", found[-1].rmse, devices=devices, name=name, **values)
-            if found[-1].bias > Z:
+        simulated: list[SimulatedError] = []
+        for devices in ends:
+            rng = Streams(seed).of("alp", name, devices)
+            simulated.append(simulate_error(mechanism, one_cell(inside, devices), repeats=400, rng=rng))
+            results.add_row("simulated", simulated[-1].rmse, devices=devices, name=name, found=simulated[-1])
+            if simulated[-1].bias > Z:
                 biased.add(name)
-        curves.append(simulated_series(name, ends, found))
+        curves.append(simulated_series(name, ends, simulated))
     results.add_panel("scaling", curves, inside=inside)
     _draw_day(results, station, seed)
     results.add_findings(
@@ -209,8 +207,8 @@ def lemmas(results: Results, _seed: int) -> None:
     results.add_row("lemma_3", estimable)
     results.add_row("definition_2", information, yes_probability > 0.0, variance=printed.variance)
     results.add_row("least_variance", useful.std_error(yes + no))
-    found = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
-    results.add_row("lemma_7", len(solutions), found=found, truth=yes)
+    yes_counts = ", ".join(f"{solution.yes:.1f}" for solution in solutions)
+    results.add_row("lemma_7", len(solutions), found=yes_counts, truth=yes)
     results.add_row("lemma_7_plain", plain.sigma, yes=plain.yes)
     results.add_findings("not_equal", "eq_5", "sigma", "misprints", said_yes=said_yes)
 
@@ -226,14 +224,17 @@ class Growth:
     Parameters
     ----------
     name : str
-    theory : list of float
-        Exact standard errors at `NO_HOLDERS`.
     simulated : list of SimulatedError
+        Errors at `NO_HOLDERS`.
     """
 
     name: str
-    theory: list[float]
     simulated: list[SimulatedError]
+
+    @property
+    def theory(self) -> list[float]:
+        """Exact standard errors at `NO_HOLDERS`."""
+        return [error.theory for error in self.simulated]
 
     @property
     def power(self) -> float:
@@ -251,25 +252,24 @@ class Growth:
 
     def add_unbiased(self, results: Results) -> None:
         """Add the row that checks whether the estimates are unbiased, by the largest mean error in standard errors."""
-        bias = max(found.bias for found in self.simulated)
+        bias = max(error.bias for error in self.simulated)
         results.add_row("unbiased", bias, bias <= Z, name=self.name, found=self.simulated[0])
 
     def add_simulated(self, results: Results) -> None:
         """Add the simulated RMSE beside theory, one row per number of No-holders."""
-        for count, theory, found in zip(NO_HOLDERS, self.theory, self.simulated, strict=True):
-            values = {"theory": theory, "verdict": found.verdict(theory)}
-            results.add_row("growth", found.rmse, name=self.name, count=count, found=found, **values)
+        for count, error in zip(NO_HOLDERS, self.simulated, strict=True):
+            results.add_row("growth", error.rmse, name=self.name, count=count, found=error)
 
 
 def grow(name: str, mechanism: LocalMechanism, *, seed: int) -> Growth:
     """Compute and simulate a mechanism of one cell."""
-    theory, simulated = [], []
-    for count in NO_HOLDERS:
-        devices = count + YES_HOLDERS
-        rng = Streams(seed).of("alp-growth", name, count)
-        theory.append(std_error(mechanism, YES_HOLDERS, devices))
-        simulated.append(simulate_error(mechanism, one_cell(YES_HOLDERS, devices), repeats=500, rng=rng))
-    return Growth(name, theory, simulated)
+    truths = {count: one_cell(YES_HOLDERS, count + YES_HOLDERS) for count in NO_HOLDERS}
+    streams = Streams(seed)
+    simulated = [
+        simulate_error(mechanism, truth, repeats=500, rng=streams.of("alp-growth", name, count))
+        for count, truth in truths.items()
+    ]
+    return Growth(name, simulated)
 
 
 SHIFT_YES, SHIFT_NO, SHIFT = 0.3, 0.1, 0.2
@@ -329,7 +329,7 @@ def best_errors() -> dict[int, float]:
 
 def scaling(results: Results, seed: int) -> None:
     """Compute and simulate ALP's three answers over three outputs (sec VII-B, in a fixed reading of eqs 46-55)."""
-    found = grow("plausible deniability", DENIABLE, seed=seed)
+    deniable = grow("plausible deniability", DENIABLE, seed=seed)
     constant = grow("noise cancelled", AnonymizedCancelling(cells=1, shift=SHIFT), seed=seed)
     best = best_errors()
     coins = RandomizedResponse(cells=1, first_coin=0.8, second_coin=0.2)
@@ -338,23 +338,23 @@ def scaling(results: Results, seed: int) -> None:
     names = ", ".join(map(query.name, query.only_from_no))
     results.add_row("yes_alone", len(query.only_from_yes), not query.only_from_yes)
     results.add_row("no_alone", len(query.only_from_no), not query.only_from_no, names=names, delta=delta)
-    results.add_row("power", found.power)
-    for words, error in (("solved backwards", found.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):
-        results.add_row("over_response", error / response, count=NO_HOLDERS[-1], words=words)
+    results.add_row("power", deniable.power)
+    for estimator, error in (("solved backwards", deniable.theory[-1]), ("the best estimator", best[NO_HOLDERS[-1]])):
+        results.add_row("over_response", error / response, count=NO_HOLDERS[-1], words=estimator)
     for count in NO_HOLDERS:
-        results.add_row("backwards", found.at(count), count=count, form=_closed_form(count, found.at(count)))
+        results.add_row("backwards", deniable.at(count), count=count, form=_closed_form(count, deniable.at(count)))
     for count in NO_HOLDERS:
-        results.add_row("least", best[count], count=count, times=found.at(count) / best[count])
-    found.add_unbiased(results)
-    found.add_simulated(results)
+        results.add_row("least", best[count], count=count, times=deniable.at(count) / best[count])
+    deniable.add_unbiased(results)
+    deniable.add_simulated(results)
     least = Series("the best estimator from the same counts", NO_HOLDERS, list(best.values()))
-    results.add_panel("growth", [*found.curves(), least, *constant.curves()])
+    results.add_panel("growth", [*deniable.curves(), least, *constant.curves()])
     results.add_findings(
         "growth",
         "backwards",
         "response",
         "reading",
-        found=[found.at(count) for count in NO_HOLDERS],
+        found=[deniable.at(count) for count in NO_HOLDERS],
         constant=constant.at(10**5),
         best=list(best.values()),
         response=response,

@@ -35,10 +35,10 @@ def locate(inside: str) -> Path:
         raise DataError(error.faults[0].rule) from None
 
 
-def without_folder(words: str) -> str:
+def without_folder(text: str) -> str:
     """Return a text without the folder that CROWDVEIL_DATA names, which is specific to this machine."""
     folder = os.environ.get("CROWDVEIL_DATA")
-    return words.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else words
+    return text.replace(f" = {folder}", "").replace(f"{Path(folder)}{os.sep}", "") if folder else text
 
 
 def read_table(inside: str, *, columns: Sequence[str], header: bool, separator: str = ",", **how: Any) -> pd.DataFrame:

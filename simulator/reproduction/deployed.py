@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
@@ -51,8 +52,8 @@ def prio_bits(results: Results, seed: int) -> None:  # noqa: ARG001 - nothing is
         claim = mechanism.claim(ReleasedCounts(None, 1, DEVICES, adjacency="move"))
         alone = SumsDelta(mechanism.true_yes, mechanism.false_yes, DEVICES, 0, 0, moves=True)
         nobody = PrivacyClaim.bound(claim.epsilon, alone, "Nobody else in either cell.").epsilon_at(DELTA)
-        found = claim.epsilon_at(DELTA)
-        results.add_row("any_others", found, found <= float(printed), published=float(printed), per_bit=per_bit)
+        computed = claim.epsilon_at(DELTA)
+        results.add_row("any_others", computed, computed <= float(printed), published=float(printed), per_bit=per_bit)
         results.add_row("nobody", nobody, per_bit=per_bit)
 
 
@@ -60,8 +61,8 @@ def shuffled_reports(results: Results, seed: int) -> None:  # noqa: ARG001 - not
     """Compute ε of shuffled reports at the documented example of the clones' code, by every bound."""
     ratio = math.exp(LOCAL_EPSILON)
     clones = PrivacyClaim.bound(LOCAL_EPSILON, ClonesDelta(DEVICES, LOCAL_EPSILON), "Clones.")
-    found = clones.epsilon_at(SHUFFLED_DELTA)
-    results.add_row("clones", found, 0.16753 <= found <= 0.17280)
+    by_clones = clones.epsilon_at(SHUFFLED_DELTA)
+    results.add_row("clones", by_clones, 0.16753 <= by_clones <= 0.17280)
     for name, mechanism, beta in (
         ("olh", LocalHashing(cells=CELLS, epsilon=LOCAL_EPSILON, buckets=56), (ratio - 1.0) / (ratio + 55.0)),
         ("subset_selection", SubsetSelection(cells=CELLS, epsilon=LOCAL_EPSILON, size=2), None),
@@ -83,8 +84,8 @@ def _counterexample(results: Results) -> None:
     distance = (ratio - 1.0) / (ratio + 2.0)
     published = reduction_delta(ratio, distance, devices, epsilon)
     exact = max(
-        _enumerated(local, (one, other), others, epsilon)
-        for one, other in itertools.permutations(range(3), 2)
+        _enumerated(local, (truth, other_truth), others, epsilon)
+        for truth, other_truth in itertools.permutations(range(3), 2)
         for others in itertools.combinations_with_replacement(range(3), devices - 1)
     )
     part = distance / (1.0 - 1.0 / ratio)
@@ -135,8 +136,5 @@ def reduction_delta(ratio: float, distance: float, devices: int, epsilon: float)
 
 def reduction_epsilon(ratio: float, distance: float, devices: int, delta: float) -> float:
     """Return the least ε of the published reduction at this δ, to 10⁻⁴, the upper end."""
-    low, high = 0.0, math.log(ratio)
-    while high - low > 1e-4:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if reduction_delta(ratio, distance, devices, middle) <= delta else (middle, high)
-    return high
+    curve = partial(reduction_delta, ratio, distance, devices)
+    return PrivacyClaim.bound(math.log(ratio), curve, "As published.").epsilon_at(delta)

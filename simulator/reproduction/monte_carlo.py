@@ -35,6 +35,8 @@ class SimulatedError:
     ----------
     repeats : int
         Number of queries.
+    theory : float
+        The exact standard error.
     rmse, low, high : float
         Root mean square error, and the ends of its interval, `Z` standard errors on each side.
     bias : float
@@ -42,23 +44,20 @@ class SimulatedError:
     """
 
     repeats: int
+    theory: float
     rmse: float
     low: float
     high: float
     bias: float
 
-    def verdict(self, theory: float) -> str:
-        """Return whether the interval holds theory's error, in words."""
-        return "holds" if self.low <= theory <= self.high else "misses"
+    @property
+    def verdict(self) -> str:
+        """Whether the interval holds theory's error, in words."""
+        return "holds" if self.low <= self.theory <= self.high else "misses"
 
 
 def simulate_error(
-    mechanism: LocalMechanism,
-    true_counts: NDArray[np.int64],
-    *,
-    repeats: int,
-    rng: np.random.Generator,
-    cell: int = 0,
+    mechanism: LocalMechanism, true_counts: NDArray[np.int64], *, repeats: int, rng: np.random.Generator, cell: int = 0
 ) -> SimulatedError:
     """Simulate repeated queries of the same devices.
 
@@ -81,6 +80,7 @@ def simulate_error(
     mean, reach = float(squares.mean()), Z * float(squares.std(ddof=1)) / math.sqrt(repeats)
     return SimulatedError(
         repeats,
+        float(mechanism.std_error(true_counts)[cell]),
         math.sqrt(mean),
         math.sqrt(max(0.0, mean - reach)),
         math.sqrt(mean + reach),
@@ -88,10 +88,10 @@ def simulate_error(
     )
 
 
-def simulated_series(name: str, x: Sequence[int], found: Sequence[SimulatedError]) -> Series:
+def simulated_series(name: str, x: Sequence[int], errors: Sequence[SimulatedError]) -> Series:
     """Return simulated errors as points with their intervals."""
-    low, high = [one.low for one in found], [one.high for one in found]
-    return Series(f"{name}, simulated", x, [one.rmse for one in found], "points", low=low, high=high)
+    low, high = [error.low for error in errors], [error.high for error in errors]
+    return Series(f"{name}, simulated", x, [error.rmse for error in errors], "points", low=low, high=high)
 
 
 @dataclass(frozen=True)

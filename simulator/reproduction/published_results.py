@@ -8,11 +8,11 @@ computed value is compared with it. Texts are templates of `str.format`, filled 
 import importlib
 import math
 import tomllib
-from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib import resources
+from operator import ge, gt, le, lt
 from typing import TypeAlias
 
 import numpy as np
@@ -125,8 +125,8 @@ class Reproduction:
         if not published:
             return f"no number is published; {new} {'value' if new == 1 else 'values'} computed"
         which = "expected" if paper == OWN else "published"
-        words = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
-        return f"{words}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else words
+        tally = f"{agree} of {published} {which} {'value agrees' if published == 1 else 'values agree'}"
+        return f"{tally}; {new} more {'has' if new == 1 else 'have'} none to agree with" if new else tally
 
 
 @dataclass(frozen=True)
@@ -224,18 +224,12 @@ class DeclaredRow(_Declared):
             return computed == published
         if not isinstance(computed, int | float):
             return None
-        tests = []
-        if self.within is not None and isinstance(published, int | float):
-            tests.append(abs(computed - published) <= self.within)
-        if self.within_share is not None and isinstance(published, int | float):
-            tests.append(abs(computed / published - 1.0) <= self.within_share)
-        if self.below is not None:
-            tests.append(computed < self.below)
-        if self.above is not None:
-            tests.append(computed > self.above)
-        if self.at_least is not None:
-            tests.append(computed >= self.at_least)
-        return all(tests) if tests else None
+        rules = [(computed, lt, self.below), (computed, gt, self.above), (computed, ge, self.at_least)]
+        if isinstance(published, int | float):
+            rules.append((abs(computed - published), le, self.within))
+            rules.append((abs(computed / published - 1.0) if published else math.inf, le, self.within_share))
+        held = [compare(number, bound) for number, compare, bound in rules if bound is not None]
+        return all(held) if held else None
 
 
 class DeclaredPanel(_Declared):
@@ -287,12 +281,9 @@ class Results:
     """
 
     def __init__(self, declared: DeclaredEntry, shared: DeclaredTexts) -> None:
-        self.name = declared.name
-        self.numbers: Mapping[str, list[int | float]] = ChainMap(declared.numbers, shared.numbers)
-        self.printed: Mapping[str, list[str]] = ChainMap(declared.printed, shared.printed)
-        self._rows = ChainMap(declared.rows, shared.rows)
-        self._panels = ChainMap(declared.panels, shared.panels)
-        self._findings = ChainMap(declared.findings, shared.findings)
+        texts = {kind: getattr(shared, kind) | getattr(declared, kind) for kind in DeclaredTexts.model_fields}
+        self._declared = declared.model_copy(update=texts)
+        self.name, self.numbers, self.printed = declared.name, self._declared.numbers, self._declared.printed
         self.rows: list[Row] = []
         self.charts: list[Chart] = []
         self.findings: list[str] = []
@@ -317,22 +308,22 @@ class Results:
         ValueError
             If there is a published value and nothing states whether the computed one agrees with it.
         """
-        declared = self._rows[name]
-        found = _plain(computed)
+        declared = self._declared.rows[name]
+        value = _plain(computed)
         published = _plain(values.get("published", declared.published))
         printed = values.get("printed", declared.printed)
         if isinstance(printed, str):
             published = (int if printed.isdigit() else float)(printed)
-        held = declared.agrees(found, published, printed) if agrees is None else bool(agrees)
-        words = {**values, "published": published}
+        held = declared.agrees(value, published, printed) if agrees is None else bool(agrees)
+        filled = {**values, "published": published}
         if held is None and published is not None:
             raise ValueError(f"{name}: the row has a published value, and neither a rule nor a verdict of its function")
         note = declared.differs if declared.differs is not None and held is False else declared.note
-        self.rows.append(Row(declared.key.format(**words), published, found, held, note.format(**words)))
+        self.rows.append(Row(declared.key.format(**filled), published, value, held, note.format(**filled)))
 
     def add_panel(self, name: str, series: Sequence[Series], /, **values: object) -> None:
         """Add a panel; its titles are filled with `values`."""
-        declared = self._panels[name]
+        declared = self._declared.panels[name]
         title, across, up = (text.format(**values) for text in (declared.title, declared.x, declared.y))
         x, y = Axis(across, log=declared.log_x), Axis(up, log=declared.log_y)
         about = f"{title}. {up} against {across}; the table below holds the numbers."
@@ -340,7 +331,7 @@ class Results:
 
     def add_findings(self, *names: str, **values: object) -> None:
         """Add findings, filled with `values`."""
-        self.findings += [self._findings[name].format(**values) for name in names]
+        self.findings += [self._declared.findings[name].format(**values) for name in names]
 
     @property
     def done(self) -> Reproduction:

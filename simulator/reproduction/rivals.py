@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from mechanisms.central import LaplaceCounts, SampleThenSuppress
+from mechanisms.central import SampleThenSuppress
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Plan, Target, plan
 from mechanisms.planning.error_distribution import error_interval
+from mechanisms.planning.sampling_families import NoisyServers, TrustedServer
 from simulator.charts import Series
 from simulator.reproduction.published_results import Results
 
@@ -104,33 +105,28 @@ def _simulate(made: Plan, target: Target, rng: np.random.Generator) -> dict[str,
 
 def _estimates(made: Plan, truth: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
     """Return one query's published counts, (V,) float64, for the devices outside and in each cell, (V + 1,)."""
-    release, cells = made.release, len(truth) - 1
-    if made.aggregation is not None:
+    if isinstance(made.mechanism, NoisyServers):
         servers = made.mechanism.servers
-        noise = draw_noise(made.mechanism.noise, servers * cells, rng=rng).reshape(servers, -1)
+        noise = draw_noise(made.mechanism.noise, servers * (len(truth) - 1), rng=rng).reshape(servers, -1)
         return np.asarray(truth[1:] + noise.sum(axis=0), dtype=np.float64)
-    if release is not None and release["kind"] == "laplace":
-        return LaplaceCounts(epsilon=release["epsilon"]).publish(truth[1:], rng=rng).count
-    if release is not None:
-        sampling = release.get("sampling", made.parameters.get("sampling"))
-        suppressed = SampleThenSuppress(k=release["k"], sampling=sampling)
-        if made.kind == "no_privacy":
-            return suppressed.publish(truth[1:], rng=rng).count
+    if isinstance(made.mechanism, TrustedServer):
+        return made.mechanism.release.publish(truth[1:], rng=rng).count
+    if made.release is not None:
         first, second = made.mechanism.sample_counts(truth, rng=rng)
         # Counts of values from 0, or of No and Yes about each cell.
         sampled = (second - first)[1:] if second.ndim == 1 else (second - first)[:, 1]
-        return suppressed.publish_sampled(sampled).count
+        release = SampleThenSuppress(k=made.release["k"], sampling=made.mechanism.sampling)
+        return release.publish_sampled(sampled).count
     asked = (int(truth.sum()),) * made.mechanism.rounds
     counts = made.mechanism.sample_counts(truth, rng=rng)
-    estimates: NDArray[np.float64] = made.mechanism.estimate(counts, counted=asked, asked=asked).count
-    return estimates
+    return np.asarray(made.mechanism.estimate(counts, counted=asked, asked=asked).count)
 
 
 def _parameters(made: Plan) -> str:
     """Return the parameters of a plan, and the devices it relies on, in words."""
     chosen = {**made.parameters, **(made.release or {})}
-    words = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
-    return words if made.crowd is None else f"{words}, if at least {made.crowd} devices are in the cell"
+    parameters = ", ".join(f"{name}={_short(value)}" for name, value in chosen.items())
+    return parameters if made.crowd is None else f"{parameters}, if at least {made.crowd} devices are in the cell"
 
 
 def _short(value: object) -> str:
@@ -163,8 +159,8 @@ def add_rows(results: Results, table: pd.DataFrame) -> None:
         meeting = rows[rows["meets"]]
         if len(meeting):
             best, following = meeting.iloc[0], meeting.iloc[1:2]
-            words = "".join(f"; next {row.name}, {row.theory:.4g}" for row in following.itertuples(index=False))
-            results.add_row("winner", best["name"], key=key, error=best["theory"], next=words)
+            next_best = "".join(f"; next {row.name}, {row.theory:.4g}" for row in following.itertuples(index=False))
+            results.add_row("winner", best["name"], key=key, error=best["theory"], next=next_best)
         for row in rows.itertuples(index=False):
             if row.meets:
                 agrees = row.low <= row.simulated <= row.high
@@ -207,8 +203,8 @@ def add_answer(results: Results, errors: pd.DataFrame) -> None:
     planned: Any = least.notna()
     won: Any = forms <= least * ALIKE
     views = [str(view) for view, met in planned.groupby("view", sort=False).any().items() if met]
-    words = ", ".join(f"{won[view].sum()} of {len(won[view])} for {VIEWS[view]}" for view in views)
-    values = {"views": words, "won": won.sum(), "settings": planned.sum(), "useful": (forms < OCCUPANCY).sum()}
+    by_view = ", ".join(f"{won[view].sum()} of {len(won[view])} for {VIEWS[view]}" for view in views)
+    values = {"views": by_view, "won": won.sum(), "settings": planned.sum(), "useful": (forms < OCCUPANCY).sum()}
     results.add_findings("answer", epsilon=EPSILON, delta=DELTA, occupancy=OCCUPANCY, **values)
 
 
@@ -226,8 +222,8 @@ def add_findings(results: Results, view: str, errors: pd.DataFrame) -> None:
 
 def _winners(errors: pd.DataFrame) -> str:
     won = Counter(errors.dropna(how="all").idxmin(axis=1))
-    words = [f"{name} has the least error in {count} of {len(errors)} settings" for name, count in won.items()]
-    return "; ".join(words) + "." if words else "no mechanism meets it."
+    winners = [f"{name} has the least error in {count} of {len(errors)} settings" for name, count in won.items()]
+    return "; ".join(winners) + "." if winners else "no mechanism meets it."
 
 
 def _distance(errors: pd.DataFrame) -> str:

@@ -6,7 +6,7 @@ tumour size.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,13 +84,11 @@ def standard_deviation(results: Results, seed: int) -> None:
         simulate_error(response, one_cell(INSIDE, n), repeats=repeats, rng=Streams(seed).of("sp-sec1-sigma", n))
         for n in populations
     ]
-    for devices, printed, found in zip(populations, results.printed["sigma"], simulated, strict=True):
-        error = std_error(response, INSIDE, devices)
+    for devices, printed, error in zip(populations, results.printed["sigma"], simulated, strict=True):
         results.add_row("formula", math.sqrt(p0 * devices), printed=printed, devices=devices)
         results.add_row("count", count_error(devices), printed=printed, devices=devices)
-        results.add_row("estimate", error, printed=printed, devices=devices)
-        verdict = found.verdict(error)
-        results.add_row("simulated", found.rmse, devices=devices, found=found, theory=error, verdict=verdict)
+        results.add_row("estimate", error.theory, printed=printed, devices=devices)
+        results.add_row("simulated", error.rmse, devices=devices, found=error)
     truthful, asked = 60, 100
     surplus = truthful * p1 + (asked - truthful) * p0 - p0 * asked
     estimate = surplus / printed_divisor
@@ -112,7 +110,7 @@ def standard_deviation(results: Results, seed: int) -> None:
         "divisor",
         "total",
         counts=[count_error(n) for n in populations],
-        errors=[std_error(response, INSIDE, n) for n in populations],
+        errors=[error.theory for error in simulated],
         understated=1 - 212 / std_error(response, INSIDE, 1_000_000),
         estimate=estimate,
     )
@@ -211,11 +209,9 @@ def check_ins(results: Results, seed: int) -> None:
     names = [f"location {place}" for place in observed.places]
     bars_drawn = [Series("truth", names, scaled, "bars")]
     for name, mechanism in PROTOCOLS.items():
-        errors = mechanism.std_error(truth)
-        found = simulate_error(mechanism, truth, repeats=500, rng=Streams(seed).of("sp-fig2", name))
-        verdict = found.verdict(errors[0])
-        results.add_row("simulated", found.rmse, name=name, found=found, theory=errors[0], verdict=verdict)
-        reach = FAIR_Z * errors
+        error = simulate_error(mechanism, truth, repeats=500, rng=Streams(seed).of("sp-fig2", name))
+        results.add_row("simulated", error.rmse, name=name, found=error)
+        reach = FAIR_Z * mechanism.std_error(truth)
         bars_drawn.append(Series(name, names, scaled, "bars", low=scaled - reach, high=scaled + reach))
     results.add_panel("check_ins", bars_drawn)
     limits = [
@@ -423,11 +419,11 @@ def breast_cancer_printed(results: Results, seed: int) -> None:
     printed = {name: [int(value) for value in results.numbers[name]] for name in ("truth", "sampling", "response")}
     computed = {"truth": bars.truth, "sampling": bars.sampling(), "response": bars.response()}
     for i, group in enumerate(names):
-        for name, found in computed.items():
-            results.add_row(f"printed_{name}", found[i], published=printed[name][i], name=group)
-    for name, found in (("sampling", bars.sampling(RR_Z)), ("response", bars.response(SP_Z))):
+        for name, values in computed.items():
+            results.add_row(f"printed_{name}", values[i], published=printed[name][i], name=group)
+    for name, values in (("sampling", bars.sampling(RR_Z)), ("response", bars.response(SP_Z))):
         bar = printed[name][6]
-        results.add_row(f"{name}_one_level", found[6], published=bar, bars=" ".join(map(str, found)))
+        results.add_row(f"{name}_one_level", values[6], published=bar, bars=" ".join(map(str, values)))
     occupied = [(int(count), i) for i, count in enumerate(bars.truth) if count > 0]
     for name, shares in (
         ("sampling", [sampling_coverage(y, SP_Z * bars.sampling_error[i]) for y, i in occupied]),
@@ -464,16 +460,14 @@ def _growth(results: Results, recurrences: Sequence[float]) -> None:
 def _simulated(results: Results, bars: Bars, groups: Sequence[str], seed: int) -> None:
     """Add the simulated errors in the largest group."""
     truth, top = with_outside(bars.truth, bars.devices), int(np.argmax(bars.truth))
-    cells = len(bars.truth)
-    mechanisms: dict[str, tuple[LocalMechanism, float]] = {
-        "Sampling Privacy": (sampling_privacy(cells), bars.sampling_error[top]),
-        "randomized response": (randomized_response(cells), bars.response_error[top]),
+    mechanisms: dict[str, Callable[[int], LocalMechanism]] = {
+        "Sampling Privacy": sampling_privacy,
+        "randomized response": randomized_response,
     }
-    for words, (mechanism, theory) in mechanisms.items():
-        rng = Streams(seed).of(results.name, words)
-        found = simulate_error(mechanism, truth, repeats=1000, rng=rng, cell=top)
-        values = {"group": top + 1, "range": groups[top], "theory": theory, "verdict": found.verdict(theory)}
-        results.add_row("group_simulated", found.rmse, words=words, found=found, **values)
+    for name, make in mechanisms.items():
+        rng = Streams(seed).of(results.name, name)
+        error = simulate_error(make(len(bars.truth)), truth, repeats=1000, rng=rng, cell=top)
+        results.add_row("group_simulated", error.rmse, words=name, found=error, group=top + 1, range=groups[top])
 
 
 def _curves(bars: Bars, names: Sequence[str]) -> tuple[Series, Series, Series]:

@@ -7,7 +7,7 @@ from typing import Self, cast
 import numpy as np
 
 from mechanisms.local import AdaptiveBudget, Estimate, LocalMechanism, PublicationUnits, estimate_dissimilarity
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.divided_survey import DividedSurvey
 from simulator.sensing.query import QueriedDevices, Respondents

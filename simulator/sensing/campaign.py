@@ -11,7 +11,7 @@ from mechanisms.local import AdaptiveBudget, LocalMechanism
 from simulator.aggregation.combining import Combining
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.round_statistics import report_nbytes
+from simulator.aggregation.rounds import report_nbytes
 from simulator.arrays import Cells, IntArray, Mask
 from simulator.files.messages import Note, release_parameters
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
@@ -29,7 +29,7 @@ from simulator.sensing.query import (
 )
 from simulator.sensing.report_recorder import Targets
 from simulator.sensing.speed_survey import SPEED_NBYTES, SpeedQuestion, survey_speeds
-from simulator.sensing.survey import DRAWS, Draws, Survey
+from simulator.sensing.survey import Draws, Survey
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock, after_traffic
@@ -303,8 +303,8 @@ class CampaignProcess:
                 outside=outside,
                 bytes_up=report_nbytes(vocabulary) + SPEED_NBYTES,
                 channel=context.channel,
-                sending=Transmission(
-                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1, vocabulary)
+                transmission=Transmission(
+                    TRUTH_MOMENT, moment_s, campaign.schedule.deadline_s, campaign.deployment.route(1)
                 ),
                 noise=context.streams.of("channel", question.mechanism, campaign.name, number),
                 draws=context.streams.of("release", question.mechanism, campaign.name, number),
@@ -367,8 +367,8 @@ class CampaignProcess:
                 channel=context.channel,
                 deadline_s=campaign.schedule.deadline_s,
                 deployment=deployment,
-                draws=Draws(*(context.streams.of(part, *of_query) for part in DRAWS)),
-                remember=lambda batch: context.memories.of(name, numbers[devices[batch]]),
+                draws=Draws(*(context.streams.of(part, *of_query) for part in Draws._fields)),
+                remember=lambda batch: context.memories.of(name, mechanism, numbers[devices[batch]]),
                 **given,
             )
 

@@ -199,7 +199,7 @@ class Deliveries:
 
     Attributes
     ----------
-    fate
+    status
         (n,) uint8, the `DeliveryStatus` of each report.
     arrived_s
         By party: (n,) float64, time at which the report's message reached the party, late or not; infinite if it never
@@ -212,7 +212,7 @@ class Deliveries:
         (n,) bool: whether the device's link was down when the last message of its report was sent.
     """
 
-    fate: npt.NDArray[np.uint8]
+    status: npt.NDArray[np.uint8]
     arrived_s: Mapping[str, FloatArray]
     in_time: tuple[Mask, ...]
     left: Mask
@@ -235,10 +235,12 @@ class Deliveries:
     def counted_by(self, route: Route, counted: Route) -> "Deliveries":
         """Return the outcomes where only the messages of the route `counted` must arrive."""
         paths = [(path, within) for path, within in zip(route, self.in_time, strict=True) if path in counted]
-        return replace(self, fate=fate_of(paths, self.arrived_s))
+        return replace(self, status=status_of(paths, self.arrived_s))
 
 
-def fate_of(paths: Iterable[tuple[Sequence[str], Mask]], arrived_s: Mapping[str, FloatArray]) -> npt.NDArray[np.uint8]:
+def status_of(
+    paths: Iterable[tuple[Sequence[str], Mask]], arrived_s: Mapping[str, FloatArray]
+) -> npt.NDArray[np.uint8]:
     """Return the `DeliveryStatus` of each report, (n,) uint8.
 
     Parameters
@@ -249,13 +251,13 @@ def fate_of(paths: Iterable[tuple[Sequence[str], Mask]], arrived_s: Mapping[str,
     arrived_s
         As in `Deliveries`.
     """
-    fate = np.full(len(next(iter(arrived_s.values()))), DeliveryStatus.COUNTED, dtype=np.uint8)
+    status = np.full(len(next(iter(arrived_s.values()))), DeliveryStatus.COUNTED, dtype=np.uint8)
     for path, within in paths:
         reached = [np.isfinite(arrived_s[party]) for party in path]
         late = reached[0] & ~within
-        fate[late & (fate == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
-        fate[~late & ~np.logical_and.reduce(reached)] = DeliveryStatus.LOST
-    return fate
+        status[late & (status == DeliveryStatus.COUNTED)] = DeliveryStatus.LATE
+        status[~late & ~np.logical_and.reduce(reached)] = DeliveryStatus.LOST
+    return status
 
 
 @dataclass(frozen=True)
@@ -298,13 +300,13 @@ class Channel:
         return self.loss_one if moment <= 1 else self.loss_two
 
     def probabilities(
-        self, sending: Transmission, message: int = 0, *, was_down: bool | None = None
+        self, transmission: Transmission, message: int = 0, *, was_down: bool | None = None
     ) -> DeliveryProbabilities:
         """Return the outcome probabilities of one message of a report.
 
         Parameters
         ----------
-        sending
+        transmission
             When the message is sent, its route, and how long it may take.
         message
             Index of the message in the route, from 0. With bursts (`burst_s`), the probabilities of a message after
@@ -312,14 +314,14 @@ class Channel:
         was_down
             Whether the device's link was down at the previous moment, if there was one.
         """
-        down = 0.0 if message and self.burst_s else self._down(sending, was_down=was_down)
-        path, deadline_s = sending.route[message], sending.deadline_s
-        stopped_by = [self._arrive_between(path[: number + 1], sending, deadline_s) for number in range(len(path))]
+        down = 0.0 if message and self.burst_s else self._down(transmission, was_down=was_down)
+        path, deadline_s = transmission.route[message], transmission.deadline_s
+        stopped_by = [self._arrive_between(path[: number + 1], transmission, deadline_s) for number in range(len(path))]
         server_down = np.diff(stopped_by, prepend=0.0)
         late = self.latency.exceeds(deadline_s)
         if path:
             # A late message is also lost if the first party of its path is down when it arrives.
-            lost_late = self._arrive_between(path[:1], sending, math.inf) - server_down[0]
+            lost_late = self._arrive_between(path[:1], transmission, math.inf) - server_down[0]
             server_down[0] += lost_late
             late = max(0.0, late - lost_late)
         in_time = max(0.0, 1.0 - late - float(server_down.sum()))
@@ -327,13 +329,13 @@ class Channel:
         return DeliveryProbabilities(up * in_time, up * late, down, tuple((up * server_down).tolist()))
 
     def deliver(
-        self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
+        self, reports: int, transmission: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
     ) -> Deliveries:
         """Draw the outcome of every message of every report; parameters as in `draw`."""
-        return self.outcome(self.draw(reports, sending, was_down=was_down, rng=rng), sending)
+        return self.outcome(self.draw(reports, transmission, was_down=was_down, rng=rng), transmission)
 
     def draw(
-        self, reports: int, sending: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
+        self, reports: int, transmission: Transmission, *, was_down: Mask | None = None, rng: np.random.Generator
     ) -> list[Flight]:
         """Draw what is random about every message of every report.
 
@@ -341,7 +343,7 @@ class Channel:
         ----------
         reports
             The number of reports, n.
-        sending
+        transmission
             When the reports are sent, their route, and how long they may take.
         was_down
             (n,) bool, `link_down` as returned at the previous moment; None at the first.
@@ -351,45 +353,47 @@ class Channel:
         list of Flight
             One for each message of the route. No loss is drawn where none can occur.
         """
-        if self._is_certain(sending):
+        if self._is_certain(transmission):
             # Broadcasts of one element: fleets are large, most channels ideal.
             took_s = np.broadcast_to(self.latency.draw(1, rng=np.random.default_rng(0)), reports)
-            return [Flight(took_s, np.broadcast_to(np.False_, reports))] * len(sending.route)
+            return [Flight(took_s, np.broadcast_to(np.False_, reports))] * len(transmission.route)
         flights: list[Flight] = []
         link_down = np.zeros(reports, dtype=np.bool_)
-        for number in range(len(sending.route)):
+        for number in range(len(transmission.route)):
             took_s = self.latency.draw(reports, rng=rng)
-            if (number == 0 or not self.burst_s) and self.loss(sending.moment):
-                link_down = self._draw_down(reports, sending, was_down, rng=rng)
+            if (number == 0 or not self.burst_s) and self.loss(transmission.moment):
+                link_down = self._draw_down(reports, transmission, was_down, rng=rng)
             flights.append(Flight(took_s, link_down))
         return flights
 
-    def outcome(self, flights: Sequence[Flight], sending: Transmission) -> Deliveries:
+    def outcome(self, flights: Sequence[Flight], transmission: Transmission) -> Deliveries:
         """Return the outcomes of reports, given what was drawn for each message of their route."""
         reports, link_down = len(flights[0].took_s), flights[-1].link_down
-        if self._is_certain(sending):
+        if self._is_certain(transmission):
             yes = np.broadcast_to(np.True_, reports)
-            at_s = np.broadcast_to(sending.sent_s + flights[0].took_s[:1], reports)
-            all_at_s = {party: at_s for path in sending.route for party in path}
+            at_s = np.broadcast_to(transmission.sent_s + flights[0].took_s[:1], reports)
+            all_at_s = {party: at_s for path in transmission.route for party in path}
             return Deliveries(np.zeros(reports, dtype=np.uint8), all_at_s, (yes,) * len(flights), yes, link_down)
         arrived_s: dict[str, FloatArray] = {}
         within: list[Mask] = []
         left = np.zeros(reports, dtype=np.bool_)
-        for flight, path in zip(flights, sending.route, strict=True):
+        for flight, path in zip(flights, transmission.route, strict=True):
             left |= ~flight.link_down
-            at_s, in_time = sending.sent_s + flight.took_s, flight.took_s <= sending.deadline_s
+            at_s, in_time = transmission.sent_s + flight.took_s, flight.took_s <= transmission.deadline_s
             within.append(in_time)
             onward = ~flight.link_down
             for party in path:
                 received = onward & ~self.is_down(party, at_s)
                 arrived_s[party] = np.where(received, at_s, math.inf)
                 onward = received & in_time
-        fate = fate_of(zip(sending.route, within, strict=True), arrived_s)
-        return Deliveries(fate, arrived_s, tuple(within), left, link_down)
+        status = status_of(zip(transmission.route, within, strict=True), arrived_s)
+        return Deliveries(status, arrived_s, tuple(within), left, link_down)
 
-    def _is_certain(self, sending: Transmission) -> bool:
+    def _is_certain(self, transmission: Transmission) -> bool:
         """Return whether all messages are certain to arrive in time, and at the same time."""
-        certain = all(self.probabilities(sending, message).in_time == 1.0 for message in range(len(sending.route)))
+        certain = all(
+            self.probabilities(transmission, message).in_time == 1.0 for message in range(len(transmission.route))
+        )
         return certain and isinstance(self.latency, ConstantDelay)
 
     def copies(self, in_time: int, *, rng: np.random.Generator) -> int:
@@ -397,22 +401,24 @@ class Channel:
         return int(rng.binomial(in_time, self.duplicates)) if self.duplicates else 0
 
     def _draw_down(
-        self, reports: int, sending: Transmission, was_down: Mask | None, *, rng: np.random.Generator
+        self, reports: int, transmission: Transmission, was_down: Mask | None, *, rng: np.random.Generator
     ) -> Mask:
         """Draw which devices' links are down, (n,) bool."""
         if was_down is None or not self.burst_s:
-            chance: float | FloatArray = self._down(sending, was_down=None)
+            chance: float | FloatArray = self._down(transmission, was_down=None)
         else:
-            chance = np.where(was_down, self._down(sending, was_down=True), self._down(sending, was_down=False))
+            chance = np.where(
+                was_down, self._down(transmission, was_down=True), self._down(transmission, was_down=False)
+            )
         return rng.random(reports) < chance
 
-    def _down(self, sending: Transmission, *, was_down: bool | None) -> float:
+    def _down(self, transmission: Transmission, *, was_down: bool | None) -> float:
         """Return the probability that a link is down, given whether it was down at the previous moment, if known."""
-        loss = self.loss(sending.moment)
+        loss = self.loss(transmission.moment)
         if was_down is None or not self.burst_s or loss in {0.0, 1.0}:
             return loss
         # Down periods have mean b and up periods mean b(1 − p)/p: the state decorrelates at rate 1/(b(1 − p)).
-        kept = math.exp(-sending.since_s / (self.burst_s * (1.0 - loss)))
+        kept = math.exp(-transmission.since_s / (self.burst_s * (1.0 - loss)))
         return loss + (1.0 - loss) * kept if was_down else loss * (1.0 - kept)
 
     def is_down(self, party: str, at_s: FloatArray) -> Mask:
@@ -432,14 +438,14 @@ class Channel:
                 merged.append((from_s, to_s))
         return merged
 
-    def _arrive_between(self, parties: Sequence[str], sending: Transmission, most_s: float) -> float:
-        """Return the probability of arriving while one of the parties is down, at most `most_s` after sending."""
-        found = 0.0
+    def _arrive_between(self, parties: Sequence[str], transmission: Transmission, most_s: float) -> float:
+        """Return the probability of arriving while one of the parties is down, at most `most_s` after transmission."""
+        probability = 0.0
         for from_s, to_s in self._outage_intervals(parties):
-            start_s, end_s = max(from_s - sending.sent_s, 0.0), to_s - sending.sent_s
+            start_s, end_s = max(from_s - transmission.sent_s, 0.0), to_s - transmission.sent_s
             if isinstance(self.latency, ConstantDelay):  # an atom: it matters which end of the interval is excluded
                 took_s = self.latency.value_s
-                found += float(start_s <= took_s < end_s and took_s <= most_s)
+                probability += float(start_s <= took_s < end_s and took_s <= most_s)
             elif min(end_s, most_s) > start_s:
-                found += self.latency.exceeds(start_s) - self.latency.exceeds(min(end_s, most_s))
-        return found
+                probability += self.latency.exceeds(start_s) - self.latency.exceeds(min(end_s, most_s))
+        return probability

@@ -8,8 +8,8 @@ import numpy as np
 
 from mechanisms.local import Estimate, LocalMechanism
 from simulator.aggregation.combining import Combining, ServerTally, joined_reports
-from simulator.aggregation.round_statistics import RoundAccount
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.rounds import RoundAccount
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Targets
@@ -137,32 +137,32 @@ class DividedSurvey:
 
     def std_error(self, true_counts: IntArray) -> FloatArray:
         """Return the theoretical standard error that the aggregator states, (cells,); NaN if it states none."""
-        own = []
+        errors = []
         for vehicles, survey in zip(self._vehicles, self._surveys, strict=True):
             truth = np.bincount(self._truth[vehicles], minlength=len(true_counts))
             truth[0] += survey.asked.outside
-            own.append(survey.std_error(truth))
-        return self.deployment.stated_error(np.stack(own), self.mechanism)
+            errors.append(survey.std_error(truth))
+        return self.deployment.stated_error(np.stack(errors), self.mechanism)
 
     def recorded(self) -> RecordedReports | None:
         """Return the recorded devices' messages, their cells and the sum of the servers' counts; None without any."""
-        found = [one for survey in self._surveys if (one := survey.recorded()) is not None]
-        if not found:
+        parts = [part for survey in self._surveys if (part := survey.recorded()) is not None]
+        if not parts:
             return None
-        messages = [one.recorded for one in found]
+        messages = [part.recorded for part in parts]
         parties = self.deployment.parties(self.mechanism)
         joined = RecordedMessages(
             messages[0].query,
-            np.concatenate([one.devices for one in messages]),
-            [joined_reports(parts) for parts in zip(*(one.reports for one in messages), strict=True)],
-            np.concatenate([one.in_time for one in messages], axis=1),
-            {party: np.concatenate([_arrivals(one, party) for one in messages], axis=1) for party in parties},
-            np.concatenate([one.pseudonyms for one in messages]),
-            np.concatenate([one.connections for one in messages], axis=1),
+            np.concatenate([sent.devices for sent in messages]),
+            [joined_reports(reports) for reports in zip(*(sent.reports for sent in messages), strict=True)],
+            np.concatenate([sent.in_time for sent in messages], axis=1),
+            {party: np.concatenate([_arrivals(sent, party) for sent in messages], axis=1) for party in parties},
+            np.concatenate([sent.pseudonyms for sent in messages]),
+            np.concatenate([sent.connections for sent in messages], axis=1),
         )
         order = np.argsort(joined.devices)
         counts = np.sum([survey.counts for survey in self._surveys], axis=0)
-        return RecordedReports(joined.among(order), np.concatenate([one.truth for one in found])[order], counts)
+        return RecordedReports(joined.among(order), np.concatenate([part.truth for part in parts])[order], counts)
 
 
 def _arrivals(messages: RecordedMessages, party: str) -> Any:

@@ -16,9 +16,9 @@ import numpy as np
 import simpy
 
 from mechanisms.local import Estimate
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, IntArray, Mask
-from simulator.sensing.channel import Deliveries, Flight, Transmission, fate_of
+from simulator.sensing.channel import Deliveries, Flight, Transmission, status_of
 from simulator.sensing.survey import Survey
 from simulator.traffic.clock import Clock
 
@@ -215,12 +215,12 @@ class MessageSurvey(Survey):
 
     def route(self, round_: int) -> tuple[tuple[str, ...], ...]:
         """Return the messages of a report of a round, each as the parties that it passes, in order."""
-        return self.deployment.route(round_, self.mechanism)
+        return self.deployment.route(round_)
 
     def _send(self, round_: int, cells: Cells, answering: Mask, flights: Sequence[Flight]) -> None:
         """Let each device compute its answer and ask it to send."""
         self._answered.append(list(self._answers(round_, cells)))
-        self.questions[round_ - 1].succeed(Question(round_, answering, self._sendings[round_ - 1], flights))
+        self.questions[round_ - 1].succeed(Question(round_, answering, self._rounds[round_ - 1].transmission, flights))
 
     def send(self, message: Message) -> None:
         """Send a message: it is in the mailbox of the first party of its path when its latency has passed."""
@@ -267,5 +267,5 @@ class MessageSurvey(Survey):
             for message in self.parties[name].kept:
                 if message.round == question.round:
                     times[message.device] = message.arrives_s
-        fate = fate_of(zip(route, in_time, strict=True), arrived_s)
-        return Deliveries(fate, arrived_s, tuple(in_time), left, question.flights[-1].link_down)
+        status = status_of(zip(route, in_time, strict=True), arrived_s)
+        return Deliveries(status, arrived_s, tuple(in_time), left, question.flights[-1].link_down)

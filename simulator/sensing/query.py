@@ -9,7 +9,7 @@ import numpy as np
 from mechanisms.local import Estimate, LocalMechanism, NoMemory
 from mechanisms.refinement import RefinedEstimate
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.report_recorder import RecordedReports
 from simulator.streams import Streams
@@ -132,33 +132,31 @@ class Memories:
 
     Parameters
     ----------
-    mechanisms
-        By name. Memory that is not `NoMemory` must take an array of indices, `memory[indices]`.
     devices
         The number of devices: vehicles of the run, followed by the devices outside that answer one by one.
     streams
         The random generators of the run.
     """
 
-    def __init__(self, mechanisms: Mapping[str, LocalMechanism], *, devices: int, streams: Streams) -> None:
-        self._mechanisms, self._devices, self._streams = mechanisms, devices, streams
-        self._kept: dict[str, Any] = {}
+    def __init__(self, *, devices: int, streams: Streams) -> None:
+        self._devices, self._streams = devices, streams
+        self._kept: dict[tuple[str, int], Any] = {}
 
-    def of(self, name: str, devices: IntArray) -> Any:  # a mechanism's memory is its own
-        """Return the memory of these devices for mechanism `name`.
+    def of(self, name: str, mechanism: LocalMechanism, devices: IntArray) -> Any:  # a mechanism's memory is its own
+        """Return the memory of these devices for a mechanism.
 
         Parameters
         ----------
-        name
-            A mechanism of the run.
+        name, mechanism
+            A mechanism of the run. Memory that is not `NoMemory` must take an array of indices, `memory[indices]`.
         devices
             (n,) int64 device numbers: the vehicle's own number, or, for an outside device, its own number plus the
             number of vehicles.
         """
-        if name not in self._kept:
-            rng = self._streams.of("memory", name)
-            self._kept[name] = self._mechanisms[name].enrol(self._devices, rng=rng)
-        kept = self._kept[name]
+        key = name, mechanism.cells
+        if key not in self._kept:
+            self._kept[key] = mechanism.enrol(self._devices, rng=self._streams.of("memory", name))
+        kept = self._kept[key]
         return NoMemory(len(devices)) if isinstance(kept, NoMemory) else kept[devices]
 
 
@@ -273,9 +271,9 @@ def answers_of_devices(queries: Iterable[Query]) -> dict[tuple[str, str], list[t
 
     Refined estimates are left out: no device was asked for them.
     """
-    found: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
+    answered: dict[tuple[str, str], list[tuple[Query, Answer]]] = {}
     for query in queries:
         for answer in query.answers if query.statistic == "count" else ():
             if answer.rounds:
-                found.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
-    return found
+                answered.setdefault((query.campaign, answer.mechanism), []).append((query, answer))
+    return answered

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import NETWORK
+from simulator.aggregation.transcript import NETWORK, RecordedMessages
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Deliveries
 
@@ -133,6 +132,6 @@ class Recorder:
             self._targets.vehicles[self.places],
             self._reports,
             np.stack(self._in_time),
-            {party: np.stack([one.get(party, never) for one in self._arrived_s]) for party in parties},
+            {party: np.stack([arrived_s.get(party, never) for arrived_s in self._arrived_s]) for party in parties},
             rng=self._rng,
         )

@@ -11,7 +11,7 @@ from mechanisms.central.simple_random_sample import SimpleRandomSample
 from mechanisms.local import invert_binomial
 from mechanisms.local.common.intervals import LEVEL
 from simulator.aggregation.publication import CellValues
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.arrays import Cells, FloatArray, Mask
 from simulator.sensing.channel import Channel, DeliveryStatus, Transmission
 
@@ -64,7 +64,7 @@ def survey_speeds(
     outside: int,
     bytes_up: int,
     channel: Channel,
-    sending: Transmission,
+    transmission: Transmission,
     noise: np.random.Generator,
     draws: np.random.Generator,
 ) -> tuple[CellValues, FloatArray, RoundAccount]:
@@ -82,7 +82,7 @@ def survey_speeds(
         The number of further devices asked that are in no cell; their speed enters no statistic.
     bytes_up
         Bytes that one device sends.
-    channel, sending
+    channel, transmission
         The channel, and the sending of the reports.
     noise, draws
         Generators for the channel, and for the sample and the noise of the release.
@@ -95,31 +95,26 @@ def survey_speeds(
         and the account of the round's reports.
     """
     devices = len(cells) + outside
-    deliveries, servers = channel.deliver(devices, sending, rng=noise), ServerAccounts(sending.route)
+    deliveries, servers = channel.deliver(devices, transmission, rng=noise), ServerAccounts(transmission.route)
     servers.add_reports(devices, deliveries.arrived_s, deliveries.in_time)
-    counted, late, lost = np.bincount(deliveries.fate, minlength=len(DeliveryStatus)).tolist()
+    counted, late, lost = np.bincount(deliveries.status, minlength=len(DeliveryStatus)).tolist()
     copies = channel.copies(counted, rng=noise)
     messages = {"duplicates": copies, "bytes_up": (devices + copies) * bytes_up}
     account = RoundAccount(devices, devices, counted, late, lost, **messages, servers=servers.close(counted))
-    received = deliveries.fate[: len(cells)] == DeliveryStatus.COUNTED
+    received = deliveries.status[: len(cells)] == DeliveryStatus.COUNTED
     values, theory = _publish(question, cells, speeds, received, draws=draws)
     return values, theory, account
 
 
 def _publish(
-    question: SpeedQuestion,
-    cells: Cells,
-    speeds: FloatArray,
-    received: Mask,
-    *,
-    draws: np.random.Generator,
+    question: SpeedQuestion, cells: Cells, speeds: FloatArray, received: Mask, *, draws: np.random.Generator
 ) -> tuple[CellValues, FloatArray]:
     """Publish the statistic of each cell, in ascending order of cells."""
     order = np.argsort(cells, kind="stable")
     rate = float(received.mean()) if len(received) else 1.0
-    found, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
+    occupied, starts, devices = np.unique(cells[order], return_index=True, return_counts=True)
     rows = []
-    for cell, start, stop in zip(found.tolist(), starts, starts + devices, strict=True):
+    for cell, start, stop in zip(occupied.tolist(), starts, starts + devices, strict=True):
         places = order[start:stop]
         asked, reported = speeds[places], speeds[places[received[places]]]
         if cell == 0 or len(reported) < question.min_vehicles:

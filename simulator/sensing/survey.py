@@ -5,23 +5,53 @@ the sums of each group are drawn at once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mechanisms.local import Counts, Estimate, LocalMechanism
 from simulator.aggregation.deployment import Deployment
 from simulator.aggregation.publication import Publication
-from simulator.aggregation.round_statistics import RoundAccount, ServerAccounts
+from simulator.aggregation.rounds import RoundAccount, ServerAccounts
 from simulator.arrays import Cells, FloatArray, IntArray, Mask
 from simulator.sensing.channel import Channel, Deliveries, DeliveryStatus, Flight, Transmission
 from simulator.sensing.query import Answers, QueriedDevices, Respondents
 from simulator.sensing.report_recorder import RecordedReports, Recorder, Targets
 
 
+@dataclass(eq=False)
+class AskedRound:
+    """A round of one mechanism in one query that has been asked, and what became of its reports.
+
+    Attributes
+    ----------
+    transmission
+        The sending of the reports.
+    present
+        The devices that answer.
+    servers
+        The messages that each server received.
+    agreed
+        The transmission with those messages first that the servers of the devices simulated one by one count; None
+        where they count all of a report's messages, or there are no such devices.
+    arrivals_s
+        When the reports of these devices arrived, ascending, seconds; empty if that is not kept.
+    late, lost
+        The number of reports that were late or lost.
+    """
+
+    transmission: Transmission
+    present: Respondents
+    servers: ServerAccounts
+    agreed: Transmission | None = None
+    arrivals_s: FloatArray = field(default_factory=lambda: np.empty(0))
+    late: int = 0
+    lost: int = 0
+
+
 @dataclass(frozen=True, eq=False)
-class History:
+class DeliveryPattern:
     """A group of devices whose reports were received in time, at every server that counts, in the same rounds.
 
     Attributes
@@ -39,36 +69,32 @@ class History:
     was_down: bool | None = None
 
 
-@dataclass(eq=False)
-class Histories:
+@dataclass(frozen=True, eq=False)
+class DeliveryPatterns:
     """Divides devices that are not simulated one by one into groups by the delivery of their reports.
 
-    Coins are independent of the channel, so devices with the same history form one group, whose sums are one draw from
-    the mechanism's distribution given the group's true counts. `late` and `lost` hold the number of reports that were
-    late or lost, by round.
+    Coins are independent of the channel, so devices with the same pattern form one group, whose sums are one draw from
+    the mechanism's distribution given the group's true counts.
 
     Parameters
     ----------
     channel
         The channel that delivers messages.
-    sendings
+    rounds
+        The rounds, whose accounts are updated with the messages that each server received, and with late and lost
+        reports.
+    transmissions
         The sending of reports, by round; its route begins with the messages that must arrive.
-    servers
-        Accounts that are updated with the messages each server received, by round.
     rng
         The channel's generator.
     """
 
     channel: Channel
-    sendings: Sequence[Transmission]
-    servers: Sequence[ServerAccounts]
+    rounds: Sequence[AskedRound]
+    transmissions: Sequence[Transmission]
     rng: np.random.Generator
 
-    def __post_init__(self) -> None:
-        """Count no report yet."""
-        self.late, self.lost = np.zeros((2, len(self.sendings)), dtype=np.int64)
-
-    def divide(self, counts: IntArray, *, rounds_present: int) -> list[History]:
+    def divide(self, counts: IntArray, *, rounds_present: int) -> list[DeliveryPattern]:
         """Return the groups of the devices that answered the first `rounds_present` rounds and then left.
 
         Parameters
@@ -78,34 +104,34 @@ class Histories:
         rounds_present
             The number of rounds answered, from 1.
         """
-        groups = [History(counts, np.zeros(len(self.sendings), dtype=bool))]
+        groups = [DeliveryPattern(counts, np.zeros(len(self.rounds), dtype=bool))]
         for row in range(rounds_present):
             groups = [part for group in groups for part in self._split(group, row)]
         return groups
 
-    def _split(self, group: History, row: int) -> Iterator[History]:
+    def _split(self, group: DeliveryPattern, row: int) -> Iterator[DeliveryPattern]:
         """Yield the parts of a group by the delivery of their report of a round, and account for every message.
 
         Messages are drawn one after another; after each that must arrive, a report is in time, late or lost.
         """
-        sending, servers = self.sendings[row], self.servers[row]
+        asked, transmission = self.rounds[row], self.transmissions[row]
         with_it = group.received.copy()
         with_it[row] = True
         in_time, late, lost, down = group.counts, *np.zeros((3, len(group.counts)), dtype=np.int64)
-        for message, path in enumerate(sending.route):
-            law = self.channel.probabilities(sending, message, was_down=group.was_down)
+        for message, path in enumerate(transmission.route):
+            law = self.channel.probabilities(transmission, message, was_down=group.was_down)
             if law.in_time == 1.0:
-                servers.add_message(path, in_time=int((in_time + late + lost).sum()))
+                asked.servers.add_message(path, in_time=int((in_time + late + lost).sum()))
                 continue
             ends = [self.rng.multinomial(state, law.shares).T for state in (in_time, late, lost)]
             total = sum(end.sum(axis=1) for end in ends)
             if message == 0 and self.channel.burst_s:  # the link is down for all of the report's messages
                 down = ends[0][2]
                 ends[0] = np.where(np.arange(len(ends[0]))[:, np.newaxis] == 2, 0, ends[0])
-            servers.add_message(
+            asked.servers.add_message(
                 path, in_time=int(total[0]), late=int(total[1]), link_down=int(total[2]), server_down=total[3:]
             )
-            if path not in sending.counted:
+            if path not in transmission.counted:
                 continue
             in_time, late, lost = (
                 ends[0][0],
@@ -113,15 +139,15 @@ class Histories:
                 ends[0][2:].sum(axis=0) + ends[1][2:].sum(axis=0) + lost,
             )
         if down.any():
-            for path in sending.route[1:]:
-                servers.add_message(path, link_down=int(down.sum()))
-        self.late[row] += late.sum()
-        self.lost[row] += lost.sum() + down.sum()
-        for counts, received, was_down in ((in_time, with_it, False), (late + lost, group.received, False)):
+            for path in transmission.route[1:]:
+                asked.servers.add_message(path, link_down=int(down.sum()))
+        asked.late += int(late.sum())
+        asked.lost += int(lost.sum() + down.sum())
+        for counts, received in ((in_time, with_it), (late + lost, group.received)):
             if counts.any():
-                yield History(counts, received, was_down)
+                yield DeliveryPattern(counts, received, was_down=False)
         if down.any():
-            yield History(down, group.received, was_down=True)
+            yield DeliveryPattern(down, group.received, was_down=True)
 
 
 def count_by_rounds_present(
@@ -154,19 +180,14 @@ def count_by_rounds_present(
             yield last, counts
 
 
-DRAWS = ("coins", "channel", "parties", "release", "handles")
-"""Names of the random streams of a survey, in the order of `Draws`."""
-
-
-@dataclass(frozen=True, eq=False)
-class Draws:
+class Draws(NamedTuple):
     """The generators of a survey, one for each part, so that no part changes the random numbers of another.
 
     Attributes
     ----------
     coins
         Generator of the devices' coins.
-    noise
+    channel
         Generator of the channel.
     parties
         Generator of the servers' own draws.
@@ -177,7 +198,7 @@ class Draws:
     """
 
     coins: np.random.Generator
-    noise: np.random.Generator
+    channel: np.random.Generator
     parties: np.random.Generator
     release: np.random.Generator
     handles: np.random.Generator
@@ -243,12 +264,7 @@ class Survey:
         self._tossed = [self._toss(batch) for batch in self._batches] if mechanism.rounds > 1 else []
         self._truth = np.zeros(asked.vehicles, dtype=np.int32)
         self._down: Mask | None = None
-        self._presents: list[Respondents] = []
-        self._arrivals_s: list[FloatArray] = []
-        self._sendings: list[Transmission] = []
-        self._agreed: list[Transmission | None] = []  # with the messages first that one-by-one devices' servers count
-        self._servers: list[ServerAccounts] = []
-        self._late, self._lost = np.zeros((2, mechanism.rounds), dtype=np.int64)
+        self._rounds: list[AskedRound] = []
 
     def _toss(self, batch: slice) -> Any:  # a mechanism's coins are its own
         return self.mechanism.toss(self.remember(batch), rng=self.draws.coins)
@@ -272,20 +288,17 @@ class Survey:
         """
         if round_ == self.mechanism.truth_round:
             self._truth = truth
-        known = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
-        since_s = at_s - self._sendings[-1].sent_s if self._sendings else 0.0
-        route, needed = self.deployment.route(round_, self.mechanism), self.deployment.needed
-        sending = Transmission(moment, at_s, self.deadline_s, route, since_s, needed)
-        self._sendings.append(sending)
-        self._agreed.append(None)
-        self._servers.append(ServerAccounts(sending.route))
-        self._presents.append(present)
+        about = self._truth if round_ >= self.mechanism.truth_round else np.zeros_like(truth)
+        since_s = at_s - self._rounds[-1].transmission.sent_s if self._rounds else 0.0
+        route, needed = self.deployment.route(round_), self.deployment.needed
+        transmission = Transmission(moment, at_s, self.deadline_s, route, since_s, needed)
+        self._rounds.append(AskedRound(transmission, present, ServerAccounts(route)))
         if not self._reporting:
             return
         outside = np.arange(self._reporting_outside) < present.outside
-        cells = np.concatenate([known[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
+        cells = np.concatenate([about[: self._reporting_vehicles], np.zeros(self._reporting_outside, dtype=np.int32)])
         answering = np.concatenate([present.vehicles[: self._reporting_vehicles], outside])
-        flights = self.channel.draw(self._reporting, sending, was_down=self._down, rng=self.draws.noise)
+        flights = self.channel.draw(self._reporting, transmission, was_down=self._down, rng=self.draws.channel)
         self._down = flights[-1].link_down
         self._send(round_, cells, answering, flights)
 
@@ -303,7 +316,7 @@ class Survey:
         flights
             For each message of the route, what was drawn about that message of each device.
         """
-        deliveries = self.channel.outcome(flights, self._sendings[round_ - 1])
+        deliveries = self.channel.outcome(flights, self._rounds[round_ - 1].transmission)
         self._receive(round_, self._answers(round_, cells), answering, deliveries.of(answering))
 
     def _answers(self, round_: int, cells: Cells) -> Iterator[Any]:
@@ -314,25 +327,24 @@ class Survey:
 
     def _receive(self, round_: int, answers: Iterable[Any], answering: Mask, deliveries: Deliveries) -> None:
         """Pass the reports that were delivered to the aggregator, and account for all; parameters as of `_send`."""
-        sending = self._sendings[round_ - 1]
-        if sending.counted != sending.route:
+        asked = self._rounds[round_ - 1]
+        sent = asked.transmission
+        if sent.counted != sent.route:
             # A choice by the messages of some devices would count these more often than devices that answer by counts.
-            every = np.count_nonzero(answering) == self._presents[round_ - 1].devices
-            agreed = sending.agreed(deliveries.received(sending.route)) if every else self._likely(sending)
-            self._agreed[round_ - 1] = agreed
-            deliveries = deliveries.counted_by(sending.route, agreed.counted)
-        received = answering & (deliveries.fate == DeliveryStatus.COUNTED)
+            every = np.count_nonzero(answering) == asked.present.devices
+            asked.agreed = sent.agreed(deliveries.received(sent.route)) if every else self._likely(sent)
+            deliveries = deliveries.counted_by(sent.route, asked.agreed.counted)
+        received = answering & (deliveries.status == DeliveryStatus.COUNTED)
         if self.deployment.keeps_arrivals:
             times = np.concatenate(list(deliveries.arrived_s.values()))
-            self._arrivals_s.append(np.sort(times[np.isfinite(times)]))
+            asked.arrivals_s = np.sort(times[np.isfinite(times)])
         for number, (batch, reports) in enumerate(zip(self._batches, answers, strict=True)):
             self._server.receive(round_, reports, received[batch], batch=number)
             if self._recorder is not None:
-                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sending.sent_s)
-        servers, sent = self._servers[round_ - 1], int(np.count_nonzero(answering))
-        servers.add_reports(sent, deliveries.arrived_s, deliveries.in_time)
-        self._late[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LATE))
-        self._lost[round_ - 1] += np.count_nonzero(answering & (deliveries.fate == DeliveryStatus.LOST))
+                self._recorder.keep(number, reports, received[batch], deliveries, batch, sent_s=sent.sent_s)
+        asked.servers.add_reports(int(np.count_nonzero(answering)), deliveries.arrived_s, deliveries.in_time)
+        asked.late += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LATE)))
+        asked.lost += int(np.count_nonzero(answering & (deliveries.status == DeliveryStatus.LOST)))
 
     def close(self) -> tuple[Estimate, list[RoundAccount]]:
         """Add the devices that answer by counts, close every round, and estimate.
@@ -345,16 +357,15 @@ class Survey:
         self._tossed = []
         self._answer_by_counts()
         cost = self.deployment.cost(self.mechanism)
-        for row, present in enumerate(self._presents):
-            servers = self._servers[row]
-            first = [path[0] for path in self._sendings[row].route]
-            copies = {party: self.channel.copies(servers.arrived(party), rng=self.draws.noise) for party in first}
+        for round_, asked in enumerate(self._rounds, start=1):
+            servers, first = asked.servers, [path[0] for path in asked.transmission.route]
+            copies = {party: self.channel.copies(servers.arrived(party), rng=self.draws.channel) for party in first}
             self._server.close_round(
-                row + 1,
+                round_,
                 asked=self.asked.devices,
-                answered=present.devices,
-                late=int(self._late[row]),
-                lost=int(self._lost[row]),
+                answered=asked.present.devices,
+                late=asked.late,
+                lost=asked.lost,
                 duplicates=sum(copies.values()),
                 duplicate_nbytes=sum(n * cost.bytes_to.get(party, cost.bytes_up) for party, n in copies.items()),
                 servers=servers,
@@ -389,7 +400,7 @@ class Survey:
     @property
     def arrivals_s(self) -> tuple[FloatArray, ...]:
         """By round, when the reports of devices simulated one by one arrived, ascending, seconds; empty if not kept."""
-        return tuple(self._arrivals_s)
+        return tuple(asked.arrivals_s for asked in self._rounds)
 
     @property
     def paired(self) -> bool:
@@ -405,27 +416,25 @@ class Survey:
 
     def _answer_by_counts(self) -> None:
         """Draw the sums of devices that are not simulated one by one; exact where `sample_counts` is."""
-        sendings = [agreed or self._likely(sent) for sent, agreed in zip(self._sendings, self._agreed, strict=True)]
-        for row, sending in enumerate(sendings):
-            self._servers[row].use(sending.counted)
-            self._server.sums.use(row + 1, [self._sendings[row].route.index(path) for path in sending.counted])
-        histories = Histories(self.channel, sendings, servers=self._servers, rng=self.draws.noise)
+        transmissions = [asked.agreed or self._likely(asked.transmission) for asked in self._rounds]
+        for round_, (asked, agreed) in enumerate(zip(self._rounds, transmissions, strict=True), start=1):
+            asked.servers.use(agreed.counted)
+            self._server.sums.use(round_, [asked.transmission.route.index(path) for path in agreed.counted])
+        patterns = DeliveryPatterns(self.channel, self._rounds, transmissions, rng=self.draws.channel)
         groups = count_by_rounds_present(
             self._truth if self.answers == "counts" else None,
-            self._presents,
+            [asked.present for asked in self._rounds],
             outside=self.answers != "reports",
             cells=self.mechanism.cells,
         )
         for last, counts in groups:
-            for group in histories.divide(counts, rounds_present=last):
+            for group in patterns.divide(counts, rounds_present=last):
                 if group.received.any():
                     sums = self.mechanism.sample_counts(group.counts, rng=self.draws.coins)
                     self._server.receive_group(sums, group.received, devices=int(group.counts.sum()))
-        self._late += histories.late
-        self._lost += histories.lost
 
-    def _likely(self, sending: Transmission) -> Transmission:
+    def _likely(self, transmission: Transmission) -> Transmission:
         """Return a transmission whose route begins with the messages that are most likely to arrive in time."""
         # Each as the only message of a report: where losses come in bursts, later ones assume that the link is up.
-        alone = [replace(sending, route=(path,)) for path in sending.route]
-        return sending.agreed([self.channel.probabilities(one).in_time for one in alone])
+        alone = (replace(transmission, route=(path,)) for path in transmission.route)
+        return transmission.agreed([self.channel.probabilities(message).in_time for message in alone])

@@ -18,10 +18,9 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.pairing import estimate_paired, paired_std_error, paired_variance
-from simulator.aggregation.plain_servers import Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import draw_pseudonyms
+from simulator.aggregation.rounds import estimate_paired, paired_std_error, paired_variance
+from simulator.aggregation.servers import SecretShared, Trusted
+from simulator.aggregation.transcript import draw_pseudonyms
 
 FAMILY = 1e-6
 CELLS = 4

@@ -16,9 +16,8 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
 from simulator.aggregation.secret_sharing import EncodingRule, Prio3Histogram
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 
 CELLS = 4
 SAMPLING = SamplingPrivacy(cells=CELLS, sampling=0.4)

@@ -8,7 +8,8 @@ from test_deployments import SAMPLING
 
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import LinkedReports, Shares
-from simulator.aggregation.threshold_shared import FIELD, ThresholdShared, ThresholdSharing
+from simulator.aggregation.secret_sharing import FIELD, ThresholdSharing
+from simulator.aggregation.servers import ThresholdShared
 
 LARGEST = FIELD // 2
 

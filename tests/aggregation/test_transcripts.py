@@ -7,10 +7,8 @@ import pytest
 from scipy import stats
 
 from mechanisms.local import RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.transcript import StoredEntries
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
+from simulator.aggregation.transcript import RecordedMessages, StoredEntries
 
 FAMILY = 1e-6
 CELLS = 6

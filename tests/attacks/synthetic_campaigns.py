@@ -1,19 +1,19 @@
 """Synthetic campaigns for the attack evaluation: devices answer, deployments aggregate, and everything is recorded."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 
 from mechanisms.local import SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.storage import RecordedMessages
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.experiment.build.attacks import build_attack, games_of
 from simulator.files.messages import texts_of
 from simulator.games.games import play_attacks
 from simulator.games.records import CampaignRecord, QueryRecord, StoredTranscripts
 from simulator.games.world import Member, Observer
+from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
 FAMILY = 1e-6
@@ -72,9 +72,7 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
             aggregator.close_round(round_, asked=len(places), answered=int(received[round_ - 1].sum()))
         records.append(
             QueryRecord(
-                record_of(
-                    deployment, mechanism, number, numbers[kept], [one[kept] for one in reports], received[:, kept]
-                ),
+                record_of(deployment, number, numbers[kept], [one[kept] for one in reports], received[:, kept]),
                 truth[kept],
                 np.bincount(truth, minlength=mechanism.cells + 1).astype(np.int64),
                 aggregator.counts,
@@ -85,12 +83,12 @@ def campaign(deployment, mechanism=SAMPLING, *, vehicles=3000, outside=0, querie
     return CampaignRecord(deployment, mechanism, tuple(records))
 
 
-def record_of(deployment, mechanism, query, devices, reports, received, *, late=None, seed=8):
+def record_of(deployment, query, devices, reports, received, *, late=None, seed=8):
     """What devices sent: received reports reached all parties on their route, late ones those of the first hop."""
     late = np.zeros_like(received) if late is None else late
     arrived = {}
     for row in range(len(reports)):
-        for path in deployment.route(row + 1, mechanism):
+        for path in deployment.route(row + 1):
             for hop, party in enumerate(path):
                 times = arrived.setdefault(party, np.full(received.shape, np.inf))
                 times[row] = np.where(received[row], 1.0, np.where(late[row] & (hop == 0), 99.0, np.inf))
@@ -136,7 +134,10 @@ def attack(kind, coalition, **keys):
 def run_attacks(sections, records, *, streams):
     """Results of attacks given by their sections."""
     attacks = [build_attack(section, games_of(section)) for section in sections]
-    return play_attacks(attacks, records, streams=streams)
+    results = play_attacks(attacks, records, streams=streams)
+    columns = dict.fromkeys(column.name for column in TABLES["attacks"].columns)
+    assert all(row.keys() <= columns.keys() for row in results.findings)
+    return replace(results, findings=[SimpleNamespace(**{**columns, **row}) for row in results.findings])
 
 
 def evaluate_attacks(record, *attacks, seed=3):

@@ -19,7 +19,7 @@ from mechanisms.local import (
 )
 from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 from mechanisms.privacy.audit import clopper_pearson, delta_lower_bound
-from simulator.aggregation.plain_servers import PerRound
+from simulator.aggregation.servers import PerRound
 from simulator.attacks.reconstruction import ROUND_ATTACKS
 from simulator.games.counterfactual import KnownOthers
 from simulator.games.guesses import score_cells

@@ -17,11 +17,10 @@ from synthetic_campaigns import (
 
 from mechanisms.local import KRandomizedResponse, SamplingPrivacy
 from scenarios.kinds import names_of
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.files.errors import InputError
 from simulator.games.records import places_of
-from simulator.games.scores import Finding, Score, pool_scores, tabulate_findings
+from simulator.games.scores import Score, pool_scores
 from simulator.results.schema import TABLES
 from simulator.streams import Streams
 
@@ -48,7 +47,7 @@ def every_attack(coalition):
 
 
 def check_numbers(rows):
-    table = tabulate_findings(rows)
+    table = TABLES["attacks"].frame(map(vars, rows))
     assert list(table.columns) == COLUMNS
     assert len(table) == len(rows)
     for row in rows:
@@ -101,9 +100,8 @@ def test_edge_cases_give_numeric_rows_or_notes(deployment, case):
 
 
 def test_a_table_without_findings_has_the_columns():
-    table = tabulate_findings([])
+    table = TABLES["attacks"].frame([])
     assert list(table.columns) == COLUMNS
-    assert [field.name for field in dataclasses.fields(Finding)] == COLUMNS
     assert len(table) == 0
 
 

@@ -29,9 +29,7 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.plain_servers import PerRound, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ThresholdShared, Trusted
 
 MECHANISMS = {
     "sampling": SAMPLING,

@@ -23,12 +23,11 @@ from mechanisms.local import (
     SymmetricUnary,
 )
 from mechanisms.local.common.packed_bits import AnswerReports, BitReports
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.aggregation.transcript import Released
+from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports
-from simulator.attacks.reconstruction import ROUND_ATTACKS, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS
 
 DEPLOYMENTS = {
     "trusted": Trusted(),
@@ -203,7 +202,7 @@ def guessed(deployment, mechanism, reports, kind, coalition, prior, corrupted, k
     """The cell that the attack guesses for device 0, and the success that it expects."""
     n, rounds = len(reports[0]), mechanism.rounds
     devices = np.array([*DEVICES[: n - corrupted], *range(200, 200 + corrupted)])
-    recorded = record_of(deployment, mechanism, 1, devices, reports, np.ones((rounds, n), dtype=bool))
+    recorded = record_of(deployment, 1, devices, reports, np.ones((rounds, n), dtype=bool))
     counts = np.stack([mechanism.tally(one) for one in reports]).astype(np.int64)
     released, own = Released(1, (n,) * rounds, counts=counts), ()
     if k is not None:

@@ -17,10 +17,9 @@ from mechanisms.local import (
     SamplingPrivacy,
 )
 from mechanisms.privacy import Report
-from simulator.aggregation.plain_servers import PerRound, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, Trusted
 from simulator.attacks.counterfactual import others_dropped
-from simulator.attacks.reconstruction import Prior
+from simulator.attacks.guesses import Prior
 from simulator.games.poisoning import remake
 
 REFRESHED = SamplingPrivacy(cells=CELLS, sampling=0.4, refresh=0.3)

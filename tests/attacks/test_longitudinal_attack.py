@@ -9,9 +9,9 @@ from synthetic_campaigns import CELLS, FAMILY, SAMPLING, attack, campaign, evalu
 
 from mechanisms.inference.likelihood import log_likelihood
 from mechanisms.local import KRandomizedResponse, LongitudinalUnary, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.attacks.reconstruction import LongitudinalAttack, Prior
+from simulator.aggregation.servers import PerRound, SecretShared, Trusted
+from simulator.attacks.guesses import Prior
+from simulator.attacks.reconstruction import LongitudinalAttack
 
 ASKED = (1, 2, 5)
 MECHANISMS = {

@@ -13,8 +13,9 @@ import simulator.arrays
 import simulator.attacks
 from mechanisms.parameter import ParameterError
 from simulator.aggregation.transcript import StoredEntries
+from simulator.attacks.guesses import Guesses, Prior
 from simulator.attacks.observation import Observation, link_rounds_of, read_round
-from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, LongitudinalAttack, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack
 from simulator.games.records import CampaignRecord, places_of
 
 

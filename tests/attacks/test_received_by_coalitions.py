@@ -8,11 +8,11 @@ import pytest
 from synthetic_campaigns import record_of
 
 from mechanisms.local import KRandomizedResponse, NoPrivacy, SamplingPrivacy
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, Trusted
 from simulator.aggregation.transcript import Released, StoredEntries
+from simulator.attacks.guesses import Prior
 from simulator.attacks.observation import Observation, OwnReports, read_round
-from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack, Prior
+from simulator.attacks.reconstruction import ROUND_ATTACKS, LongitudinalAttack
 
 PRIOR = np.array([0.15, 0.35, 0.5])
 SMALL = {
@@ -87,7 +87,7 @@ def observed(deployment, mechanism, coalition, truths, device_answers, *, corrup
     """The observation that the simulator gives the coalition, and the device behind each handle."""
     n, rounds = len(truths), mechanism.rounds
     reports = [np.array([one[row] for one in device_answers], dtype=np.int32) for row in range(rounds)]
-    recorded = record_of(deployment, mechanism, 1, DEVICES[:n], reports, np.ones((rounds, n), dtype=bool))
+    recorded = record_of(deployment, 1, DEVICES[:n], reports, np.ones((rounds, n), dtype=bool))
     counts = np.stack([np.bincount(one, minlength=mechanism.cells + 1) for one in reports]).astype(np.int64)
     released = Released(1, (n,) * rounds, counts=counts if published else None)
     transcripts = deployment.transcripts(recorded, mechanism, rng=np.random.default_rng(1))
@@ -194,7 +194,7 @@ def test_network_and_server_link_pseudonyms_unless_channel_is_anonymous():
             SecretShared(servers=2, paired=True, anonymous=anonymous),
         ):
             reports = [rng.integers(0, 3, n, dtype=np.int32)]
-            recorded = record_of(deployment, mechanism, 1, np.arange(n) + 7, reports, np.ones((1, n), dtype=bool))
+            recorded = record_of(deployment, 1, np.arange(n) + 7, reports, np.ones((1, n), dtype=bool))
             transcripts = deployment.transcripts(recorded, mechanism, rng=rng)
             servers = [party for party in transcripts if party.startswith("server")]
             seen = Observation.of(transcripts, [*servers, "network"], mechanism=mechanism)
@@ -247,7 +247,7 @@ def test_late_reports_are_read_but_not_counted():
         (PerRound(), ["server:1", "server:2"]),
         (SecretShared(servers=2), ["server:1", "server:2"]),
     ):
-        recorded = record_of(deployment, mechanism, 1, np.arange(n), reports, in_time_mask, late=late)
+        recorded = record_of(deployment, 1, np.arange(n), reports, in_time_mask, late=late)
         transcripts = deployment.transcripts(recorded, mechanism, rng=rng)
         entries = [entry for entry in transcripts[coalition[0]] if entry.round == 1]
         assert (np.isfinite(entries[0].arrived_s)).all()
@@ -256,7 +256,7 @@ def test_late_reports_are_read_but_not_counted():
         assert sum(len(one.cells) for one in guessed) == (in_time_mask | late).any(axis=0).sum()
     # The mixer's server never received what came late.
     behind = ShuffledReports().transcripts(
-        record_of(ShuffledReports(), mechanism, 1, np.arange(n), reports, in_time_mask, late=late), mechanism, rng=rng
+        record_of(ShuffledReports(), 1, np.arange(n), reports, in_time_mask, late=late), mechanism, rng=rng
     )
     assert [len(entry) for entry in behind["server:1"]] == in_time_mask.sum(axis=1).tolist()
     assert [len(entry) for entry in behind["mixer"]] == (in_time_mask | late).sum(axis=1).tolist()

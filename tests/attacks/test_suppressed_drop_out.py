@@ -8,7 +8,7 @@ import pytest
 
 from mechanisms.local import SamplingPrivacy
 from simulator.attacks.counterfactual import released_twice
-from simulator.attacks.reconstruction import Prior
+from simulator.attacks.guesses import Prior
 
 PRIOR = np.array([0.2, 0.3, 0.1, 0.4])
 

@@ -7,8 +7,7 @@ import pytest
 
 from mechanisms.conformance.findings import Findings
 from simulator.aggregation.combining import add_estimates, normal_estimate
-from simulator.aggregation.secret_sharing import AdditiveSharing
-from simulator.aggregation.threshold_shared import ThresholdSharing
+from simulator.aggregation.secret_sharing import AdditiveSharing, ThresholdSharing
 from simulator.plug_in_checks.aggregators import CHECKS, LEVEL, check_aggregator
 from simulator.plug_in_checks.shares import check_too_few_shares
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mechanisms.inference.report_law import NoLikelihoodError
-from simulator.attacks.reconstruction import ROUND_ATTACKS, Guesses, RoundAttack
+from simulator.attacks.guesses import Guesses
+from simulator.attacks.reconstruction import ROUND_ATTACKS, RoundAttack
 from simulator.games.records import QueryRecord
 from simulator.plug_in_checks.attacks import CHECKS, check_attack
 

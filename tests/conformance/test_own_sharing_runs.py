@@ -1,7 +1,7 @@
 """Runs with a user's own sharing: its claims say on what they rest, and are no exact ones."""
 
 import crowdveil as cv
-from simulator.aggregation.threshold_shared import ThresholdSharing
+from simulator.aggregation.secret_sharing import ThresholdSharing
 
 
 class Own(ThresholdSharing):

@@ -140,6 +140,7 @@ def test_parts_out_of_range_and_queries_that_overlap_are_faults():
     run(town(campaigns=[{**budget("uniform"), "every_s": 40}]))
 
 
+@pytest.mark.slow
 def test_all_day_has_the_results_that_its_comments_state():
     day = run("all-day")
     errors = day.scores.set_index("campaign")["rmse"]

@@ -287,7 +287,7 @@ def test_loss_is_dependent_if_devices_leave_between_two_truthful_rounds():
 def test_loss_curves_equal_item_6():
     """V = 1000, π_s = .45, Y = 100, 1 % loss: σ = 11.4 … 74.9 unpaired (with π₀ = 0), 11.3 paired at every N."""
     from mechanisms.local import SamplingPrivacy  # noqa: PLC0415 - for this one test
-    from simulator.aggregation.pairing import paired_std_error  # noqa: PLC0415 - for this one test
+    from simulator.aggregation.rounds import paired_std_error  # noqa: PLC0415 - for this one test
 
     mechanism = SamplingPrivacy(cells=1000, sampling=SAMPLING, blank_zero=0.0)
     unpaired, paired = [], []

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import crowdveil as cv
-from simulator.attacks.reconstruction import Guesses, RoundAttack
+from simulator.attacks.guesses import Guesses
+from simulator.attacks.reconstruction import RoundAttack
 from simulator.results.schema import TABLES
 
 TRUSTED = {"coalition": ["server:1"]}

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import scenarios
 from simulator import run
-from simulator.experiment.scaling import Participation, Rows, scale_to_all
+from simulator.experiment.tables import Participation, Rows, scale_to_all
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.terminal_summary import print_run
 from simulator.results.compare import compare

@@ -26,6 +26,7 @@ def result():
     return run("server-noise", seed=11)
 
 
+@pytest.mark.slow
 def test_gain_is_a_curve_within_its_interval(result):
     """Five rows a mechanism; intervals of 95 % widened to hold jointly for all of them with 10⁻⁶."""
     wider = norm.isf(1e-6 / 20.0) / norm.isf(0.025)
@@ -41,6 +42,7 @@ def test_gain_is_a_curve_within_its_interval(result):
     assert 0.55 < exact["theory"].iloc[0] < exact["theory"].iloc[3] < 0.8
 
 
+@pytest.mark.slow
 def test_guesses_stay_below_the_claims(result):
     """At even odds a guess is right at most with (e^ε + δ)/(1 + e^ε); family-wise 10⁻⁶."""
     claims = result.claims[result.claims["servers"].notna() & (result.claims["view"] == "released_counts")]
@@ -57,6 +59,7 @@ def test_guesses_stay_below_the_claims(result):
         assert row.success <= most + norm.isf(1e-7) * math.sqrt(0.25 / row.trials)
 
 
+@pytest.mark.slow
 def test_errors_contain_the_noise_of_all_servers(result):
     for score in result.scores.itertuples():
         cells = 8 * score.cells

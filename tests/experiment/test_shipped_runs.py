@@ -89,6 +89,7 @@ def test_highway_stretch_holds_about_a_hundred_vehicles(highways):
     assert 85 < truth.mean() < 115
 
 
+@pytest.mark.slow
 def test_sampling_privacys_error_is_constant_on_the_highway(highways):
     """400 squared errors of variance σ² each: the RMSE is within its sampling error of theory, at every population."""
     for result in highways.values():
@@ -97,6 +98,7 @@ def test_sampling_privacys_error_is_constant_on_the_highway(highways):
         assert abs(_rmse(result, "sampling") / theory - 1) < stats.norm.isf(LEVEL / 6) / np.sqrt(2 * 400)
 
 
+@pytest.mark.slow
 def test_randomized_response_error_grows_with_root_of_population(highways):
     asked = {outside: result.rounds["asked"].mean() for outside, result in highways.items()}
     false_yes = (1 - 0.85) * 0.3

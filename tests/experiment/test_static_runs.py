@@ -182,6 +182,7 @@ def test_breast_cancer_counts_the_85_recurrences():
     np.testing.assert_allclose(rmse(result, "randomized"), 24.5, rtol=0.25)
 
 
+@pytest.mark.slow
 def test_gowalla_has_the_error_ratios_of_the_paper():
     result = real("gowalla-nyc")
     assert truth_of(result) == {"LaGuardia": 1680, "JFK": 1654, "Times Square": 1089, "Newark": 1089}
@@ -197,6 +198,7 @@ def test_gowalla_has_the_error_ratios_of_the_paper():
     assert "6 rows of the same place and period and owner" in notes
 
 
+@pytest.mark.slow
 def test_bay_area_stations_have_50_000_vehicles_and_expected_errors():
     result = real("bay-area-pems")
     truth = truth_of(result)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import crowdveil as cv
-from simulator.aggregation.storage import RecordedMessages
+from simulator.aggregation.transcript import RecordedMessages
 from simulator.games.records import QueryRecord
 from simulator.games.scores import Guesser, Score, choose_vehicles, tabulate_guesses
 from simulator.results.run import RunResult

@@ -8,10 +8,11 @@ import pytest
 from binary_query_cases import QUESTIONS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference_divergences import matrix_delta, matrix_epsilon
 
 from mechanisms.local.anonymized_local import AnonymizedLocal
 from mechanisms.local.anonymized_rounds import AnonymizedDeniable
-from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled, matrix_delta, matrix_epsilon
+from mechanisms.privacy import LinkedReports, ReleasedCounts, Report, Shares, Shuffled
 
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, math.inf)
 

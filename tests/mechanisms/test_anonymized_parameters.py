@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mechanisms.local import ParameterError
 from mechanisms.local.anonymized_local import AnonymizedLocal
-from mechanisms.local.anonymized_parameters import minimal_variance_frontier, minimal_variance_parameters
+from mechanisms.local.anonymized_parameters import minimal_variance_parameters
 from mechanisms.local.mechanism import NotEstimableError
 from mechanisms.privacy import LinkedReports, Report
 
@@ -123,8 +123,8 @@ def test_few_sampled_and_many_cells_give_sampling_and_noise():
 
 def test_variance_falls_with_epsilon_and_rises_with_abstention():
     epsilons = [0.5, 1.0, 2.0, 4.0]
-    free = minimal_variance_frontier(epsilons)
-    sampled = minimal_variance_frontier(epsilons, most_sampled=0.05)
+    free = [minimal_variance_parameters(epsilon) for epsilon in epsilons]
+    sampled = [minimal_variance_parameters(epsilon, most_sampled=0.05) for epsilon in epsilons]
     for points in (free, sampled):
         variances = [point.variance for point in points]
         assert variances == sorted(variances, reverse=True)

@@ -12,12 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mechanisms.central import Generalised, SampleThenSuppress, apply
-from mechanisms.parameter import ParameterError
 from mechanisms.privacy import (
     pair_delta,
     released_differences_delta,
-    safe_delta,
-    sampled_choice_delta,
     strongly_safe_delta,
     worst_crowd_delta,
 )
@@ -154,9 +151,9 @@ def test_theorem_6_fails_where_the_map_is_chosen_on_the_sample():
         epsilon = spent + REST - math.log1p(-BETA)
         seen = Choice(spent, from_sample=True).delta(epsilon)
         blind = Choice(spent, from_sample=False).delta(epsilon)
-        bound = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
+        bound = SafeDelta(K, BETA, spent, "paper")(epsilon)
         assert blind <= bound
-        mended = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
+        mended = SafeDelta(K, BETA, spent, "chosen on the sample")(epsilon + spent)
         assert Choice(spent, from_sample=True).delta(epsilon + spent) <= mended
         if spent == 3.0:
             assert seen > 1e9 * bound
@@ -244,20 +241,14 @@ def test_array_tails_equal_single_tails():
 @settings(deadline=None, max_examples=60)
 def test_theorem_6_is_theorem_5_with_the_remaining_epsilon(k, sampling, more, spent):
     rest = -math.log1p(-sampling) + more + 1e-9
-    assert safe_delta(k=k, sampling=sampling, epsilon=rest + spent, choice_epsilon=spent) == pytest.approx(
-        strongly_safe_delta(k=k, sampling=sampling, epsilon=rest), rel=0.5
-    )
-    one = sampled_choice_delta(k=k, sampling=sampling, epsilon=rest, choice_epsilon=spent, options=1)
-    assert one == strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
+    theorem_5 = strongly_safe_delta(k=k, sampling=sampling, epsilon=rest)
+    assert SafeDelta(k, sampling, spent, "paper")(rest + spent) == pytest.approx(theorem_5, rel=0.5)
+    assert SafeDelta(k, sampling, spent, "chosen on the sample", options=1)(rest) == theorem_5
 
 
-def test_theorem_6_refuses_arguments_outside_its_range():
-    with pytest.raises(ParameterError, match="epsilon"):
-        safe_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.9)
-    with pytest.raises(ParameterError, match="choice_epsilon"):
-        safe_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=math.inf)
-    with pytest.raises(ParameterError, match="epsilon"):
-        sampled_choice_delta(k=5, sampling=0.2, epsilon=1.0, choice_epsilon=0.5, options=3)
+def test_theorem_6_claims_nothing_below_its_least_epsilon():
+    assert SafeDelta(5, 0.2, 0.9, "paper")(1.0) == 1.0
+    assert SafeDelta(5, 0.2, 0.5, "chosen on the sample", options=3)(1.0) == 1.0
     claim = Generalised(levels=LEVELS, k=5, sampling=1.0, epsilon=1.0).claim(crowd=None)
     assert claim.delta(3.0) == 1.0
 
@@ -269,5 +260,5 @@ def test_choice_on_the_sample_spends_twice_its_epsilon(options):
     least = curve.spent - math.log1p(-0.3)
     assert curve(least - 1e-6) == 1.0
     for epsilon in (least + 1e-6, 1.0, 2.0):
-        spent = {"choice_epsilon": 0.2, "options": options}
-        assert curve(epsilon) == sampled_choice_delta(k=10, sampling=0.3, epsilon=epsilon, **spent) < 1.0
+        rest = epsilon - (0.4 if options > 1 else 0.0)
+        assert curve(epsilon) == options * strongly_safe_delta(k=10, sampling=0.3, epsilon=rest) < 1.0

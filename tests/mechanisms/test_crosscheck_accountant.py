@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from reference_divergences import composed_delta, matrix_delta, matrix_epsilon
 
 from mechanisms.local import BinarySamplingPrivacy, SamplingPrivacy
 from mechanisms.local.k_randomized_response import KRandomizedResponse
-from mechanisms.privacy import LinkedReports, Report, composed_delta, hockey_stick, matrix_delta, matrix_epsilon
+from mechanisms.privacy import LinkedReports, Report, hockey_stick
 
 INTERVAL = 1e-4
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)

@@ -19,6 +19,7 @@ from inference_cases import (
 )
 from ldp_baseline_cases import unary_matrix
 from mechanism_statistics import FAMILY, z_bound
+from reference_divergences import linked_guess_success
 
 from mechanisms.algebra import binary_sampling_privacy, sampling_privacy, toy_two
 from mechanisms.inference.bayes_success import guess_success, sampled_guess_success, sampled_posterior
@@ -38,7 +39,6 @@ from mechanisms.local import (
     SubsetSelection,
 )
 from mechanisms.parameter import ParameterError
-from mechanisms.privacy import linked_guess_success
 from mechanisms.privacy.audit import clopper_pearson
 
 VIEWS = [(name, rounds, queries) for name in sorted(ALL) for rounds in views_of(ALL[name]) for queries in (1, 3)]

@@ -7,19 +7,17 @@ import numpy as np
 import pytest
 from mechanism_cases import truth_of
 from mechanism_statistics import z_bound
+from reference_divergences import best_guess_success, linked_guess_success, matrix_epsilon
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.local.common.estimators import difference_variance, kept_share
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.privacy import (
     LinkedReports,
     ReleasedCounts,
     ReleasedDifferences,
     Report,
-    best_guess_success,
     hockey_stick,
-    linked_guess_success,
-    matrix_epsilon,
     moved_differences_delta,
     pair_delta,
     released_differences_delta,
@@ -65,11 +63,9 @@ def test_item_1_round_two_alone_is_k_ary_randomized_response():
 def test_item_1_round_one_cancels_the_noise_of_round_two():
     """Its noise cancels exactly, so the error is constant; without it the error is that of randomized response."""
     blank, responses = 0.01, ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
-    assert kept_share(np.array([blank]), sampling=SAMPLING, refresh=0.0)[0] == 1.0
-    errors = [
-        float(difference_variance(sampling=SAMPLING, blank=blank, received=responses, weight=weight).std_error(200.0))
-        for weight in (1.0, 0.0)
-    ]
+    estimator = TwoRounds(SAMPLING, blank)
+    assert estimator.kept == 1.0
+    errors = [float(estimator.variance(responses, weight).std_error(200.0)) for weight in (1.0, 0.0)]
     assert errors[0] == pytest.approx(math.sqrt(200 * 0.55 / 0.45))
     told, untold = blank + SAMPLING, blank
     alone = 200 * told * (1 - told) + (10**5 - 200) * untold * (1 - untold)

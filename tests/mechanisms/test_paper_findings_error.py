@@ -9,7 +9,7 @@ from mechanism_cases import run_query, truth_of
 from mechanism_statistics import z_bound
 
 from mechanisms.local import SamplingPrivacy
-from mechanisms.local.common.estimators import difference_variance, kept_share
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
 from mechanisms.privacy import LinkedReports
 
@@ -84,16 +84,12 @@ def test_item_8_refresh_trades_error_for_a_finite_linked_claim(refresh, printed)
     true_counts[:2] = 10**5 - 200, 200
     blank = float(mechanism.blanks[1])
     responses = ResponseCounts((10**5, 10**5), (10**5, 10**5), 2)
-    kept = float(kept_share(np.array([blank]), sampling=SAMPLING, refresh=refresh)[0])
+    estimator = TwoRounds(SAMPLING, blank, refresh)
+    kept = float(estimator.kept)
     given = blank / (1 - SAMPLING)
     weight = (blank * (1 - refresh) + refresh * blank**2 / (1 - SAMPLING) - blank**2) / (blank * (1 - blank))
     assert kept == pytest.approx(weight, abs=1e-12)
-    theory = [
-        float(
-            difference_variance(sampling=SAMPLING, blank=blank, received=responses, kept=kept, weight=w).std_error(200)
-        )
-        for w in (1.0, kept, 0.0)
-    ]
+    theory = [float(estimator.variance(responses, weight).std_error(200)) for weight in (1.0, kept, 0.0)]
     assert theory == pytest.approx(printed, rel=0.015)
     plain = 200 * (1 - SAMPLING) / SAMPLING + 2 * 10**5 * refresh * blank * (1 - given) / SAMPLING**2
     assert theory[0] == pytest.approx(math.sqrt(plain))

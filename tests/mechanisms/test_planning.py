@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from answer_distributions import linked_distribution, round_distribution
 from mechanism_statistics import estimate_counts
+from reference_divergences import matrix_delta, matrix_epsilon
 
 from mechanisms.central.grid_noise import draw_noise
 from mechanisms.planning import FAMILIES, Target, plan
 from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.plan import _plan
-from mechanisms.privacy import LinkedReports, Report, matrix_delta, matrix_epsilon
+from mechanisms.privacy import LinkedReports, Report
 
 NAMES = [family.name for family in FAMILIES]
 # Many parameters take seconds for views of all devices; linked and single reports of these families are planned below.

@@ -7,13 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from answer_distributions import linked_distribution, round_distribution
+from reference_divergences import matrix_delta, matrix_epsilon
 from scipy.stats import binom
 
 from mechanisms.planning import FAMILIES, VIEWS, Target, plan
 from mechanisms.planning.candidate import bound_view
 from mechanisms.planning.error_distribution import error_interval, excess_kurtosis
 from mechanisms.planning.search import set_dial
-from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report, matrix_delta, matrix_epsilon
+from mechanisms.privacy import LinkedReports, ReleasedDifferences, Report
 
 TARGETS = 40
 BETTER = 0.99

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_divergences import matrix_delta, matrix_epsilon
 
 from mechanisms.local import BinarySamplingPrivacy, NoPrivacy, ParameterError, RandomizedResponse, SamplingPrivacy
 from mechanisms.privacy import (
@@ -19,8 +20,6 @@ from mechanisms.privacy import (
     Report,
     Shares,
     Shuffled,
-    matrix_delta,
-    matrix_epsilon,
     printed_binary_leakage,
     printed_multi_value_leakage,
     printed_randomized_response_leakage,

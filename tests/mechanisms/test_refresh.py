@@ -10,20 +10,12 @@ from hypothesis import strategies as st
 from mechanism_cases import run_query, truth_of
 from mechanism_statistics import check_moments, check_same_distribution, estimate_counts
 from numpy.random import default_rng
+from reference_divergences import matrix_delta, matrix_epsilon
 
 from mechanisms.local import ParameterError, SamplingPrivacy
-from mechanisms.local.common.estimators import control_weight, difference_variance, kept_share
+from mechanisms.local.common.estimators import TwoRounds
 from mechanisms.local.common.response_counts import ResponseCounts
-from mechanisms.privacy import (
-    LinkedReports,
-    ReleasedCounts,
-    ReleasedDifferences,
-    Report,
-    Shares,
-    matrix_delta,
-    matrix_epsilon,
-    pair_delta,
-)
+from mechanisms.privacy import LinkedReports, ReleasedCounts, ReleasedDifferences, Report, Shares, pair_delta
 
 MECHANISMS = {
     "equal blanks": SamplingPrivacy(cells=3, sampling=0.45, refresh=0.3),
@@ -165,17 +157,12 @@ def test_refreshed_estimates_under_loss_have_the_exact_variance(counted, asked):
 
 def test_weight_of_round_one_is_optimal():
     """In an empty cell no other weight has less variance, with and without loss."""
-    blank, sampling, refresh = np.array([0.1, 0.02]), 0.45, 0.3
-    kept = kept_share(blank, sampling=sampling, refresh=refresh)
+    estimator = TwoRounds(0.45, np.array([0.1, 0.02]), 0.3)
     for counted, asked in (((500, 500), (500, 500)), ((300, 450), (500, 500)), ((400, 450), (600, 500))):
         responses = ResponseCounts(asked, counted, 2)
-        best = control_weight(blank, sampling=sampling, refresh=refresh, received=responses)
-        errors = [
-            difference_variance(
-                sampling=sampling, blank=blank, received=responses, kept=kept, weight=best + shift
-            ).std_error(np.zeros(2))
-            for shift in (-0.05, 0.0, 0.05)
-        ]
+        best = estimator.weight(responses)
+        weights = [best + shift for shift in (-0.05, 0.0, 0.05)]
+        errors = [estimator.variance(responses, weight).std_error(np.zeros(2)) for weight in weights]
         assert (errors[1] < errors[0]).all()
         assert (errors[1] < errors[2]).all()
 

@@ -25,7 +25,7 @@ PLANTED = {
     ),
     "delta-of-one-query-for-all": Planted(
         f"{PRIVACY}/sampling_privacy_claims.py",
-        "ConstantDelta(_at_least_one(sampling, queries)), basis)",
+        "ConstantDelta(at_least_once(sampling, queries)), basis)",
         "ConstantDelta(sampling), basis)",
     ),
     "delta-times-queries": Planted(
@@ -35,7 +35,7 @@ PLANTED = {
     ),
     "certain-outputs-of-one-query-only": Planted(
         f"{PRIVACY}/composition.py",
-        "certain = _at_least_once(pair.certain, self.queries)",
+        "certain = at_least_once(pair.certain, self.queries)",
         "certain = pair.certain",
     ),
     "one-shuffling-for-all-queries": Planted(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mechanisms.local import AdaptiveBudget, Estimate, KRandomizedResponse
-from simulator.aggregation.round_statistics import RoundAccount
+from simulator.aggregation.rounds import RoundAccount
 from simulator.sensing.adaptive_survey import AdaptiveSurvey, BudgetHistory
 from simulator.sensing.query import QueriedDevices, Respondents
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from simulator.aggregation.round_statistics import ServerAccounts
-from simulator.sensing.channel import Deliveries, DeliveryStatus, Transmission, fate_of
+from simulator.aggregation.rounds import ServerAccounts
+from simulator.sensing.channel import Deliveries, DeliveryStatus, Transmission, status_of
 
 ROUTE = (("server:1",), ("server:2",), ("server:3",))
 COUNTED, LATE, LOST = DeliveryStatus
@@ -24,12 +24,12 @@ def test_only_messages_that_must_arrive_decide_on_a_report():
     at_s["server:2"] = np.array([1.0, 1.0, 30.0, never])
     at_s["server:3"] = np.array([never, 1.0, 1.0, 1.0])
     within = tuple(times < 10.0 for times in at_s.values())
-    fate = fate_of(zip(ROUTE, within, strict=True), at_s)
+    fate = status_of(zip(ROUTE, within, strict=True), at_s)
     deliveries = Deliveries(fate, at_s, within, np.ones(4, dtype=bool), np.zeros(4, dtype=bool))
     assert fate.tolist() == [LOST, LOST, LATE, LOST]
     assert deliveries.received(ROUTE) == [2, 2, 3]
-    assert deliveries.counted_by(ROUTE, ROUTE[1:]).fate.tolist() == [LOST, COUNTED, LATE, LOST]
-    assert deliveries.counted_by(ROUTE, ROUTE[:2]).fate.tolist() == [COUNTED, LOST, LATE, LOST]
+    assert deliveries.counted_by(ROUTE, ROUTE[1:]).status.tolist() == [LOST, COUNTED, LATE, LOST]
+    assert deliveries.counted_by(ROUTE, ROUTE[:2]).status.tolist() == [COUNTED, LOST, LATE, LOST]
 
 
 def test_messages_that_are_not_needed_are_accounted_for_and_not_used():

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import simpy
 
-from mechanisms.local import AnonymizedDeniable, NoPrivacy, RandomizedResponse, SamplingPrivacy
-from simulator.aggregation.plain_servers import Trusted
+from mechanisms.local import AnonymizedDeniable, LongitudinalUnary, NoPrivacy, RandomizedResponse, SamplingPrivacy
+from simulator.aggregation.servers import Trusted
 from simulator.sensing.campaign import Campaign, CampaignProcess, SensingContext
 from simulator.sensing.channel import Channel
 from simulator.sensing.query import Memories, QueriedPopulation, Schedule
@@ -58,7 +58,7 @@ def ask(
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        memories=Memories(mechanisms or EVERYONE, devices=10 + outside, streams=Streams(seed)),
+        memories=Memories(devices=10 + outside, streams=Streams(seed)),
         streams=Streams(seed),
         stopwatch=Stopwatch(),
         closed=closed.append,
@@ -188,3 +188,27 @@ def test_campaigns_about_other_cells_are_answered_side_by_side(engine):
     assert (by_link.campaign, by_link.truth.tolist()) == ("c", [0, 0, 1, 2])
     assert (of_all.campaign, of_all.truth.tolist()) == ("whole", [0, 3])
     assert of_all.answers[0].estimate.count.tolist() == [3]
+
+
+def test_campaigns_of_other_cells_ask_a_mechanism_of_the_same_name():
+    """Each campaign asks about its own cells: vehicles keep bits for each, and are counted in its own."""
+
+    def in_one_cell(places):
+        return (places.link >= 0).astype(np.int32)
+
+    schedule = Schedule(start_s=15.0, every_s=10.0, queries=2, round_gap_s=0.0, deadline_s=1.0)
+    fine, coarse = (
+        {"bits": LongitudinalUnary(cells=cells, epsilon_permanent=4.0, epsilon_first=2.0)} for cells in (3, 1)
+    )
+    other = Campaign("d", schedule, in_one_cell, coarse, Trusted())
+    closed = ask(ENGINES[0], mechanisms=fine, schedule=schedule, until=40, more=[other])
+    queries = {(query.campaign, query.number): query for query in closed}
+    assert {key: len(query.truth) for key, query in queries.items()} == {
+        ("c", 1): 4,
+        ("c", 2): 4,
+        ("d", 1): 2,
+        ("d", 2): 2,
+    }
+    for number in (1, 2):
+        assert queries["d", number].truth[1] == queries["c", number].truth[1:].sum() > 0
+        assert [len(queries[name, number].answers[0].estimate) for name in "cd"] == [3, 1]

@@ -46,20 +46,20 @@ def test_delivery_status_follows_its_probabilities(channel, moment):
     distribution = channel.probabilities(send(moment))
     assert distribution.shares.sum() == pytest.approx(1.0, abs=1e-12)
     assert distribution.link_down == (channel.loss_one if moment == 1 else channel.loss_two)
-    assert (found.fate[found.link_down] == DeliveryStatus.LOST).all()
+    assert (found.status[found.link_down] == DeliveryStatus.LOST).all()
     expected = {
         DeliveryStatus.COUNTED: distribution.in_time,
         DeliveryStatus.LATE: distribution.late,
         DeliveryStatus.LOST: distribution.link_down + sum(distribution.server_down),
     }
     for fate, probability in expected.items():
-        assert stats.binomtest(int((found.fate == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
+        assert stats.binomtest(int((found.status == fate).sum()), N, min(1.0, probability)).pvalue > LEVEL
     assert stats.binomtest(int(found.link_down.sum()), N, distribution.link_down).pvalue > LEVEL
     # The first server stores late messages and those that the second one missed; the second stores only counted ones.
     first, second = (np.isfinite(found.arrived_s[server]) for server in ("server:1", "server:2"))
     kept = distribution.in_time + distribution.late + distribution.server_down[1]
     assert stats.binomtest(int(first.sum()), N, min(1.0, kept)).pvalue > LEVEL
-    np.testing.assert_array_equal(second, found.fate == DeliveryStatus.COUNTED)
+    np.testing.assert_array_equal(second, found.status == DeliveryStatus.COUNTED)
     assert (first | ~second).all()
     np.testing.assert_array_equal(found.left, ~found.link_down)
 
@@ -75,9 +75,9 @@ def test_shares_are_delivered_as_separate_messages(channel):
         assert stats.binomtest(int((there & within).sum()), N, min(1.0, up * distribution.in_time)).pvalue > LEVEL
         assert stats.binomtest(int((there & ~within).sum()), N, min(1.0, up * distribution.late)).pvalue > LEVEL
     both = distributions[0].in_time * distributions[1].in_time
-    assert stats.binomtest(int((found.fate == DeliveryStatus.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
+    assert stats.binomtest(int((found.status == DeliveryStatus.COUNTED).sum()), N, min(1.0, both)).pvalue > LEVEL
     lost = ~(arrived[0] & arrived[1])
-    np.testing.assert_array_equal(found.fate == DeliveryStatus.LOST, lost)
+    np.testing.assert_array_equal(found.status == DeliveryStatus.LOST, lost)
     if channel.burst_s:
         assert not (arrived[0] | arrived[1])[found.link_down].any()
 
@@ -88,9 +88,9 @@ def test_message_that_arrives_at_the_deadline_is_in_time(route):
         for channel in (Channel(ConstantDelay(latency)), Channel(ConstantDelay(latency), loss_one=0.5)):
             sending = send(1, route=route)
             found = channel.deliver(1_000, sending, rng=np.random.default_rng(2))
-            arrived = np.isfinite(found.arrived_s["server:1"]) & (found.fate != DeliveryStatus.LOST)
+            arrived = np.isfinite(found.arrived_s["server:1"]) & (found.status != DeliveryStatus.LOST)
             assert arrived.any()
-            assert (found.fate[arrived] == fate).all()
+            assert (found.status[arrived] == fate).all()
             assert (channel.probabilities(sending).late == 0.0) == (fate == DeliveryStatus.COUNTED)
 
 
@@ -160,7 +160,7 @@ def test_an_ideal_channel_draws_nothing():
     rng = np.random.default_rng(6)
     before = rng.bit_generator.state
     found = Channel().deliver(10, send(1), rng=rng)
-    assert (found.fate == DeliveryStatus.COUNTED).all()
+    assert (found.status == DeliveryStatus.COUNTED).all()
     assert not found.link_down.any()
     assert found.left.all()
     assert Channel().copies(10, rng=rng) == 0

@@ -13,9 +13,7 @@ from mechanisms.local import (
     RandomizedResponse,
     SamplingPrivacy,
 )
-from simulator.aggregation.plain_servers import PerRound, ShuffledReports, Trusted
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.servers import PerRound, SecretShared, ShuffledReports, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, LognormalDelay
 from simulator.sensing.messages import Behaviour, Device, MessageSurvey, Party
 from simulator.sensing.query import QueriedDevices, Respondents

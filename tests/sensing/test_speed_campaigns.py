@@ -14,7 +14,7 @@ from scipy.stats import binom
 from mechanisms.central import LaplaceMean, SmoothMedian
 from mechanisms.central.simple_random_sample import ExactStatistic, SimpleRandomSample
 from mechanisms.local import NoPrivacy
-from simulator.aggregation.plain_servers import Trusted
+from simulator.aggregation.servers import Trusted
 from simulator.experiment.run import run_scenario
 from simulator.reporting import print_summary, write_report
 from simulator.roads import build_grid
@@ -61,7 +61,7 @@ def ask(engine_type, asked, *, start_s=11.0, gap_s=2.0, takes_part=None, outside
             parked_answer=parked,
         ),
         channel=Channel(churn=churn),
-        memories=Memories(mechanisms, devices=3, streams=Streams(1)),
+        memories=Memories(devices=3, streams=Streams(1)),
         streams=Streams(1),
         stopwatch=Stopwatch(),
         closed=closed.append,
@@ -367,7 +367,7 @@ def test_lost_vehicle_reports_add_sampling_error(moment, statistic):
             outside=7,
             bytes_up=5,
             channel=Channel(loss_two=0.6),
-            sending=Transmission(2, 100.0, 1.0),
+            transmission=Transmission(2, 100.0, 1.0),
             noise=noise,
             draws=chance,
         )
@@ -395,7 +395,7 @@ def widened(reported, loss, release, rng):
             outside=0,
             bytes_up=5,
             channel=Channel(loss_two=loss),
-            sending=Transmission(2, 100.0, 1.0),
+            transmission=Transmission(2, 100.0, 1.0),
             noise=rng,
             draws=rng,
         )
@@ -436,7 +436,7 @@ def test_duplicates_of_speed_reports_are_counted_and_cost_bytes(moment):
         outside=7,
         bytes_up=5,
         channel=Channel(loss_two=0.5, duplicates=1.0),
-        sending=Transmission(2, 100.0, 1.0),
+        transmission=Transmission(2, 100.0, 1.0),
         noise=np.random.default_rng(1),
         draws=np.random.default_rng(2),
     )

@@ -15,10 +15,8 @@ from mechanisms.local import (
     SamplingPrivacy,
     SubsetSelection,
 )
-from simulator.aggregation.plain_servers import Trusted
-from simulator.aggregation.round_statistics import RoundAccount, report_nbytes
-from simulator.aggregation.secret_shared import SecretShared
-from simulator.aggregation.threshold_shared import ThresholdShared
+from simulator.aggregation.rounds import RoundAccount, report_nbytes
+from simulator.aggregation.servers import SecretShared, ThresholdShared, Trusted
 from simulator.sensing.channel import Channel, Downtime, ExponentialDelay
 from simulator.sensing.query import QueriedDevices, Respondents
 from simulator.sensing.report_recorder import Targets

@@ -8,12 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from mechanisms.local.common.packed_bits import (
-    AnswerReports,
-    set_answers,
-    toss_rows,
-    words_of,
-)
+from mechanisms.local.common.packed_bits import AnswerReports, set_answers, toss_rows, words_of
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy.hockey_stick import check_distribution
 
@@ -97,8 +92,7 @@ class BinaryQuery:
     @property
     def given(self) -> NDArray[np.bool_]:
         """Whether an answer has an output in a round, (answers, rounds, outputs) bool."""
-        given: NDArray[np.bool_] = np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs))
-        return given
+        return np.asarray(np.array(self.answers)[:, :, np.newaxis] == np.arange(len(self.outputs)))
 
     def in_round(self, round_: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the answer distributions in a round, from 1, of a device in the cell and one not: (outputs,) each."""

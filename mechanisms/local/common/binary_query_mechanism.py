@@ -54,22 +54,20 @@ class LinearEstimator:
         """Check that the estimate is unbiased for every truth."""
         size = 1.0 + np.abs(self.weights).max()
         for field, law, mean in (("yes", self.binary_query.yes, 1.0), ("no", self.binary_query.no, 0.0)):
-            found = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
-            if not abs(found - mean) <= TOLERANCE * size:
-                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", found)
+            expected = float(np.array(law) @ self.scores.sum(axis=1)) + self.offset
+            if not abs(expected - mean) <= TOLERANCE * size:
+                raise ParameterError("weights", f"must have mean {mean:g} for a {field} holder", expected)
 
     @property
     def scores(self) -> NDArray[np.float64]:
         """The contribution of each answer in each round, (answers, rounds)."""
-        scores: NDArray[np.float64] = (self.binary_query.given * self.weights).sum(axis=2)
-        return scores
+        return np.asarray((self.binary_query.given * self.weights).sum(axis=2))
 
     def count(self, counts: NDArray[np.int64], received: ResponseCounts) -> NDArray[np.float64]:
         """Return the estimates, (cells,), from (rounds, cells, outputs) counts; `received.silent` must be False."""
         rates = np.array([received.devices / n if n else 0.0 for n in received.counted])
         each = np.einsum("rvo,ro->rv", counts.astype(np.float64), self.weights)
-        count: NDArray[np.float64] = rates @ each + self.offset * received.devices
-        return count
+        return np.asarray(rates @ each + self.offset * received.devices)
 
     def estimate(self, counts: NDArray[np.int64], received: ResponseCounts) -> Estimate:
         """Return the estimate with its interval, from (rounds, cells, outputs) counts.

@@ -177,8 +177,7 @@ def tally_values(reports: NDArray[np.int32], where: NDArray[np.bool_], outputs: 
     """Return how many of the masked devices (all, if the mask is empty) gave each output, (outputs,) int64."""
     counts = np.zeros((LANES, outputs), dtype=np.int64)
     add_values(np.ascontiguousarray(reports), where, counts)
-    totals: NDArray[np.int64] = counts.sum(axis=0)
-    return totals
+    return np.asarray(counts.sum(axis=0))
 
 
 def one_hot(reports: NDArray[np.int32], outputs: int) -> NDArray[np.int64]:

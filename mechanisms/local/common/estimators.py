@@ -1,4 +1,6 @@
-"""Unbiased estimators: difference of two rounds, refreshed rounds with a control variate, and (C/n − q)/(p − q)."""
+"""Unbiased estimators: the difference of two rounds, with a control variate if refreshed, and (C/n − q)/(p − q)."""
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,289 +10,156 @@ from mechanisms.local.common.response_counts import ResponseCounts, estimate_bet
 from mechanisms.local.mechanism import Estimate
 
 
-def estimate_difference(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    *,
-    sampling: float,
-    blank: float | NDArray[np.float64],
-    received: ResponseCounts,
-) -> Estimate:
-    """Estimate the number of devices in each cell from the counts of the two rounds.
+@dataclass(frozen=True, eq=False)
+class TwoRounds:
+    """The estimator of the devices in each cell from two rounds, of which the second repeats the blanks of the first.
 
     On an ideal channel Ŷ = (C₂ − C₁)/π_s (SP eqs 11 and 16): the blanks of round one are repeated in round two
     and cancel, C₂ − C₁ is Bin(Y, π_s), and the interval inverts this binomial. Otherwise each count is divided by the
     response rate of its round, Ŷ = N(C₂/n₂ − C₁/n₁)/π_s. Then the blanks cancel only on average, and the
     interval is that of C₂ given C₁.
 
-    Parameters
-    ----------
-    first, second : (cells,) int64
-        C₁ and C₂, the numbers of reports of each cell.
-    sampling : float
-        π_s.
-    blank : float or (cells,) float64
-        Probability π_v that an unsampled device reports the cell.
-    received : ResponseCounts
-        Devices asked and counted.
-    """
-    if received.silent or not received.ideal:
-        return _estimate_rounds(first, second, sampling=sampling, blank=blank, kept=1.0, weight=1.0, received=received)
-    difference = second - first
-    count = difference / sampling
-    # The difference of honest counts is in 0…N; forged counts must still give an interval.
-    lower, upper = invert_binomial(np.clip(difference, 0, received.devices), sampling)
-    variance = difference_variance(sampling=sampling, blank=blank, received=received)
-    return Estimate(
-        count,
-        variance.std_error(np.clip(count, 0.0, received.devices)),
-        np.minimum(lower, received.devices).astype(np.float64),
-        np.minimum(upper, received.devices).astype(np.float64),
-        "binomial inversion",
-    )
-
-
-def conditional_ends(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    *,
-    sampling: float,
-    blank: float | NDArray[np.float64],
-    kept: float | NDArray[np.float64],
-    received: ResponseCounts,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the interval of Y from C₂ given C₁; the distribution of C₁ alone does not depend on Y.
-
-    M is the number of devices asked in the larger round. Of these, C₁ are known to have had the blank v in round one,
-    n₁ − C₁ are known not to have had it, and nothing is known of M − n₁. In round two they report v with probabilities
-    α = π_v + κ(1 − π_v), β = π_v(1 − α)/(1 − π_v) and π_v. Being in the cell adds nothing to the first probability,
-    since a sampled device cannot have reported v in round one. It adds π_s/(1 − π_v) to the second and π_s to the
-    third.
-
-    Parameters
-    ----------
-    first, second : (cells,) int64
-        C₁ and C₂.
-    sampling : float
-        π_s.
-    blank : float or (cells,) float64
-        π_v.
-    kept : float or (cells,) float64
-        κ, the correlation between the two rounds of an unsampled device's blank being the cell.
-    received : ResponseCounts
-        Devices asked and counted, with `silent` False.
-
-    Returns
-    -------
-    lower, upper : (cells,) float64
-    """
-    if received.devices == 0:
-        return np.zeros(len(first)), np.zeros(len(first))
-    (n1, n2), most = received.counted, max(received.asked)
-    known = np.clip(first, 0, n1)
-    blank = np.broadcast_to(blank, known.shape)
-    again = blank + kept * (1.0 - blank)
-    other = 1.0 - blank
-    shares = np.stack([known / most, (n1 - known) / most, np.full(known.shape, 1.0 - n1 / most)])
-    chances = np.stack([again, blank * (1.0 - again) / other, blank])
-    adds = np.stack([np.zeros(known.shape), sampling / other, np.full(known.shape, sampling)])
-    mean, gain = (shares * chances).sum(axis=0), (shares * adds).sum(axis=0)
-    spread = [(shares * one * two).sum(axis=0) for one, two in ((chances, chances), (chances, adds), (adds, adds))]
-    false_yes = (shares * chances)[1:].sum(axis=0)
-    law = CountLaw(
-        devices=received.devices,
-        counted=n2,
-        true_yes=false_yes + gain,
-        false_yes=false_yes,
-        known=known,
-        again=again,
-        among=most,
-        spread=np.stack(spread) - np.stack([mean * mean, mean * gain, gain * gain]),
-    )
-    return law.invert(np.clip(second, 0, n2))
-
-
-def difference_variance(
-    *,
-    sampling: float,
-    blank: float | NDArray[np.float64],
-    received: ResponseCounts,
-    kept: float | NDArray[np.float64] = 1.0,
-    weight: float | NDArray[np.float64] = 1.0,
-) -> QuadraticVariance:
-    """Return the exact variance of the difference estimate, given the devices asked and counted in each round.
-
-    On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N devices
-    counted, as independent simple random samples, and L = (N − n)/n,
-
-    Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1)
-
-    with p₂ = π_v + π_s·Y/N, where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual first-order
-    formula. If the rounds asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of M devices,
-    N·L₁ becomes N²(1/n₁ + 1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are common to both
-    rounds.
+    With refresh, Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as blanks of both rounds have
+    probability π_v. At λ = 1 it is the difference (SP eq 16). At λ = 0 it uses round two alone, which is k-ary
+    randomized response. `weight` is the λ in between that minimises the noise of the blanks.
 
     Parameters
     ----------
     sampling : float
         π_s.
     blank : float or (cells,) float64
-        π_v.
-    received : ResponseCounts
-        Devices asked and counted, with `silent` False.
-    kept : float or (cells,) float64
-        κ, the correlation between the two rounds of an unsampled device's blank being the cell; 1 if the blank is
-        repeated.
-    weight : float or (cells,) float64
-        λ, the weight of the count of round one.
-
-    Returns
-    -------
-    QuadraticVariance
-        As a function of Y, the number of devices truly in the cell.
-    """
-    n = received.devices
-    if n == 0:
-        return QuadraticVariance(0.0, 0.0, 0.0)
-    most = max(received.asked)
-    first_spread = n * (weight * weight * n / received.counted[0] + 1.0 - 2.0 * weight * kept * n / most)
-    loss = (n - received.counted[1]) / received.counted[1]
-    within = loss / max(n - 1, 1)
-    blank_spread = blank * (1.0 - blank) / sampling**2
-    return QuadraticVariance(
-        constant=blank_spread * (first_spread + n * loss),
-        linear=(1.0 - sampling - 2.0 * blank * (1.0 - weight * n / most) + loss * (1.0 - 2.0 * blank)) / sampling
-        + within,
-        square=-(loss + within) / n,
-    )
-
-
-def kept_share(blank: NDArray[np.float64], *, sampling: float, refresh: float) -> NDArray[np.float64]:
-    """Return κ, the correlation between rounds of an unsampled device's blank being the cell, (cells,) float64.
-
-    A blank is kept with probability 1 − ρ and else drawn again from b_v = π_v/(1 − π_s). So both blanks are the cell
-    with probability π_v(1 − ρ + ρ·b_v), and κ = [π_v(1 − ρ) + ρπ_v²/(1 − π_s) − π_v²]/(π_v(1 − π_v)).
-
-    Parameters
-    ----------
-    blank : (cells,) float64
-        π_v, below 1.
-    sampling : float
-        π_s.
+        π_v, the probability that an unsampled device reports the cell; below 1 with refresh.
     refresh : float
-        ρ.
+        ρ, the probability that a blank is drawn again for round two.
     """
-    again = blank / (1.0 - sampling) if sampling < 1.0 else np.zeros_like(blank)
-    return (1.0 - refresh + refresh * again - blank) / (1.0 - blank)
 
+    sampling: float
+    blank: float | NDArray[np.float64]
+    refresh: float = 0.0
 
-def control_weight(
-    blank: NDArray[np.float64], *, sampling: float, refresh: float, received: ResponseCounts
-) -> NDArray[np.float64]:
-    """Return λ = κ·n₁/M, the weight of the count of round one in an estimate from round two, (cells,) float64.
+    @property
+    def kept(self) -> float | NDArray[np.float64]:
+        """κ, the correlation between the two rounds of an unsampled device's blank being the cell.
 
-    If all devices were counted λ is κ, the regression coefficient of round two's count on round one's over the devices
-    not in the cell; it must not depend on the unknown count. If n₁ devices were counted, of the M devices asked in the
-    larger round, λ is the share n₁/M of κ, since the variance of the estimate contains λ²/n₁ − 2λκ/M.
+        A blank is kept with probability 1 − ρ and else drawn again from b_v = π_v/(1 − π_s). So both blanks are the
+        cell with probability π_v(1 − ρ + ρ·b_v), and κ = [π_v(1 − ρ) + ρπ_v²/(1 − π_s) − π_v²]/(π_v(1 − π_v)).
+        """
+        if not self.refresh:
+            return 1.0
+        again = self.blank / (1.0 - self.sampling) if self.sampling < 1.0 else 0.0 * self.blank
+        return (1.0 - self.refresh + self.refresh * again - self.blank) / (1.0 - self.blank)
 
-    Parameters
-    ----------
-    blank : (cells,) float64
-        π_v.
-    sampling, refresh : float
-        π_s and ρ.
-    received : ResponseCounts
-        Devices asked and counted, with `silent` False.
-    """
-    share = received.counted[0] / max(received.asked) if max(received.asked) else 1.0
-    return kept_share(blank, sampling=sampling, refresh=refresh) * share
+    def weight(self, received: ResponseCounts) -> float | NDArray[np.float64]:
+        """Return λ = κ·n₁/M, the weight of the count of round one; 1 without refresh.
 
+        If all devices were counted λ is κ, the regression coefficient of round two's count on round one's over the
+        devices not in the cell; it must not depend on the unknown count. If n₁ devices were counted, of the M devices
+        asked in the larger round, λ is the share n₁/M of κ, since the variance of the estimate contains
+        λ²/n₁ − 2λκ/M.
+        """
+        most = max(received.asked)
+        return self.kept * (received.counted[0] / most) if self.refresh and most else self.kept
 
-def estimate_refreshed(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    *,
-    sampling: float,
-    blank: NDArray[np.float64],
-    refresh: float,
-    received: ResponseCounts,
-) -> Estimate:
-    """Estimate the number of devices in each cell from the counts of both rounds, with refreshed blanks.
+    def estimate(self, first: NDArray[np.int64], second: NDArray[np.int64], received: ResponseCounts) -> Estimate:
+        """Estimate the number of devices in each cell from C₁ and C₂, (cells,), the numbers of reports of each cell."""
+        if received.silent:
+            return estimate_nothing(received, len(first))
+        variance = self.variance(received)
+        if received.ideal and not self.refresh:
+            difference = second - first
+            count = difference / self.sampling
+            # The difference of honest counts is in 0…N; forged counts must still give an interval.
+            ends = invert_binomial(np.clip(difference, 0, received.devices), self.sampling)
+            lower, upper = (np.minimum(end, received.devices).astype(np.float64) for end in ends)
+            error = variance.std_error(np.clip(count, 0.0, received.devices))
+            return Estimate(count, error, lower, upper, "binomial inversion")
+        n, weight = received.devices, self.weight(received)
+        rates = [n / counted if counted else 0.0 for counted in received.counted]
+        count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * self.blank)) / self.sampling
+        return estimate_between(count, variance, self._ends(first, second, received), received)
 
-    Ŷ = N(C₂/n₂ − λC₁/n₁ − (1 − λ)π_v)/π_s is unbiased for any λ, as blanks of both rounds have probability π_v. At
-    λ = 1 it is the difference (SP eq 16). At λ = 0 it uses round two alone, which is k-ary randomized response.
-    `control_weight` returns the λ in between that minimises the noise of the blanks.
+    def _ends(
+        self, first: NDArray[np.int64], second: NDArray[np.int64], received: ResponseCounts
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the interval of Y from C₂ given C₁; the distribution of C₁ alone does not depend on Y.
 
-    Parameters
-    ----------
-    first, second : (cells,) int64
-        C₁ and C₂, the numbers of reports of each cell.
-    sampling : float
-        π_s.
-    blank : (cells,) float64
-        π_v.
-    refresh : float
-        ρ, above 0.
-    received : ResponseCounts
-        Devices asked and counted.
+        M is the number of devices asked in the larger round. Of these, C₁ are known to have had the blank v in round
+        one, n₁ − C₁ are known not to have had it, and nothing is known of M − n₁. In round two they report v with
+        probabilities α = π_v + κ(1 − π_v), β = π_v(1 − α)/(1 − π_v) and π_v. Being in the cell adds nothing to the
+        first probability, since a sampled device cannot have reported v in round one. It adds π_s/(1 − π_v) to the
+        second and π_s to the third.
+        """
+        if received.devices == 0:
+            return np.zeros(len(first)), np.zeros(len(first))
+        (n1, n2), most = received.counted, max(received.asked)
+        known = np.clip(first, 0, n1)
+        blank = np.broadcast_to(self.blank, known.shape)
+        again = blank + self.kept * (1.0 - blank)
+        other = 1.0 - blank
+        shares = np.stack([known / most, (n1 - known) / most, np.full(known.shape, 1.0 - n1 / most)])
+        chances = np.stack([again, blank * (1.0 - again) / other, blank])
+        adds = np.stack([np.zeros(known.shape), self.sampling / other, np.full(known.shape, self.sampling)])
+        mean, gain = (shares * chances).sum(axis=0), (shares * adds).sum(axis=0)
+        pairs = ((chances, chances), (chances, adds), (adds, adds))
+        spread = [(shares * left * right).sum(axis=0) for left, right in pairs]
+        false_yes = (shares * chances)[1:].sum(axis=0)
+        law = CountLaw(
+            devices=received.devices,
+            counted=n2,
+            true_yes=false_yes + gain,
+            false_yes=false_yes,
+            known=known,
+            again=again,
+            among=most,
+            spread=np.stack(spread) - np.stack([mean * mean, mean * gain, gain * gain]),
+        )
+        return law.invert(np.clip(second, 0, n2))
 
-    Returns
-    -------
-    Estimate
-        With the interval of round two given round one.
-    """
-    weight = control_weight(blank, sampling=sampling, refresh=refresh, received=received)
-    kept = kept_share(blank, sampling=sampling, refresh=refresh)
-    return _estimate_rounds(first, second, sampling=sampling, blank=blank, kept=kept, weight=weight, received=received)
+    def variance(
+        self, received: ResponseCounts, weight: float | NDArray[np.float64] | None = None
+    ) -> QuadraticVariance:
+        """Return the exact variance of `estimate`, given the devices asked and counted in each round.
 
+        On an ideal channel it is Y(1 − π_s)/π_s, whatever N is: the paper's constant error. With n₁ and n₂ of N devices
+        counted, as independent simple random samples, and L = (N − n)/n,
 
-def _estimate_rounds(
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    *,
-    sampling: float,
-    blank: float | NDArray[np.float64],
-    kept: float | NDArray[np.float64],
-    weight: float | NDArray[np.float64],
-    received: ResponseCounts,
-) -> Estimate:
-    """Return (N·C₂/n₂ − λ·N·C₁/n₁ − (1 − λ)·Nπ_v)/π_s, with the interval of Y from C₂ given C₁."""
-    if received.silent:
-        return estimate_nothing(received, len(first))
-    n = received.devices
-    rates = [n / counted if counted else 0.0 for counted in received.counted]
-    count = (second * rates[1] - weight * (first * rates[0]) - (1.0 - weight) * (n * blank)) / sampling
-    variance = difference_variance(sampling=sampling, blank=blank, received=received, kept=kept, weight=weight)
-    ends = conditional_ends(first, second, sampling=sampling, blank=blank, kept=kept, received=received)
-    return estimate_between(count, variance, ends, received)
+        Var = Y(1 − π_s)/π_s + N[π_v(1 − π_v)L₁ + p₂(1 − p₂)L₂]/π_s² + L₂·Y(1 − Y/N)/(N − 1)
 
+        with p₂ = π_v + π_s·Y/N, where only the last term, at most L₂/4 · N/(N − 1), is missing from the usual
+        first-order formula. If the rounds asked N₁ ≠ N₂ = N devices, the smaller set being drawn from the larger one of
+        M devices, N·L₁ becomes N²(1/n₁ + 1/N − 2/M), and 2Yπ_v(1 − N/M)/π_s is subtracted because fewer blanks are
+        common to both rounds.
 
-def refreshed_variance(
-    *, sampling: float, blank: NDArray[np.float64], refresh: float, received: ResponseCounts
-) -> QuadraticVariance:
-    """Return the exact variance of `estimate_refreshed`, given the devices asked and counted in each round.
+        With refresh, on an ideal channel, it is [Y·π_s(1 − π_s − 2π_v(1 − κ)) + N·π_v(1 − π_v)(1 − κ²)]/π_s². It does
+        not grow with N only if there is no refresh, at κ = 1.
 
-    On an ideal channel it is [Y·π_s(1 − π_s − 2π_v(1 − κ)) + N·π_v(1 − π_v)(1 − κ²)]/π_s². It does not grow with N only
-    if there is no refresh, at κ = 1. (`difference_variance` has the terms of loss and churn.)
+        Parameters
+        ----------
+        received : ResponseCounts
+            Devices asked and counted, with `silent` False.
+        weight : float or (cells,) float64, optional
+            λ, the weight of the count of round one; that of the estimate by default.
 
-    Parameters
-    ----------
-    sampling : float
-        π_s.
-    blank : (cells,) float64
-        π_v.
-    refresh : float
-        ρ.
-    received : ResponseCounts
-        Devices asked and counted, with `silent` False.
-    """
-    return difference_variance(
-        sampling=sampling,
-        blank=blank,
-        received=received,
-        kept=kept_share(blank, sampling=sampling, refresh=refresh),
-        weight=control_weight(blank, sampling=sampling, refresh=refresh, received=received),
-    )
+        Returns
+        -------
+        QuadraticVariance
+            As a function of Y, the number of devices truly in the cell.
+        """
+        n, blank, sampling = received.devices, self.blank, self.sampling
+        if n == 0:
+            return QuadraticVariance(0.0, 0.0, 0.0)
+        weight = self.weight(received) if weight is None else weight
+        most = max(received.asked)
+        first_spread = n * (weight * weight * n / received.counted[0] + 1.0 - 2.0 * weight * self.kept * n / most)
+        loss = (n - received.counted[1]) / received.counted[1]
+        within = loss / max(n - 1, 1)
+        blank_spread = blank * (1.0 - blank) / sampling**2
+        return QuadraticVariance(
+            constant=blank_spread * (first_spread + n * loss),
+            linear=(1.0 - sampling - 2.0 * blank * (1.0 - weight * n / most) + loss * (1.0 - 2.0 * blank)) / sampling
+            + within,
+            square=-(loss + within) / n,
+        )
 
 
 def estimate_proportion(

@@ -86,8 +86,7 @@ def invert_binomial(
     def enough(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
         # P[Bin(n, π) ≥ d] = I_π(d, n − d + 1), increasing in n; 1 at d = 0.
         tail = np.asarray(betainc(np.maximum(d, 1), n - d + 1, probability))
-        kept: NDArray[np.bool_] = (d == 0) | (tail > half)
-        return kept
+        return np.asarray((d == 0) | (tail > half))
 
     def too_many(n: NDArray[np.int64], d: NDArray[np.int64]) -> NDArray[np.bool_]:
         # P[Bin(n, π) ≤ d] = 1 − I_π(d + 1, n − d), decreasing in n; 1 at n = d.
@@ -194,8 +193,8 @@ def invert_tails(
         away = (sign * (seen - count) - values[:, np.newaxis]) / step
         place = away + trials * chance
         inside = betainc(np.maximum(place, TINY), np.maximum(trials - place + 1.0, TINY), chance)
-        found: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
-        return masses @ np.where(variance <= TINY, away <= TINY, found)
+        tails: NDArray[np.float64] = np.where(place <= 0.0, 1.0, np.where(place >= trials + 1.0, 0.0, inside))
+        return masses @ np.where(variance <= TINY, away <= TINY, tails)
 
     guess, width = np.floor(centre).astype(np.int64), np.ceil(2.0 * reach).astype(np.int64)
     floor, start = np.full_like(guess, -1), np.maximum(guess - width, 0)
@@ -232,8 +231,8 @@ def _least(
         step = np.where(early, 2 * step, step)
     while (high - low > 1).any():
         middle = np.where(high - low > 1, (low + high) // 2, high)
-        found = holds(middle)
-        high, low = np.where(found, middle, high), np.where(found, low, middle)
+        true = holds(middle)
+        high, low = np.where(true, middle, high), np.where(true, low, middle)
     return high
 
 
@@ -362,16 +361,16 @@ class CountLaw:
         slope = np.maximum(self.counted * (self.true_yes - self.false_yes) / self.devices, 1e-12)
         # Variance and third cumulant are polynomials in Y/N of degree 2 and 3, so four points determine them.
         points = np.linspace(0.0, 1.0, 4)
-        found = [self.moments(np.full(len(slope), share * self.devices)) for share in points]
+        at_points = [self.moments(np.full(len(slope), share * self.devices)) for share in points]
         powers = np.linalg.inv(np.vander(points, increasing=True))
-        variance, third = (powers @ np.array([each[k] / slope ** (k + 1) for each in found]) for k in (1, 2))
+        variance, third = (powers @ np.array([each[k] / slope ** (k + 1) for each in at_points]) for k in (1, 2))
 
         def polynomials(count: FloatArray) -> tuple[FloatArray, FloatArray]:
             share = count / self.devices
             return polyval(share, variance, tensor=False), polyval(share, third, tensor=False)
 
         scaled = None if noise is None else (noise[0] / slope[0], noise[1])
-        estimate = (seen - found[0][0]) / slope
+        estimate = (seen - at_points[0][0]) / slope
         return invert_tails(estimate, polynomials, 1.0 / slope, self.devices, noise=scaled)
 
     def enumerate_few(self, seen: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -275,12 +275,7 @@ DRAW = 2**18
 
 
 def toss_rows(
-    n: int,
-    cells: int,
-    probability: float,
-    *,
-    rng: np.random.Generator,
-    unless: NDArray[np.uint64] | None = None,
+    n: int, cells: int, probability: float, *, rng: np.random.Generator, unless: NDArray[np.uint64] | None = None
 ) -> NDArray[np.uint64]:
     """Return (n, ceil(cells / 64)) uint64 rows in which each cell's bit is an independent Bernoulli(p).
 

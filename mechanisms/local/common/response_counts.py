@@ -44,13 +44,7 @@ class ResponseCounts:
 
     @classmethod
     def from_truth(
-        cls,
-        devices: int,
-        counted: Iterable[int] | None,
-        asked: Iterable[int] | None,
-        *,
-        rounds: int,
-        truth_round: int,
+        cls, devices: int, counted: Iterable[int] | None, asked: Iterable[int] | None, *, rounds: int, truth_round: int
     ) -> "ResponseCounts":
         """Assume an ideal channel where an argument is None, and check that `asked` fits the truth."""
         asked = (devices,) * rounds if asked is None else tuple(asked)

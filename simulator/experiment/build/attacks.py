@@ -7,8 +7,8 @@ from typing import Any
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import OwnAttack
 from simulator.aggregation.transcript import MIXER
-from simulator.attacks.own import CheckedAttack
-from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files
+from simulator.attacks.guesses import CheckedAttack
+from simulator.experiment.build.constructors import accepted, build_own_kind, constructor_of, faults_of_files, same_keys
 from simulator.games.games import Attack
 from simulator.games.guesses import CellGame
 from simulator.games.world import Game, Member
@@ -45,15 +45,10 @@ def games_of(section: Any) -> list[Game]:
 def build_attack(section: Any, games: Sequence[Game]) -> Attack:
     """Return an attack from its section and its games."""
     return Attack(
-        name=section.name,
-        kind=section.kind,
+        **same_keys(section, "name", "kind", "campaigns", "mechanisms", "targets", "growing"),
         games=games,
         members=tuple(_member(section, given) for given in section.coalition),
-        campaigns=section.campaigns,
-        mechanisms=section.mechanisms,
-        targets=section.targets,
         even=section.prior == "uniform",
-        growing=section.growing,
         # A user's own attack does not span campaigns, whatever its parameters are called.
         together=not isinstance(section, OwnAttack) and getattr(section, "together", False),
     )
@@ -61,8 +56,8 @@ def build_attack(section: Any, games: Sequence[Game]) -> Attack:
 
 def _member(section: Any, given: Any) -> Member:
     """Return a member of a coalition, with the queries during which it is one."""
-    first = max(getattr(one, "from_query", None) or 1 for one in (section, given))
-    last = min(getattr(one, "to_query", None) or math.inf for one in (section, given))
+    first = max(getattr(holder, "from_query", None) or 1 for holder in (section, given))
+    last = min(getattr(holder, "to_query", None) or math.inf for holder in (section, given))
     return Member(getattr(given, "party", given), first, last)
 
 
@@ -93,9 +88,9 @@ def check_attacks(scenario: Scenario, attacks: Sequence[Attack], campaigns: Sequ
             for name in attack.mechanisms or campaign.mechanisms
         ]
         existing = set[str]().union(*parties)
-        fits = any(needed <= one for one in ([existing] if attack.together else parties))
+        fits = any(needed <= there for there in ([existing] if attack.together else parties))
         if existing and not fits:
-            words = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
-            faults.append(Fault(f"attacks.{attack.name}.coalition", words, members))
+            rule = f"has no campaign and mechanism with all these parties; there are {', '.join(sorted(existing))}"
+            faults.append(Fault(f"attacks.{attack.name}.coalition", rule, members))
     if faults:
         raise ScenarioError(scenario.name, faults)

@@ -35,10 +35,9 @@ from simulator.cells import (
 )
 from simulator.cells.road_segments import pairs_of
 from simulator.cells.zones import UnprojectableError
-from simulator.experiment.build.cell_places import away
 from simulator.experiment.build.constructors import build_own_kind, constructor_of
 from simulator.experiment.build.engine import file_format
-from simulator.experiment.study_area import Ground
+from simulator.experiment.study_area import Ground, away
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.roads import RoadNetwork
@@ -75,8 +74,8 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
         sites, notes = _of_file(section, section.file, section.columns, ground)
         named = owners.sites.names if isinstance(owners, Owners) else None
         if named is not None and not set(named) & set(sites.names or []):
-            words = f"no location has the name of a data owner's place, as {named[0]!r}"
-            raise InputError([f"{section.file}: {words}; locations are called {_some(sites.names or [])}"])
+            fault = f"no location has the name of a data owner's place, as {named[0]!r}"
+            raise InputError([f"{section.file}: {fault}; locations are called {_some(sites.names or [])}"])
         return _cells("locations", section, sites, _chosen(section, sites.names or [])), notes
     if not isinstance(owners, Owners):
         raise InputError(['file is required: only with engine = "static" are there places without it'])
@@ -92,9 +91,9 @@ def locations_cells(section: LocationCells, ground: Ground) -> tuple[NamedPlaces
         busiest = np.argsort(-number, kind="stable")[: section.top]
         chosen = busiest[number[busiest] > 0]
         occupied = int((number > 0).sum())
-        words = f"cells: the {len(chosen):,} busiest of {occupied:,} places, {_some([names[i] for i in chosen])}"
+        fault = f"cells: the {len(chosen):,} busiest of {occupied:,} places, {_some([names[i] for i in chosen])}"
         notes.append(
-            f"{words}: chosen by the truth itself, which no mechanism protects; name places to choose without it"
+            f"{fault}: chosen by the truth itself, which no mechanism protects; name places to choose without it"
         )
     return _cells("locations", section, owners.sites, chosen), notes
 
@@ -105,11 +104,7 @@ def _of_file(
     from simulator.traffic.static.sites import read_places  # noqa: PLC0415 - for such cells only
 
     read = partial(
-        read_places,
-        scenarios.locate(file),
-        columns=columns.mapping(),
-        format_=file_format(section),
-        given=section.crs,
+        read_places, scenarios.locate(file), columns=columns.mapping(), format_=file_format(section), given=section.crs
     )
     sites, notes = read(crs=ground.crs)
     lost = np.asarray(~np.isfinite(sites.xy).all(axis=1))
@@ -196,12 +191,12 @@ def roads_cells(section: RoadCells, ground: Ground) -> tuple[RoadSegments, list[
 def _of_classes(classes: list[Any], wanted: tuple[str, ...]) -> Mask:
     """Return which links are of the requested classes, (links,) bool."""
     texts = [str(value) for value in classes]
-    known = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
-    if absent := [name for name in wanted if name not in known]:
+    named = sorted({text for text, value in zip(texts, classes, strict=True) if value is not None})
+    if absent := [name for name in wanted if name not in named]:
         known_classes = (
-            f"there are {', '.join(known[:SHOWN])}{' …' if len(known) > SHOWN else ''}" if known else "no road has one"
+            f"there are {', '.join(named[:SHOWN])}{' …' if len(named) > SHOWN else ''}" if named else "no road has one"
         )
-        unknown = [f"{name!r}{suggestion(name, known)}" for name in absent]
+        unknown = [f"{name!r}{suggestion(name, named)}" for name in absent]
         raise InputError(f"classes: no road is of class {name}; {known_classes}" for name in unknown)
     return np.isin(texts, wanted)
 
@@ -218,8 +213,8 @@ def _greatest(roads: RoadNetwork, road: IntArray, wanted: Mask, chosen: IntArray
 
 def _name(edge: tuple[Any, Any, dict[str, Any]], *, both: bool) -> str:
     start, end, data = edge
-    own = next((str(data[key]) for key in NAMES if data.get(key) not in (None, "")), None)
-    return own if own is not None else f"{start}{'–' if both else '→'}{end}"
+    name = next((str(data[key]) for key in NAMES if data.get(key) not in (None, "")), None)
+    return name if name is not None else f"{start}{'–' if both else '→'}{end}"
 
 
 Divided = tuple[Partition, list[str]]
@@ -250,8 +245,8 @@ def own_cells(section: OwnCellsSection, ground: Ground) -> Divided:
         If the class refuses its parameters, or its polygons or names cannot be used.
     """
     given = {"bounds": ground.bounds, "crs": ground.crs, "roads": ground.roads}
-    own = build_own_kind("cells", section.kind, section.model_extra or {}, **given)
-    return UserPartition(own, kind=section.kind, crs=ground.crs), []
+    partition = build_own_kind("cells", section.kind, section.model_extra or {}, **given)
+    return UserPartition(partition, kind=section.kind, crs=ground.crs), []
 
 
 def square_cells(section: SquareCells, ground: Ground) -> Divided:

@@ -19,12 +19,11 @@ from scenarios.roads import (
     TntpRoads,
 )
 from scenarios.units import in_metres, in_mps, in_seconds
-from simulator.experiment.build.cell_places import refuse_elsewhere
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import constructor_of, faults_of_files, same_keys, text_format
 from simulator.experiment.build.engine import read_recorded
 from simulator.experiment.memory_estimate import check_memory
-from simulator.experiment.study_area import City, Ground
+from simulator.experiment.study_area import City, Ground, refuse_elsewhere
 from simulator.files.available_memory import shortage
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among

@@ -49,19 +49,19 @@ def load_own_kind(role: str, kind: str) -> Any:
     WrongInterfaceError
         If it lacks methods.
     """
-    found = plug_ins.load(role, kind)
-    if not (isinstance(found, type) or plug_ins.is_given(kind)):
-        raise WrongInterfaceError(f"must be a class, and is of type {type(found).__name__}")
-    if missing := missing_methods(role, found):
+    target = plug_ins.load(role, kind)
+    if not (isinstance(target, type) or plug_ins.is_given(kind)):
+        raise WrongInterfaceError(f"must be a class, and is of type {type(target).__name__}")
+    if missing := missing_methods(role, target):
         word = plug_ins.WORDS.get(role, role)
         raise WrongInterfaceError(f"must be a class for the role {word}: it must have {', '.join(missing)}")
-    return found
+    return target
 
 
-def missing_methods(role: str, found: Any) -> list[str]:
+def missing_methods(role: str, target: Any) -> list[str]:
     """Return the methods of a role that a class or an object lacks."""
-    missing = [name for name in METHODS[role] if not callable(getattr(found, name, None))]
-    shares = role == "deployment" and all(callable(getattr(found, name, None)) for name in SHARING_METHODS)
+    missing = [name for name in METHODS[role] if not callable(getattr(target, name, None))]
+    shares = role == "deployment" and all(callable(getattr(target, name, None)) for name in SHARING_METHODS)
     return [] if shares else missing
 
 
@@ -107,21 +107,21 @@ def build_own_kind(role: str, kind: str, parameters: Mapping[str, Any], **given:
     InputError
         If the class refuses its parameters, or an object is given parameters.
     """
-    found = load_own_kind(role, kind)
-    if not isinstance(found, type):
+    target = load_own_kind(role, kind)
+    if not isinstance(target, type):
         if parameters:
             raise InputError([f"{kind} is an object and takes no parameters, received {', '.join(parameters)}"])
-        return found
+        return target
     try:
-        return found(**parameters, **accepted(found, given))
+        return target(**parameters, **accepted(target, given))
     except (TypeError, ValueError) as error:
         raise InputError([f"{kind} refuses its parameters: {error}"]) from error
 
 
-def accepted(found: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def accepted(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return those of some keyword arguments that a class or a function has parameters for."""
-    takes = signature(found).parameters
-    every = any(one.kind is one.VAR_KEYWORD for one in takes.values())
+    takes = signature(function).parameters
+    every = any(parameter.kind is parameter.VAR_KEYWORD for parameter in takes.values())
     return {name: value for name, value in given.items() if every or name in takes}
 
 
@@ -136,24 +136,24 @@ def faults_of_own_kinds(scenario: Scenario) -> Iterator[None]:
         # SimPy raises a copy of an error in a process; the error itself is the copy's cause.
         frames = list(traceback.walk_tb((error.__cause__ or error).__traceback__))
         for at, role, kind in scenario.own_kinds():
-            found = plug_ins.load(role, kind)
-            class_ = found if isinstance(found, type) else type(found)
-            own = [(code.f_code, line) for code, line in frames if code.f_code.co_filename == _source(found)]
-            if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in own):
-                where = f"line {own[-1][1]} of {Path(own[-1][0].co_filename).name}"
-                words = f"{kind} raises {type(error).__name__}: {error} ({where})"
-                raise ScenarioError(scenario.name, [Fault(at, words)]) from error
+            target = plug_ins.load(role, kind)
+            class_ = target if isinstance(target, type) else type(target)
+            in_module = [(code.f_code, line) for code, line in frames if code.f_code.co_filename == _source(target)]
+            if any(code.co_qualname.startswith(f"{class_.__qualname__}.") for code, _ in in_module):
+                where = f"line {in_module[-1][1]} of {Path(in_module[-1][0].co_filename).name}"
+                rule = f"{kind} raises {type(error).__name__}: {error} ({where})"
+                raise ScenarioError(scenario.name, [Fault(at, rule)]) from error
         raise
 
 
-def _source(found: Any) -> str | None:
+def _source(target: Any) -> str | None:
     """Return the file of the module that defines a class or an object's class; None if it has no file."""
-    return getattr(sys.modules.get((found if isinstance(found, type) else type(found)).__module__), "__file__", None)
+    return getattr(sys.modules.get((target if isinstance(target, type) else type(target)).__module__), "__file__", None)
 
 
-def source_sha256(found: Any) -> str | None:
+def source_sha256(target: Any) -> str | None:
     """Return the sha256 of the file of the module that defines a class or an object's class; None without a file."""
-    file = _source(found)
+    file = _source(target)
     return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
 
 

@@ -31,7 +31,17 @@ from simulator.sensing.query import keeps_randomness
 BATCH = 1 << 16
 
 
-class PlugIn:
+class _Forwarding:
+    """A wrapper of a mechanism that forwards all attributes which it does not have itself."""
+
+    def __init__(self, mechanism: Any) -> None:  # whatever the user wrote
+        self._mechanism = mechanism
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._mechanism, name)
+
+
+class PlugIn(_Forwarding):
     """Wrapper of a user's mechanism that forwards all attributes and supplies the optional ones it lacks.
 
     Parameters
@@ -48,22 +58,19 @@ class PlugIn:
         If required attributes are missing; the message names all of them.
     """
 
-    def __init__(self, mechanism: Any, *, cells: int) -> None:  # whatever the user wrote
+    def __init__(self, mechanism: Any, *, cells: int) -> None:
         missing = [name for name in REQUIRED if not hasattr(mechanism, name)]
         if missing:
             raise TypeError(f"a mechanism must have {', '.join(missing)} (see mechanisms.local.LocalMechanism)")
-        self._mechanism = mechanism
+        super().__init__(mechanism)
         self.class_name = type(mechanism).__name__
         self.cells: int = getattr(mechanism, "cells", cells)
         self.batch: int = getattr(mechanism, "batch", BATCH)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mechanism, name)
-
     def warnings(self) -> list[str]:
         """Return the mechanism's own warnings, if it has any."""
-        own = getattr(self._mechanism, "warnings", None)
-        return [] if own is None else own()
+        warnings_of = getattr(self._mechanism, "warnings", None)
+        return [] if warnings_of is None else warnings_of()
 
     def tally(self, reports: Any, where: Mask | None = None) -> IntArray:
         """Add up the reports of some devices."""
@@ -72,10 +79,10 @@ class PlugIn:
 
     def std_error(self, true_counts: IntArray, **received: Any) -> FloatArray:
         """Return the mechanism's own theoretical standard error, NaN if it has none."""
-        own = getattr(self._mechanism, "std_error", None)
-        if own is None:
+        std_error = getattr(self._mechanism, "std_error", None)
+        if std_error is None:
             return np.full(self.cells, np.nan)
-        return np.asarray(own(true_counts, **received))
+        return np.asarray(std_error(true_counts, **received))
 
 
 def build_mechanisms(scenario: Scenario, cells: int) -> dict[str, LocalMechanism]:
@@ -143,19 +150,14 @@ def build_budget(
     return mechanisms, WindowBudget(section.kind, section.window, epsilons, adaptive)
 
 
-class _OneQuery:
+class _OneQuery(_Forwarding):
     """A user's mechanism whose claims are known for one query only."""
-
-    def __init__(self, mechanism: LocalMechanism) -> None:
-        self._mechanism = mechanism
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._mechanism, name)
 
     def claim(self, view: View) -> PrivacyClaim:
         """Return the mechanism's claim about one query."""
         if view.queries == 1:
-            return self._mechanism.claim(view)
+            claim: PrivacyClaim = self._mechanism.claim(view)
+            return claim
         return PrivacyClaim.unknown("Answers are drawn as counts, with new coins in every query instead of kept ones.")
 
 

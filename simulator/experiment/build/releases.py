@@ -164,9 +164,9 @@ def _of_speeds(released: ReleaseRules, mechanisms: Mapping[str, Any], city: City
     interval = INTERVALS.get(released.kind, "exact" if release["sample"] == 1.0 else "sampling")
     others = ", ".join(name for name in mechanisms if name != receiver)
     where = f"campaigns.{campaign['name']}"
-    words = f"{where}: speeds are reported to {receiver}; {others} take no part"
+    text = f"{where}: speeds are reported to {receiver}; {others} take no part"
     return {
         "release": {**_section(released), **dict(zip(QUESTION, (*bounds.values(), least), strict=True))},
         "speeds": SpeedQuestion(statistic, made, least, receiver, interval, *bounds.values()),
-        "notes": (Note("not_asked", words, where=where),) if others else (),
+        "notes": (Note("not_asked", text, where=where),) if others else (),
     }

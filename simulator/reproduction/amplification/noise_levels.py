@@ -34,10 +34,10 @@ def private_mean(results: Results, _seed: int) -> None:
     errors = [release.std_error(values) for release in releases]
     mean = float(values.mean())
     reach = [math.log(20.0) * release.noise_scale(N) for release in releases]
-    words = f"σ {errors[0]:.2e} at ε = {EPSILONS[0]:g}, {errors[-1]:.2e} at {EPSILONS[-1]:g}"
-    results.add_row("narrower", words, all(a > b for a, b in pairwise(errors)))
-    words = f"95 % of the noise within {reach[0] / mean:.1%} of the mean at ε = {EPSILONS[0]:g}"
-    results.add_row("utility", words, reach[0] < 0.05 * mean)
+    shown = f"σ {errors[0]:.2e} at ε = {EPSILONS[0]:g}, {errors[-1]:.2e} at {EPSILONS[-1]:g}"
+    results.add_row("narrower", shown, all(a > b for a, b in pairwise(errors)))
+    shown = f"95 % of the noise within {reach[0] / mean:.1%} of the mean at ε = {EPSILONS[0]:g}"
+    results.add_row("utility", shown, reach[0] < 0.05 * mean)
     results.add_row("sensitivity", 1.0 / N)
     results.add_panel("density", [histogram(values)])
     results.add_panel("means", [_spread(EPSILONS, mean, reach)])
@@ -59,8 +59,8 @@ def private_median(results: Results, _seed: int) -> None:
         delta: 1.0 - 0.5 * math.exp(-median / of[0]) - 0.5 * math.exp(-(1.0 - median) / of[0])
         for delta, of in scales.items()
     }
-    words = f"{min(within.values()):.1%} to {max(within.values()):.1%} at ε = {EPSILONS[0]:g}, by δ"
-    results.add_row("support", words, within[1e-5] > 0.95, middle=within[1e-5], least=within[1e-8])
+    shown = f"{min(within.values()):.1%} to {max(within.values()):.1%} at ε = {EPSILONS[0]:g}, by δ"
+    results.add_row("support", shown, within[1e-5] > 0.95, middle=within[1e-5], least=within[1e-8])
     shrunk = min(1.0 / epsilon / scale for of in scales.values() for epsilon, scale in zip(EPSILONS, of, strict=True))
     results.add_row("striking", f"noise at least {shrunk:,.0f} times smaller", shrunk > 10.0)
     for title, of in (
@@ -88,8 +88,11 @@ def amplification(results: Results, _seed: int) -> None:
     curves, back = [], 0.0
     for epsilon in EPSILONS:
         sampled = [sample_privacy(epsilon=epsilon, share=share)[0] for share in shares]
-        again = (population_privacy(epsilon=one, share=share)[0] for one, share in zip(sampled, shares, strict=True))
-        back = max(back, *(abs(one / epsilon - 1.0) for one in again))
+        again = (
+            population_privacy(epsilon=of_sample, share=share)[0]
+            for of_sample, share in zip(sampled, shares, strict=True)
+        )
+        back = max(back, *(abs(of_sample / epsilon - 1.0) for of_sample in again))
         curves.append(Series(f"ε_N = {epsilon:g}", shares, sampled))
     for epsilon in (0.1, 1.0):
         results.add_row("sample", sample_privacy(epsilon=epsilon, share=0.01)[0], epsilon=epsilon)
@@ -121,11 +124,11 @@ def sampling_variance(results: Results, _seed: int) -> None:
         for epsilon in (3.0, 0.1)
     }
     results.add_row("ratio", (3.0 / 0.1) ** 2)
-    words = f"below the line at every rate; steeper than it only at rates under {steep:.1%}"
-    results.add_row("below_linear", words, (limits[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
-    words = ", ".join(f"{variance_limit(one, 0.5):.2f} (ε = {one:g})" for one in small)
-    reversed_ = all(_quick_then_slow(limits[one], shares) for one in small)
-    results.add_row("reversed", f"r at a rate of 50 %: {words}", reversed_)
+    shown = f"below the line at every rate; steeper than it only at rates under {steep:.1%}"
+    results.add_row("below_linear", shown, (limits[3.0][:-1] < linear[:-1]).all() and steep < 0.2)
+    shown = ", ".join(f"{variance_limit(tried, 0.5):.2f} (ε = {tried:g})" for tried in small)
+    reversed_ = all(_quick_then_slow(limits[tried], shares) for tried in small)
+    results.add_row("reversed", f"r at a rate of 50 %: {shown}", reversed_)
     results.add_row("flat", np.abs(limits[0.1] - limits[0.01]).max())
     results.add_row("square", np.abs(limits[0.01] - (1.0 - np.square(shares))).max())
     results.add_row("benchmark", f"{needed[3.0]:.3f} against {needed[0.1]:.3f}", needed[3.0] < needed[0.1])
@@ -151,8 +154,7 @@ def noise_shortfall(epsilon: float, share: float) -> float:
 
 def plain_noise_ratio(epsilon: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """Return R in plain double arithmetic, by exp(ε) − 1 and log(1 + …), which loses all digits at tiny ε."""
-    ratio: NDArray[np.float64] = (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
-    return ratio
+    return (share * np.log(1.0 + (np.exp(epsilon) - 1.0) / share) / epsilon) ** 2
 
 
 def mean_ratio(results: Results, _seed: int) -> None:
@@ -161,17 +163,17 @@ def mean_ratio(results: Results, _seed: int) -> None:
     shares = [float(share) for share in np.geomspace(1e-4, 0.9, 33)]
     rounding = [float(tried[plain_noise_ratio(tried, share) >= 1.0].max()) for share in shares]
     smallest = min(noise_shortfall(epsilon, share) for epsilon in (1e-20, 1e-12, 1e-8, 0.1, 3.0) for share in shares)
-    samples = [sample_privacy(epsilon=one, share=share)[0] for one, share in zip(rounding, shares, strict=True)]
+    samples = [sample_privacy(epsilon=at, share=share)[0] for at, share in zip(rounding, shares, strict=True)]
     turn = shares[int(np.argmin(samples))]
     tiny = noise_shortfall(1e-12, 0.1)
     results.add_row("reaches_1", "no: R < 1 for every ε > 0 and n < N", smallest <= 0.0, smallest=smallest)
     results.add_row("approaches_1", f"1 − √R = {tiny:.3e} at ε = 1e-12, n/N = 0.1", 0.0 < tiny < 1e-11)
-    words = f"none; plain doubles first round R up to 1 at ε = {rounding[0]:.1e}, ε_n = {samples[0]:.1e}"
-    results.add_row("needed", words, smallest <= 0.0)
+    shown = f"none; plain doubles first round R up to 1 at ε = {rounding[0]:.1e}, ε_n = {samples[0]:.1e}"
+    results.add_row("needed", shown, smallest <= 0.0)
     rises = samples[0] > samples[int(np.argmin(np.abs(np.array(shares) - 0.1)))] > min(samples)
     results.add_row("rises", f"that of the rounding curve is least at {turn:.0%}, and rises below it", rises)
     results.add_row("unlikely", "impossible", smallest > 0.0)
-    logs = [math.log(one) for one in rounding]
+    logs = [math.log(at) for at in rounding]
     drawn = (1e-8, 1e-6, 1e-4, 1e-2, 1.0, 3.0)
     results.add_panel(
         "rounding", [Series("greatest ε with R ≥ 1 in plain doubles; exactly, there is none", shares, logs)]

@@ -49,8 +49,7 @@ class RStream:
     def normal(self, n: int) -> NDArray[np.float64]:
         """Return `rnorm(n)`, (n,) float64."""
         coarse, fine = self.uniform(2 * n).reshape(n, 2).T
-        numbers: NDArray[np.float64] = ndtri((np.floor(FINE * coarse) + fine) / FINE)
-        return numbers
+        return ndtri((np.floor(FINE * coarse) + fine) / FINE)
 
     def beta(self, n: int, a: float, b: float) -> NDArray[np.float64]:
         """Return `rbeta(n, a, b)` for 1 < a ≤ b, (n,) float64: Cheng's algorithm BB (1978), two uniforms per trial."""

@@ -87,9 +87,9 @@ def sensitivities(
     release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper)
     whole = release.smooth_sensitivity(population.ordered, release.calibration(N))
     release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper, sample=ranks.shape[1] / N)
-    own = release.calibration(N)
-    of = sampled_smooth_sensitivities(population.ordered, ranks, xi=own.xi, lower=lower, upper=upper)
-    return Sensitivities(whole, of, epsilon, own.epsilon)
+    calibration = release.calibration(N)
+    of = sampled_smooth_sensitivities(population.ordered, ranks, xi=calibration.xi, lower=lower, upper=upper)
+    return Sensitivities(whole, of, epsilon, calibration.epsilon)
 
 
 @lru_cache(maxsize=4)
@@ -134,8 +134,8 @@ def sensitivity_study(seed: int) -> dict[tuple[float, float, int], list[Sensitiv
     }
     for population in drawn_populations("lognormal", seed):
         ranks = {n: sampled_ranks(n, SAMPLES, rng=rng) for n in SIZES}
-        for (delta, epsilon, n), found in study.items():
-            found.append(sensitivities(population, ranks[n], epsilon=epsilon, delta=delta))
+        for (delta, epsilon, n), drawn in study.items():
+            drawn.append(sensitivities(population, ranks[n], epsilon=epsilon, delta=delta))
     return study
 
 
@@ -169,9 +169,9 @@ def mean_square_errors(
         ranks = _ranks_at(SimpleRandomSample(N, rate).size, samples, seed)
         for row, epsilon in enumerate(epsilons):
             release = SmoothMedian(epsilon=epsilon, delta=delta, lower=lower, upper=upper, sample=rate)
-            own = release.calibration(N)
-            of = sampled_smooth_sensitivities(population.ordered, ranks, xi=own.xi, lower=lower, upper=upper)
-            errors[row, column] = missed + 8.0 * float(np.mean(of**2)) / own.epsilon**2
+            calibration = release.calibration(N)
+            of = sampled_smooth_sensitivities(population.ordered, ranks, xi=calibration.xi, lower=lower, upper=upper)
+            errors[row, column] = missed + 8.0 * float(np.mean(of**2)) / calibration.epsilon**2
     return errors
 
 
@@ -208,9 +208,9 @@ def _draw_noise(results: Results, study: Study) -> None:
     """Draw the middle 95 % of the noise, by n, exact for the smooth sensitivities found."""
     names = ["population", *(f"n = {n:,}" for n in SIZES)]
     for epsilon in EPSILONS:
-        found = [study[epsilon, n] for n in SIZES]
-        scales = [np.array([2.0 * found[0].whole / epsilon])]
-        scales += [2.0 * one.sampled / one.sample_epsilon for one in found]
+        of_sizes = [study[epsilon, n] for n in SIZES]
+        scales = [np.array([2.0 * of_sizes[0].whole / epsilon])]
+        scales += [2.0 * of_size.sampled / of_size.sample_epsilon for of_size in of_sizes]
         reach = [noise_reach(of) for of in scales]
         low = [-end for end in reach]
         curve = Series("95 % of the noise", names, [0.0] * len(names), "points", low=low, high=reach)
@@ -276,7 +276,7 @@ def lognormal_ratios(results: Results, seed: int) -> None:
 
 def _medians(study: Sequence[Sensitivities]) -> NDArray[np.float64]:
     """Return the median ratio of each population, (populations,)."""
-    return np.array([np.median(one.ratios) for one in study])
+    return np.array([np.median(drawn.ratios) for drawn in study])
 
 
 def _prediction(medians: NDArray[np.float64]) -> tuple[float, float]:
@@ -289,7 +289,7 @@ def _prediction(medians: NDArray[np.float64]) -> tuple[float, float]:
 def lognormal_noise(results: Results, seed: int) -> None:
     """Compare the noise on the lognormal population's median with that on a sample's (Fig 7)."""
     study = sensitivity_study(seed)
-    ratios = {(e, n): np.array([one.noise_ratio for one in study[1e-5, e, n]]) for e in EPSILONS for n in SIZES}
+    ratios = {(e, n): np.array([drawn.noise_ratio for drawn in study[1e-5, e, n]]) for e in EPSILONS for n in SIZES}
     for claim, key, held in (
         ("ε=0.1, n=1,001: substantially less noise", (0.1, 1001), ratios[0.1, 1001] < 0.5),
         ("ε=0.1, n=101: less still", (0.1, 101), ratios[0.1, 101] < ratios[0.1, 1001]),
@@ -298,9 +298,9 @@ def lognormal_noise(results: Results, seed: int) -> None:
         ("ε=1, n=1,001: more noise", (1.0, 1001), ratios[1.0, 1001] > 1.0),
         ("ε=1, n=101: more noise", (1.0, 101), ratios[1.0, 101] > 1.0),
     ):
-        found = ratios[key]
-        words = f"σ of the noise × {np.median(found):.2f} ({found.min():.2f} to {found.max():.2f})"
-        results.add_row("claim", words, np.mean(held) > 0.5, claim=claim, held=holds_note(held))
+        ratio = ratios[key]
+        shown = f"σ of the noise × {np.median(ratio):.2f} ({ratio.min():.2f} to {ratio.max():.2f})"
+        results.add_row("claim", shown, np.mean(held) > 0.5, claim=claim, held=holds_note(held))
     _draw_noise(results, seeded_study(seed))
 
 
@@ -319,7 +319,7 @@ def lognormal_errors(results: Results, seed: int) -> None:
     middle = below[:, 1]
     tenth, hundredth = np.median(middle[:, 3]), np.median(middle[:, 0])
     at_hundredth = np.median(below[:, 0, 0])
-    for name, held, words in (
+    for name, held, shown in (
         ("small", (below[:, 0] < 1).all(axis=1), f"MSE × {best[0]:.3f} at best"),
         ("small_rates", rate <= 0.1, f"best rate {np.median(rate):.0%}, MSE × {at_hundredth:.2f} still at 1 %"),
         (
@@ -329,7 +329,7 @@ def lognormal_errors(results: Results, seed: int) -> None:
         ),
         ("large", (below[:, 3] >= 1).all(axis=1), f"MSE × {best[3]:.2f} at best"),
     ):
-        results.add_row(name, words, mostly(held), held=holds_note(held))
+        results.add_row(name, shown, mostly(held), held=holds_note(held))
     results.add_row("best", best[2])
     _draw_errors(results, errors, epsilons)
 
@@ -337,7 +337,7 @@ def lognormal_errors(results: Results, seed: int) -> None:
 def mixture_population(results: Results, seed: int) -> None:
     """Draw the density of the mixture and its median (Fig 9)."""
     population = printed_mixture()
-    others = [one.median for one in drawn_populations("mixture", seed)]
+    others = [drawn.median for drawn in drawn_populations("mixture", seed)]
     gap = float(population.ordered[N // 2 + 1]) - population.median
     results.add_row("median", population.median, low=min(others), high=max(others))
     results.add_row("largest", f"the next value is {gap:.2f} away", gap > 0.3)
@@ -347,8 +347,8 @@ def mixture_population(results: Results, seed: int) -> None:
 def mixture_ratios(results: Results, seed: int) -> None:
     """Compare the smooth sensitivities of samples with the mixture's (Fig 10)."""
     study = mixture_study(seed)
-    for (epsilon, n), found in study.items():
-        smaller, samples = int(np.sum(found.ratios < 1.0)), len(found.ratios)
+    for (epsilon, n), sensitivities_of in study.items():
+        smaller, samples = int(np.sum(sensitivities_of.ratios < 1.0)), len(sensitivities_of.ratios)
         least, most = (float(end) for end in clopper_pearson(smaller, samples, alpha=0.025))
         values = {"samples": samples, "least": least, "most": most}
         results.add_row("smaller", smaller / samples, least > 0.5, epsilon=epsilon, n=n, **values)
@@ -369,8 +369,8 @@ def mixture_medians(results: Results, _seed: int) -> None:
         bars = np.histogram(population.ordered, bins=edges, weights=law)[0] / np.diff(edges)
         below, around = float(law[: N // 2 + 1].sum()), window(law, population.median)
         typical = max(window(law, float(middle)) for middle in middles[middles < population.median])
-        words = f"{below:.1%} in the lower part, {1 - below:.1%} in the upper, {around:.1%} within 0.03 of the true"
-        results.add_row("modes", words, 0.25 < below < 0.75 and around < typical / 2.0, n=n, typical=typical)
+        shown = f"{below:.1%} in the lower part, {1 - below:.1%} in the upper, {around:.1%} within 0.03 of the true"
+        results.add_row("modes", shown, 0.25 < below < 0.75 and around < typical / 2.0, n=n, typical=typical)
         true = Series("true median", [population.median] * 2, [0.0, float(bars.max())])
         results.add_panel("medians", [Series("exact", middles, bars, "bars"), true], n=n)
 
@@ -378,12 +378,12 @@ def mixture_medians(results: Results, _seed: int) -> None:
 def mixture_noise(results: Results, seed: int) -> None:
     """Compare the noise on the mixture's median with that on a sample's (Fig 12)."""
     study = mixture_study(seed)
-    for (epsilon, n), found in study.items():
-        squares = found.ratios**2
+    for (epsilon, n), sensitivities_of in study.items():
+        squares = sensitivities_of.ratios**2
         # Relative error of the root mean square: two standard errors of the mean square, halved by the square root.
         error = float(squares.std(ddof=1) / np.sqrt(len(squares)) / squares.mean())
-        reduced = found.noise_ratio * (1.0 + error) < 1.0
-        results.add_row("reduced", found.noise_ratio, reduced, epsilon=epsilon, n=n, error=error)
+        reduced = sensitivities_of.noise_ratio * (1.0 + error) < 1.0
+        results.add_row("reduced", sensitivities_of.noise_ratio, reduced, epsilon=epsilon, n=n, error=error)
     _draw_noise(results, study)
 
 
@@ -399,22 +399,19 @@ def mixture_errors(results: Results, seed: int) -> None:
     _draw_errors(results, errors, epsilons)
 
 
-TRIED = {
-    "lognormal": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0),
-    "mixture": (1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
-}
+TRIED = {"lognormal": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0), "mixture": (1.0, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0)}
 # The table's δ and its largest ε are missing from the text: the conclusions are checked at each δ of this range.
 CONCLUSION_DELTAS = (1e-3, 1e-5, 1e-8)
 
 
 def largest_gains(kind: str, seed: int, delta: float) -> NDArray[np.float64]:
     """Return, per population, the largest ε tried with a gain at some rate, (populations,) float64; 0 if none."""
-    found = []
+    largest = []
     for population in drawn_populations(kind, seed)[:10]:
         errors = mean_square_errors(population, seed, epsilons=TRIED[kind], delta=delta, samples=40)
         gains = [bool((row[:-1] < row[-1]).any()) for row in errors]
-        found.append(max((epsilon for epsilon, gain in zip(TRIED[kind], gains, strict=True) if gain), default=0.0))
-    return np.array(found)
+        largest.append(max((epsilon for epsilon, gain in zip(TRIED[kind], gains, strict=True) if gain), default=0.0))
+    return np.array(largest)
 
 
 def conclusions(results: Results, seed: int) -> None:
@@ -426,16 +423,16 @@ def conclusions(results: Results, seed: int) -> None:
     ends = {kind: {delta: largest_gains(kind, seed, delta) for delta in CONCLUSION_DELTAS} for kind in TRIED}
     for kind, least, most in (("lognormal", 0.1, 1.0), ("mixture", 3.0, 5.0)):
         of = ends[kind]
-        held = [bool(((one >= least) & (one < most)).all()) for one in np.stack(list(of.values())).T]
-        shown = "; ".join(f"δ = {delta:g}: {one.min():g} to {one.max():g}" for delta, one in of.items())
-        words = f"gains up to ε = {np.median(of[1e-5]):g} (median of populations, δ = 1e-5)"
-        results.add_row(kind, words, mostly(held), shown=shown, least=least, most=most, held=holds_note(held))
+        held = [bool(((gains >= least) & (gains < most)).all()) for gains in np.stack(list(of.values())).T]
+        shown = "; ".join(f"δ = {delta:g}: {gains.min():g} to {gains.max():g}" for delta, gains in of.items())
+        gained = f"gains up to ε = {np.median(of[1e-5]):g} (median of populations, δ = 1e-5)"
+        results.add_row(kind, gained, mostly(held), shown=shown, least=least, most=most, held=holds_note(held))
     low, high = ends["lognormal"][1e-5].max(), ends["mixture"][1e-5].min()
     results.add_row("gap", f"{low:g} at most against {high:g} at least", low < high)
     names = [f"δ = {delta:g}" for delta in CONCLUSION_DELTAS]
     curves = []
-    for name, found in zip(("Lognormal(5, 0.5)", "two betas with a gap"), ends.values(), strict=True):
-        every = np.stack(list(found.values()))
+    for name, by_delta in zip(("Lognormal(5, 0.5)", "two betas with a gap"), ends.values(), strict=True):
+        every = np.stack(list(by_delta.values()))
         low, high = every.min(axis=1), every.max(axis=1)
         curves.append(Series(name, names, np.median(every, axis=1), "points", low=low, high=high))
     results.add_panel("gains", curves)

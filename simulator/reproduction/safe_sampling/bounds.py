@@ -182,13 +182,13 @@ def matched_levels(results: Results, _seed: int) -> None:
     tried = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
     for k, beta in PAIRS[1:]:
         needed = [_needed(beta, epsilon) for epsilon in tried]
-        found = ", ".join(f"{n} at {e:g}" for n, e in zip(needed, tried, strict=True))
+        shown = ", ".join(f"{n} at {e:g}" for n, e in zip(needed, tried, strict=True))
         span = f"{min(needed)} to {max(needed)}"
-        results.add_row("needed", span, min(needed) <= k <= max(needed), published=k, beta=beta, found=found)
+        results.add_row("needed", span, min(needed) <= k <= max(needed), published=k, beta=beta, found=shown)
     for epsilon in (0.6, 1.0, 1.5, 2.0, 2.5):
         logs = _logs(epsilon)
-        words = ", ".join(f"{log:.1f}" for log in logs)
-        results.add_row("spread", max(logs) - min(logs), epsilon=epsilon, logs=words)
+        shown_logs = ", ".join(f"{log:.1f}" for log in logs)
+        results.add_row("spread", max(logs) - min(logs), epsilon=epsilon, logs=shown_logs)
     grid = np.arange(math.ceil(100 * least_epsilon(0.4)), 401) / 100
     spreads = [float(np.ptp(_logs(float(epsilon)))) for epsilon in grid]
     best = int(np.argmin(spreads))
@@ -234,8 +234,8 @@ def least_levels(results: Results, _seed: int) -> None:
     results.add_row("falls", "falls" if falls else "not everywhere")
     for k in (20, 50):
         at = {beta: lines[beta][ks.index(k)] for beta in BETAS}
-        found = ", ".join(f"{value:.3f} at β = {beta:g}" for beta, value in at.items())
-        results.add_row("effect", at[0.4] / at[0.05], k=k, found=found)
+        shown = ", ".join(f"{value:.3f} at β = {beta:g}" for beta, value in at.items())
+        results.add_row("effect", at[0.4] / at[0.05], k=k, found=shown)
     for beta in BETAS:
         start = least_epsilon(beta)
         first = next(k for k in range(1, 100) if search_epsilon(strongly_safe_delta, k, beta, start) < math.inf)

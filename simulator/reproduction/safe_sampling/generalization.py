@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mechanisms.central import LocalRecoding, SampleThenSuppress, apply, cut_clusters
-from mechanisms.privacy import released_differences_delta, safe_delta, sampled_choice_delta, worst_crowd_delta
+from mechanisms.privacy import SafeDelta, released_differences_delta, worst_crowd_delta
 from mechanisms.privacy.audit import delta_lower_bound
 from mechanisms.privacy.binomial import mass_at
 from mechanisms.privacy.subsampling import least_epsilon
@@ -62,13 +62,13 @@ def net_worths(results: Results, seed: int) -> None:
     values = HIGHEST - LOWEST + 1
     # Number of tables of every tuple, and of tables of a sample, which reveal less.
     for sampling, trials, of in ((1.0, 400, "every tuple"), (BETA, 2_000, f"a sample, beta={BETA:g}")):
-        found = [_read_net_worths(sampling, present=trial % 2 == 0, rng=rng) for trial in range(trials)]
-        present = [guess == (trial % 2 == 0) for trial, (guess, _, _) in enumerate(found)]
-        amounts = [right for _, right, _ in found[::2]]
+        read = [_read_net_worths(sampling, present=trial % 2 == 0, rng=rng) for trial in range(trials)]
+        present = [guess == (trial % 2 == 0) for trial, (guess, _, _) in enumerate(read)]
+        amounts = [right for _, right, _ in read[::2]]
         _add_guesses(results, "presence", present, theory=(1 + sampling) / 2, prior=0.5, of=of)
         theory = sampling + (1 - sampling) / values
         _add_guesses(results, "amount", amounts, theory=theory, prior=1 / values, of=of)
-    binned = [guess == (trial % 2 == 0) for trial, (_, _, guess) in enumerate(found)]
+    binned = [guess == (trial % 2 == 0) for trial, (_, _, guess) in enumerate(read)]
     _add_guesses(results, "bins", binned, theory=0.5, prior=0.5)
 
 
@@ -82,7 +82,7 @@ def _read_net_worths(sampling: float, *, present: bool, rng: np.random.Generator
     top = max((float(cluster.high[0]) for cluster in clusters), default=0.0)
     guessed = top > KNOWN_ABOVE
     amount = top if guessed else float(rng.integers(LOWEST, HIGHEST + 1))
-    kept = apply(lambda one: int(np.searchsorted(EDGES, one, side="left")), sample.tolist(), RECODING_K)
+    kept = apply(lambda value: int(np.searchsorted(EDGES, value, side="left")), sample.tolist(), RECODING_K)
     above = int(np.searchsorted(EDGES, KNOWN_ABOVE, side="left"))
     return guessed, amount == worth, any(group > above for group in kept)
 
@@ -109,10 +109,10 @@ def lone_vehicle(results: Results, seed: int) -> None:
         counts[cell] += present
         tables = [("sample", rng.binomial(counts, BETA)), ("every", counts)]
         for of, table in tables if trial < 200 else tables[:1]:
-            found = _read_boxes(recoded, table)
-            presence[of].append((found is not None) == present)
+            read = _read_boxes(recoded, table)
+            presence[of].append((read is not None) == present)
             if present:
-                location[of].append((_corner_cell(rng) if found is None else found) == cell)
+                location[of].append((_corner_cell(rng) if read is None else read) == cell)
         totals = np.bincount(blocks, weights=counts, minlength=(SIDE // BLOCK) ** 2).astype(np.int64)
         presence["blocks"].append(bool(suppressed.publish(totals, rng=rng).count[-1] > 0) == present)
     prior = 1 / (SIDE - TOWN) ** 2
@@ -132,8 +132,7 @@ def _town(places: NDArray[np.float64]) -> NDArray[np.float64]:
         density += weight * np.exp(-((places[:, 0] - row) ** 2 + (places[:, 1] - column) ** 2) / (2 * reach**2))
     density[(places[:, 0] == 9) | (places[:, 1] == 6)] += 0.05
     density[(places >= TOWN).any(axis=1)] = 0.0
-    shares: NDArray[np.float64] = density / density.sum()
-    return shares
+    return np.asarray(density / density.sum())
 
 
 def _corner_cell(rng: np.random.Generator) -> int:
@@ -195,10 +194,10 @@ class Choice:
     epsilon: float
     from_sample: bool
 
-    def merged(self, own: NDArray[np.float64] | float, others: NDArray[np.float64]) -> NDArray[np.float64]:
+    def merged(self, sampled: NDArray[np.float64] | float, others: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of merging, by the counts in the device's own cell and in the other."""
         # The choice changes at the k-th sampled device, or, if it counts all devices, at exactly this crowd.
-        x = own - others + (K - 1 if self.from_sample else CROWD - 1)
+        x = sampled - others + (K - 1 if self.from_sample else CROWD - 1)
         half = 1.0 + math.exp(self.epsilon)
         low = np.exp(self.epsilon * np.minimum(x, 0.0)) / half
         return np.where(x <= 0, low, 1.0 - np.exp(-self.epsilon * np.maximum(x - 1.0, 0.0)) / half)
@@ -241,16 +240,16 @@ def chosen_map(results: Results, seed: int) -> None:
     choices = (0.5, 1.0, 2.0, 3.0)
     for spent in choices:
         epsilon = spent + REST + least_epsilon(BETA)
-        printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=spent)
+        printed = SafeDelta(K, BETA, spent, "paper")(epsilon)
         from_all, from_sample = (Choice(spent, from_sample=flag) for flag in (False, True))
-        found, at_sum = from_sample.delta(epsilon), from_sample.delta(epsilon + spent)
-        proved = sampled_choice_delta(k=K, sampling=BETA, epsilon=epsilon + spent, choice_epsilon=spent, options=2)
+        delta, at_sum = from_sample.delta(epsilon), from_sample.delta(epsilon + spent)
+        proved = SafeDelta(K, BETA, spent, "chosen on the sample")(epsilon + spent)
         kept = "kept" if at_sum <= proved else "NOT kept"
         values = {"published": printed, "spent": spent, "epsilon": epsilon}
         results.add_row("from_all", from_all.delta(epsilon), from_all.delta(epsilon) <= printed, **values)
-        results.add_row("from_sample", found, found <= printed, times=found / printed, **values)
+        results.add_row("from_sample", delta, delta <= printed, times=delta / printed, **values)
         results.add_row("twice", at_sum, spent=spent, epsilon=epsilon, proved=proved, kept=kept)
-        for line, value in ((bound, printed), (sampled, found), (whole, from_all.delta(epsilon))):
+        for line, value in ((bound, printed), (sampled, delta), (whole, from_all.delta(epsilon))):
             line.append(max(value, 1e-300))
     _measure(results, seed)
     curves = [
@@ -273,14 +272,14 @@ def _measure(results: Results, seed: int) -> None:
     hits = []
     for present in (True, False):
         others = rng.binomial(CROWD - 1, BETA, trials)
-        own = (rng.random(trials) < BETA) if present else np.zeros(trials, dtype=np.bool_)
-        merged = rng.random(trials) < choice.merged(own.astype(np.float64), others.astype(np.float64))
-        total = np.where(merged, others + own, others)
+        sampled = (rng.random(trials) < BETA) if present else np.zeros(trials, dtype=np.bool_)
+        merged = rng.random(trials) < choice.merged(sampled.astype(np.float64), others.astype(np.float64))
+        total = np.where(merged, others + sampled, others)
         output = np.where(total < K, 0, total - K + 1 + np.where(merged, 0, CROWD - K + 1))
         hits.append(int(np.isin(output, event).sum()))
     low = delta_lower_bound(
         hits_p=hits[0], trials_p=trials, hits_q=hits[1], trials_q=trials, epsilon=epsilon, alpha=ALPHA
     )
-    printed = safe_delta(k=K, sampling=BETA, epsilon=epsilon, choice_epsilon=choice.epsilon)
+    printed = SafeDelta(K, BETA, choice.epsilon, "paper")(epsilon)
     values = {"trials": trials, "hits": hits, "epsilon": epsilon, "exact": choice.delta(epsilon)}
     results.add_row("measured", low, low <= printed, published=printed, **values)
