@@ -237,6 +237,14 @@ def test_network_that_names_a_file_is_refused_for_flows(tmp_path, net, element):
         read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', net=other, duration_s=60.0)
 
 
+def test_flows_that_sumo_takes_too_long_to_draw_are_refused(tmp_path, net, monkeypatch):
+    monkeypatch.setattr("simulator.traffic.sumo.process._ANSWER_S", 0.3)
+    with pytest.raises(
+        InputError, match=r"demand\.rou\.xml: while it draws vehicles: SUMO has not answered for 0\.3 s"
+    ):
+        read(tmp_path, '<flow id="f" from="ab" to="ab" end="60" number="9000000"/>', net=net, duration_s=60.0)
+
+
 def test_flows_need_a_network_of_sumo(tmp_path):
     with pytest.raises(InputError, match=r"line 1: flow 'f': SUMO draws it on its network"):
         read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', duration_s=60.0)

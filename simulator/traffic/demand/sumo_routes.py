@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, Mask
-from simulator.files.errors import InputError, RejectionError
+from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.roads.readers.sumo import links_by_sumo_edge
@@ -210,8 +210,8 @@ def read_sumo_routes(
                 vehicle_class=vehicle_class,
                 seed=int(rng.integers(_SEEDS)) if seed is None else seed,
             )
-        except RejectionError as error:
-            raise RejectionError(f"{named}: {fault}" for fault in error.faults) from None
+        except (ProgramError, RejectionError) as error:
+            raise type(error)(f"{named}: {fault}" for fault in error.faults) from None
     depart_s = np.array([vehicle.depart_s for vehicle in read], dtype=np.float64)
     depart_s[depart_s < 0] = begin_s
     numbers: dict[Course, int] = {}
