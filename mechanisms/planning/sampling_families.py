@@ -190,8 +190,11 @@ def _certain(target: Target) -> str | None:
 # The greatest 1/b has noise of another value than 0 with probability 1e-21.
 SCALE = Dial(1.0 / LARGEST_SCALE, 50.0, near=0.3)
 
+_release = partial(Family, kind="no_privacy")
+_ALL_NOISE = (_noisy("discrete_laplace"), _noisy("polya"), _noisy("discrete_gaussian"))
+
 RELEASES = (
-    Family(
+    _release(
         "sample_then_suppress",
         Dial(1e-12, 1.0, "logit"),
         "the sampling probability β",
@@ -199,25 +202,10 @@ RELEASES = (
         starts=_found_threshold,
         refusal=_not_suppressible,
         reason=_certain,
-        kind="no_privacy",
     ),
-    Family(
-        "server_noise",
-        SCALE,
-        "1/σ or 1/b of the noise",
-        (_noisy("discrete_laplace"), _noisy("polya"), _noisy("discrete_gaussian")),
-        refusal=_of_servers,
-        kind="no_privacy",
-    ),
-    Family(
-        "gaussian_counts",
-        SCALE,
-        "1/σ",
-        (_noisy("discrete_gaussian", trusted=True),),
-        refusal=_not_gaussian,
-        kind="no_privacy",
-    ),
-    Family("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted, kind="no_privacy"),
+    _release("server_noise", SCALE, "1/σ or 1/b of the noise", _ALL_NOISE, refusal=_of_servers),
+    _release("gaussian_counts", SCALE, "1/σ", (_noisy("discrete_gaussian", trusted=True),), refusal=_not_gaussian),
+    _release("laplace_counts", Dial(1e-6, 50.0), "the budget ε", (_laplace,), refusal=_trusted),
 )
 
 PROBABILITY = Dial(1e-12, 1.0, "logit")
@@ -340,45 +328,19 @@ def _needs_delta(target: Target) -> str | None:
     return None
 
 
+_sampling = partial(Family, dial=PROBABILITY, letter=LETTER, kind="sampling_privacy")
+_suppressing = partial(_sampling, starts=suppression_shapes, reason=_needs_delta)
+
 SAMPLING = (
-    Family("sampling_privacy", PROBABILITY, LETTER, (_plain,), starts=_plain_shapes, reason=_needs_delta),
-    Family(
+    _sampling("sampling_privacy", makes=(_plain,), starts=_plain_shapes, reason=_needs_delta),
+    _sampling(
         "sampling_privacy_refreshed",
-        PROBABILITY,
-        LETTER,
-        (_refreshed,),
+        makes=(_refreshed,),
         starts=lambda _: [(0.5, 0.5), (0.9, 0.9), (0.5, 0.05)],
         refusal=_not_refreshed,
-        kind="sampling_privacy",
         pointless=_no_better,
     ),
-    Family(
-        "sampling_privacy_suppressed",
-        PROBABILITY,
-        LETTER,
-        (_sampling_suppressed,),
-        starts=suppression_shapes,
-        refusal=_not_suppressed,
-        reason=_needs_delta,
-        kind="sampling_privacy",
-    ),
-    Family(
-        "sampling_privacy_binary_suppressed",
-        PROBABILITY,
-        LETTER,
-        (_binary_suppressed,),
-        starts=suppression_shapes,
-        refusal=_not_suppressed_binary,
-        reason=_needs_delta,
-        kind="sampling_privacy",
-    ),
-    Family(
-        "sampling_privacy_binary",
-        PROBABILITY,
-        LETTER,
-        (_binary,),
-        starts=_binary_shapes,
-        reason=_needs_delta,
-        kind="sampling_privacy",
-    ),
+    _suppressing("sampling_privacy_suppressed", makes=(_sampling_suppressed,), refusal=_not_suppressed),
+    _suppressing("sampling_privacy_binary_suppressed", makes=(_binary_suppressed,), refusal=_not_suppressed_binary),
+    _sampling("sampling_privacy_binary", makes=(_binary,), starts=_binary_shapes, reason=_needs_delta),
 )

@@ -125,7 +125,7 @@ class SumsDelta:
         inside, outside = others, others
         if self.least < self.most:
             inside, outside = (math.ceil(MOST_VARIANCE / max(yes * (1.0 - yes), 1e-100)) for yes in (p, q))
-        laws = [bits_law(min(low, inside), min(others - high, outside), p, q, self.noise) for low, high in box]
+        laws = [_kept_law(min(low, inside), min(others - high, outside), p, q, self.noise) for low, high in box]
         return laws[0].delta(epsilon) if len(laws) == 1 else moved_delta(laws[0], laws[1], epsilon)
 
     def _whole(self) -> Box:
@@ -154,6 +154,9 @@ class SumsDelta:
         yield low, min(other_high, others - low)
         yield low, other_low
         yield min(high, others - other_low), other_low
+
+
+_kept_law = lru_cache(maxsize=512)(bits_law)
 
 
 @lru_cache(maxsize=2048)
@@ -211,9 +214,7 @@ def _dominating_law(sums: SumsDelta) -> SummedCellLaw:
     up, down = (np.exp(np.append(0.0, np.geomspace(1e-7 * end, end, POINTS))) for end in ends)
     there, elsewhere = np.zeros_like(up), np.zeros_like(down)
     for low, beyond in itertools.pairwise((starts + sums.least).tolist()):
-        law = SummedCellLaw.of_bits(
-            inside=low, outside=others - (beyond - 1), true_yes=p, false_yes=q, noise=sums.noise
-        )
+        law = bits_law(low, others - (beyond - 1), p, q, sums.noise)
         there = np.maximum(there, pair_curve(law.present, law.absent, up) + law.left_out)
         elsewhere = np.maximum(elsewhere, pair_curve(law.absent, law.present, down) + law.left_out)
     there[0] = elsewhere[0] = max(there[0], elsewhere[0])

@@ -154,30 +154,6 @@ class SummedCellLaw:
         with np.errstate(divide="ignore"):
             object.__setattr__(self, "ratio", self.absent / self.present)
 
-    @classmethod
-    def of_bits(
-        cls, *, inside: int, outside: int, true_yes: float, false_yes: float, noise: tuple[float, ...] | None = None
-    ) -> "SummedCellLaw":
-        """Return the law of the sum of all devices' bits, the device's own included.
-
-        Parameters
-        ----------
-        inside, outside : int
-            Other devices in the cell, and elsewhere.
-        true_yes, false_yes : float
-            p and q, p above q.
-        noise : tuple of float, optional
-            Masses of integer noise that is added to the sum, symmetric around 0.
-        """
-        first, others = others_law(inside, outside, true_yes, false_yes, noise)
-        below, above = np.append(others, 0.0), np.append(0.0, others)
-        return cls(
-            present=(1.0 - true_yes) * below + true_yes * above,
-            absent=(1.0 - false_yes) * below + false_yes * above,
-            left_out=LEFT_OUT,
-            first=first,
-        )
-
     @cached_property
     def by_evidence(self) -> tuple[Masses, Masses, Masses]:
         """`present`, `absent` and `ratio` in the order of the evidence that the device is not there.
@@ -224,10 +200,21 @@ def _gain(entered: tuple[Masses, Masses, Masses], left: tuple[Masses, Masses, Ma
     return total
 
 
-@lru_cache(maxsize=512)
 def bits_law(inside: int, outside: int, p: float, q: float, noise: tuple[float, ...] | None) -> SummedCellLaw:
-    """Return `CellLaw.of_bits`, cached."""
-    return SummedCellLaw.of_bits(inside=inside, outside=outside, true_yes=p, false_yes=q, noise=noise)
+    """Return the law of the sum of all devices' bits, the device's own included.
+
+    Parameters
+    ----------
+    inside, outside : int
+        Other devices in the cell, and elsewhere.
+    p, q : float
+        Probabilities of a 1, p above q.
+    noise : tuple of float, optional
+        Masses of integer noise that is added to the sum, symmetric around 0.
+    """
+    first, others = others_law(inside, outside, p, q, noise)
+    below, above = np.append(others, 0.0), np.append(0.0, others)
+    return SummedCellLaw((1.0 - p) * below + p * above, (1.0 - q) * below + q * above, LEFT_OUT, first)
 
 
 @lru_cache(maxsize=512)

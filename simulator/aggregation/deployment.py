@@ -1,5 +1,6 @@
 """Deployment: the interface of an arrangement of servers, what each stores, and its costs."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +8,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from mechanisms.central.grid_noise import draw_noise
 from mechanisms.local import LocalMechanism
 from mechanisms.parameter import ParameterError
 from mechanisms.privacy import View
@@ -216,8 +218,8 @@ class Deployment(ABC):
         """Return the noise that the servers add in one query; None if they add none."""
         if self.noise is None:
             return None
-        servers = len(self.servers_of(mechanism))
-        return DrawnNoise.draw(self.noise, servers=servers, cells=mechanism.cells, rng=rng)
+        shape = len(self.servers_of(mechanism)), mechanism.cells
+        return DrawnNoise(self.noise, draw_noise(self.noise, math.prod(shape), rng=rng).reshape(shape))
 
     def transcripts(
         self, recorded: RecordedMessages, mechanism: LocalMechanism, *, rng: np.random.Generator

@@ -405,13 +405,6 @@ class EncodingRule:
         whole: Mask = (rows.sum(axis=2) == self.ones).all(axis=1)
         return bits & whole
 
-    def __str__(self) -> str:
-        """Return the rule in words."""
-        if self.ones is None:
-            return "zeros and ones"
-        ones = "one 1" if self.ones == 1 else f"{self.ones} ones"
-        return f"zeros and ones with {ones} in each row" if self.questions > 1 else f"{ones}, zeros elsewhere"
-
 
 @dataclass(frozen=True)
 class Prio3Histogram:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mechanisms.central.grid_noise import draw_noise
 from mechanisms.local import Estimate, LocalMechanism
 from mechanisms.local.common.base import BaseMechanism
 from mechanisms.local.common.binary_query_mechanism import BinaryQueryMechanism
@@ -77,11 +76,6 @@ class DrawnNoise:
 
     noise: IntegerNoise
     values: IntArray
-
-    @classmethod
-    def draw(cls, noise: IntegerNoise, *, servers: int, cells: int, rng: np.random.Generator) -> "DrawnNoise":
-        """Draw the noise of every server on every cell's count."""
-        return cls(noise, draw_noise(noise, servers * cells, rng=rng).reshape(servers, cells))
 
     def added_to(
         self, estimate: Estimate, mechanism: LocalMechanism, *, counted: Sequence[int], asked: Sequence[int]

@@ -241,7 +241,6 @@ class SharingServers(Deployment):
     def __post_init__(self) -> None:
         """Check the parameters and fill in the handles."""
         check_integer("servers", self.servers, at_least=2, at_most=MOST_SERVERS)
-        check_integer("exact_words", self.exact_words, at_least=0)
         if self.handles is None:
             object.__setattr__(self, "handles", "query" if self.paired else "device")
         super().__post_init__()
@@ -354,10 +353,6 @@ class SecretShared(SharingServers):
 
     exact_seeds: int = EXACT_SEEDS
     kind: ClassVar[str] = "secret_shared"
-
-    def __post_init__(self) -> None:
-        check_integer("exact_seeds", self.exact_seeds, at_least=0)
-        super().__post_init__()
 
     @property
     def sharing(self) -> AdditiveSharing:

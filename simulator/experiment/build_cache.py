@@ -92,9 +92,6 @@ class BuildCache:
                 excess -= path.stat().st_size
                 path.unlink(missing_ok=True)
 
-    def __repr__(self) -> str:
-        return f"<BuildCache: {len(self._entries)} values in memory, folder {self._folder}>"
-
 
 _current: ContextVar[BuildCache | None] = ContextVar("_current", default=None)
 

@@ -127,9 +127,6 @@ class City:
             return self.cells.cell_named(owners.sites.names)
         return self.cells.cell_of(owners.sites.xy)
 
-    def __repr__(self) -> str:
-        return f"<City: {self.ground.roads if self.has_roads else 'no roads'}, {self.cells!r}>"
-
 
 def refuse_elsewhere(city: City, *, given: object = None) -> None:
     """Raise if no road, fix or data owner is in any cell, so that every count would be 0.

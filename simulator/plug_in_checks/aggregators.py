@@ -183,9 +183,8 @@ def _check_errors(make: Callable[[], Any], findings: Findings, *, seed: int) -> 
         squares.append((estimate.count - truth[1:]) ** 2)
         stated["combine"].append(estimate.std_error**2)
         if callable(getattr(aggregator, "std_error", None)):
-            stated["std_error"].append(
-                np.asarray(aggregator.std_error(np.stack([mechanism.std_error(n) for n in of]))) ** 2
-            )
+            of_servers = np.stack([mechanism.std_error(n) for n in of])
+            stated["std_error"].append(np.asarray(aggregator.std_error(of_servers)) ** 2)
     real, most = np.mean(squares), LARGEST_FACTOR * (1 + norm.isf(LEVEL) * np.sqrt(2 / np.size(squares)) / 2)
     for name, variances in stated.items():
         if variances:

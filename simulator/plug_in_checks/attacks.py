@@ -231,12 +231,6 @@ def _content(observation: Observation, prior: Prior) -> bytes:
 def _plain(answer: list[Guesses]) -> list[tuple[object, ...]]:
     """Return an answer as plain values, to be compared."""
     return [
-        (
-            guesses.query,
-            guesses.handle_kind,
-            np.asarray(guesses.handles).tolist(),
-            np.asarray(guesses.cells).tolist(),
-            repr(guesses.theory),
-        )
-        for guesses in answer
+        (of.query, of.handle_kind, np.asarray(of.handles).tolist(), np.asarray(of.cells).tolist(), repr(of.theory))
+        for of in answer
     ]

@@ -47,14 +47,6 @@ def test_encoding_rule_accepts_honest_and_refuses_forged_reports(mechanism, rule
         forged[0, ..., 0] = entry
         assert not rule.holds(forged)[0]
     assert rule.holds(np.ones((1, *shape), dtype=np.int64))[0] == (rule.ones is None)
-    assert str(rule)
-
-
-def test_encoding_rules_in_words():
-    rules = {(1, 1): "one 1, zeros elsewhere", (1, 3): "3 ones, zeros elsewhere", (1, None): "zeros and ones"}
-    rules[2, 1] = "zeros and ones with one 1 in each row"
-    for (questions, ones), words in rules.items():
-        assert str(EncodingRule(questions, ones)) == words
 
 
 def test_least_proof_has_chunks_of_one_entry():

@@ -21,6 +21,7 @@ from mechanisms.privacy import (
     released_differences_delta,
     worst_crowd_delta,
 )
+from mechanisms.privacy.composition import at_least_once
 
 
 def binomials(crowd, sampling):
@@ -205,6 +206,14 @@ def test_composition_is_a_tight_bound_of_the_product(queries):
         for a, b in ((p, q), (q, p)):
             bound = composed_delta(a, b, queries=queries, epsilon=epsilon)
             assert exact - 1e-9 <= bound <= exact + queries * 1e-4 + 1e-9
+
+
+def test_an_event_happens_at_least_once_in_some_query():
+    """A certain one in the first already, a rare one with the digits of its probability."""
+    assert at_least_once(0.3, 1) == 0.3
+    assert at_least_once(0.5, 3) == pytest.approx(0.875, rel=1e-15)
+    assert at_least_once(1e-20, 10**6) == pytest.approx(1e-14, rel=1e-12)
+    assert [at_least_once(1.0, queries) for queries in (1, 5)] == [1.0, 1.0]
 
 
 @pytest.mark.parametrize(
