@@ -1,6 +1,6 @@
 """Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the queue model."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
@@ -217,12 +217,8 @@ class Agents(QueueEngine):
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""
-        count = Counter(vehicle.state for vehicle in self._vehicles)
-        return Totals(
-            departed=len(self._vehicles),
-            waiting=count[State.WAITING],
-            on_road=count[State.ON_ROAD],
-            arrived=count[State.ARRIVED],
+        return Totals.counted(
+            self._entries_now()[0],
             stuck_released=self._stuck,
             link_crossings=sum(link.left for link in self._links),
             trip_time_s=self._trip_ticks * self._clock.step_s,

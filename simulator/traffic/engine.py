@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import simpy
@@ -91,6 +91,19 @@ class Totals:
     absent: int = 0
     trip_time_s: float = 0.0
     due: int | None = None
+
+    @classmethod
+    def counted(cls, state: StateArray, **counters: Any) -> "Totals":
+        """Count the vehicles in each `State`, (departed,); the counters are the other fields."""
+        count = np.bincount(state, minlength=max(State) + 1).tolist()
+        return cls(
+            departed=len(state),
+            waiting=count[State.WAITING],
+            on_road=count[State.ON_ROAD],
+            arrived=count[State.ARRIVED],
+            absent=count[State.ABSENT],
+            **counters,
+        )
 
     @property
     def mean_trip_s(self) -> float:

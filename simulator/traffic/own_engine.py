@@ -137,14 +137,7 @@ class UserEngine:
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state."""
-        counts = np.bincount(self._states.state, minlength=5)
-        return Totals(
-            departed=len(self._states),
-            waiting=int(counts[State.WAITING]),
-            on_road=int(counts[State.ON_ROAD]),
-            arrived=int(counts[State.ARRIVED]),
-            absent=int(counts[State.ABSENT]),
-        )
+        return Totals.counted(self._states.state)
 
     def notes(self) -> list[Note]:
         """Return the notes of the user's engine, if any, and those on vehicles that wait."""

@@ -99,12 +99,12 @@ def test_fleet_engine_drives_the_same_vehicles_for_comparison(folder):
     (beside,) = traffic["beside"]
     assert (traffic["engine"], beside["engine"]) == ("sumo", "fleet")
     assert beside["times_s"] == traffic["times_s"]
-    # Random flows are drawn anew; all others are the same.
+    # Random flows are drawn a second time with the same seed; the fleet engine rounds departures down to its tick.
     sure = 62 + 2
     assert min(traffic["departed"][-1], beside["departed"][-1]) > sure
-    at_60_s = traffic["times_s"].index(60.0)
+    assert beside["departed"][-1] == traffic["departed"][-1]
+    assert set(np.subtract(beside["departed"], traffic["departed"]).tolist()) <= {0, 1, 2}
     assert beside["mean_trip_s"][-1] < traffic["mean_trip_s"][-1], "signals are SUMO's"
-    assert beside["departed"][at_60_s] == pytest.approx(traffic["departed"][at_60_s], abs=15)
     assert "with 16 signals" in traffic["notes"][0]
 
 

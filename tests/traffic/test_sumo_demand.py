@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import simpy
 from read_roads import read_sumo_net
 from roads_by_hand import ENGINES
 from scipy import stats
+from sumo_by_hand import tool
 from zoned_roads import ring, roads_of
 
 from simulator.files.errors import InputError
@@ -32,10 +34,24 @@ def edges_of_sumo(*names):
 ROADS = edges_of_sumo("ab", "bc", "cd", "da", "ba", "cb", "dc", "ad")
 
 
-def read(tmp_path, body, *, roads=ROADS, root="routes", seed=1, **options):
+def read(tmp_path, body, *, roads=ROADS, root="routes", seed=1, net=None, **options):
     file = tmp_path / "demand.rou.xml"
     file.write_text(f"<{root}>{body}</{root}>")
-    return read_sumo_routes([file], roads, clock=Clock(1.0), rng=np.random.default_rng(seed), **options)
+    return read_sumo_routes([file], roads, net=net, clock=Clock(1.0), rng=np.random.default_rng(seed), **options)
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory):
+    """The roads of `ROADS` as a network of SUMO's."""
+    folder = tmp_path_factory.mktemp("net")
+    corners = {"a": (0, 0), "b": (200, 0), "c": (200, 200), "d": (0, 200)}
+    nodes = "".join(f'<node id="{name}" x="{x}" y="{y}"/>' for name, (x, y) in corners.items())
+    names = [data["sumo_edge"] for _, _, data in ROADS.graph.edges(data=True)]
+    edges = "".join(f'<edge id="{name}" from="{name[0]}" to="{name[1]}"/>' for name in names)
+    (folder / "n.nod.xml").write_text(f"<nodes>{nodes}</nodes>")
+    (folder / "e.edg.xml").write_text(f"<edges>{edges}</edges>")
+    tool("netconvert", "-n", folder / "n.nod.xml", "-e", folder / "e.edg.xml", "-o", folder / "square.net.xml")
+    return folder / "square.net.xml"
 
 
 def edges_driven(read_, roads=ROADS):
@@ -117,8 +133,6 @@ def test_undriven_trips_are_counted_by_reason(tmp_path):
         <vehicle id="4" depart="0"><route edges="ab xy"/></vehicle>
         <trip id="5" depart="0" from="ab" to="xy"/>
         <vehicle id="6" depart="triggered"><route edges="ab"/></vehicle>
-        <trip id="7" depart="0" fromTaz="1" toTaz="2"/>
-        <trip id="8" depart="0" fromJunction="a" toJunction="b"/>
         <vehicle id="9" depart="100"><route edges="ab"/></vehicle>
         <person id="10" depart="0"><walk edges="ab"/></person>
         <include href="other.rou.xml"/>
@@ -136,14 +150,12 @@ def test_undriven_trips_are_counted_by_reason(tmp_path):
         "1 not driven: no path leads along its edges (as in",
         "line 6: trip '5': from edge 'ab' to edge 'xy')",
         "1 not driven: departs on an event instead of at a time (depart='triggered')",
-        "1 not driven: travels between zones (fromTaz, toTaz)",
-        "1 not driven: travels between junctions",
         "1 not driven: they depart after the run ends (second 100)",
         "1 not driven: a person, which is not a road vehicle",
         "1 not driven: an <include> of another file",
     ):
         assert words in notes
-    assert len(found.notes) == 9
+    assert len(found.notes) == 7
 
 
 @pytest.mark.parametrize(
@@ -151,55 +163,133 @@ def test_undriven_trips_are_counted_by_reason(tmp_path):
     [
         ('begin="10" end="20" number="5"', [10, 12, 14, 16, 18]),
         ('begin="10" end="20" period="4"', [10, 14, 18]),
-        ('begin="10" end="20" period="4" number="2"', [10, 14]),
+        ('begin="10" period="4" number="2"', [10, 14]),
         ('begin="10" vehsPerHour="360"', [10, 20, 30, 40, 50]),
         ('end="6" perHour="1800"', [0, 2, 4]),
         ('begin="0:00:57" probability="1"', [57, 58, 59]),
         ('begin="10" end="70" number="3"', [10, 30, 50]),
-        ('end="6" probability="1" number="2"', [0, 1]),
+        ('probability="1" number="2"', [0, 1]),
     ],
 )
-def test_flows(tmp_path, rates, ticks):
-    found = read(tmp_path, f'<flow id="f" from="ab" to="bc" {rates}/>', duration_s=60.0)
+def test_flows(tmp_path, net, rates, ticks):
+    found = read(tmp_path, f'<flow id="f" from="ab" to="bc" type="unknown" {rates}/>', net=net, duration_s=60.0)
+    assert edges_driven(found) == [["ab", "bc"]] * len(ticks)
     assert found.trips.departure_tick.tolist() == ticks
     assert found.ids == [f"f.{i}" for i in range(len(ticks))]
 
 
-def test_random_flows(tmp_path):
+def test_flows_are_shifted_by_begin_s_and_drawn_by_seed(tmp_path, net):
+    random = '<flow id="q" begin="30" probability="0.5"><route edges="cd"/></flow>'
+    flows = f'<flow id="p" period="10" from="ab" to="bc"/>{random}'
+    found = [read(tmp_path, flows, net=net, begin_s=25.0, duration_s=60.0, seed=seed) for seed in (1, 1, 2)]
+    ticks = [dict(zip(one.ids, one.trips.departure_tick.tolist(), strict=True)) for one in found]
+    assert ticks[0] == ticks[1] != ticks[2]
+    assert [ticks[0][f"p.{number}"] for number in range(6)] == [0, 10, 20, 30, 40, 50]
+    assert min(tick for name, tick in ticks[0].items() if name.startswith("q.")) >= 5
+
+
+def test_dense_flows_lose_no_vehicle(tmp_path, net):
+    found = read(tmp_path, '<flow id="f" from="ab" to="ab" end="10" number="2000"/>', net=net, duration_s=10.0)
+    assert np.bincount(found.trips.departure_tick).tolist() == [200] * 10
+
+
+def test_vehicles_between_zones_and_junctions(tmp_path, net):
+    found = read(
+        tmp_path,
+        """
+        <taz id="west"><tazSource id="da" weight="1"/><tazSource id="ad" weight="1"/><tazSink id="da" weight="1"/></taz>
+        <taz id="east" edges="bc cb"/>
+        <trip id="t" depart="7" fromTaz="west" toTaz="east"/>
+        <flow id="f" begin="0" end="100" number="400" fromTaz="west" toTaz="east"/>
+        <trip id="j" depart="3" fromJunction="a" toJunction="c"/>
+        """,
+        net=net,
+        duration_s=100.0,
+    )
+    driven = dict(zip(found.ids, edges_driven(found), strict=True))
+    assert len(driven) == 402
+    assert driven["t"][-1] in {"bc", "cb"}
+    assert driven["j"] in (["ab", "bc"], ["ad", "dc"])
+    assert {driven[f"f.{number}"][0] for number in range(400)} <= {"da", "ad"}
+    assert found.notes == []
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ('<flow id="f" from="ab" to="zz" end="9" number="3"/>', "zz"),
+        ('<flow id="f" fromTaz="north" toTaz="south" end="9" number="3"/>', "north"),
+        ('<flow id="f" from="ab" to="bc" end="9"/>', "is needed in flow 'f'"),
+        ('<flow id="f" from="ab" to="bc" number="3" period="3" probability="0.1"/>', "'f'"),
+        ('<routeDistribution id="d"/><vehicle id="v" depart="0" route="d"/>', "'d'"),
+    ],
+)
+def test_sumo_refuses_what_it_cannot_draw(tmp_path, net, body, words):
+    with pytest.raises(InputError, match=rf"demand\.rou\.xml: SUMO .*{words}"):
+        read(tmp_path, body, net=net, duration_s=60.0)
+
+
+@pytest.mark.parametrize("element", ['<e1Detector id="e" file="here:8080"/>', '<include href="/etc/passwd"/>'])
+def test_network_that_names_a_file_is_refused_for_flows(tmp_path, net, element):
+    other = tmp_path / "other.net.xml"
+    other.write_text(net.read_text().replace("</net>", f"{element}</net>"))
+    with pytest.raises(InputError, match=r"other\.net\.xml: line \d+: .*must"):
+        read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', net=other, duration_s=60.0)
+
+
+def test_flows_that_sumo_takes_too_long_to_draw_are_refused(tmp_path, net, monkeypatch):
+    monkeypatch.setattr("simulator.traffic.sumo.process._ANSWER_S", 0.3)
+    with pytest.raises(
+        InputError, match=r"demand\.rou\.xml: while it draws vehicles: SUMO has not answered for 0\.3 s"
+    ):
+        read(tmp_path, '<flow id="f" from="ab" to="ab" end="60" number="9000000"/>', net=net, duration_s=60.0)
+
+
+def test_flows_need_a_network_of_sumo(tmp_path):
+    with pytest.raises(InputError, match=r"line 1: flow 'f': SUMO draws it on its network"):
+        read(tmp_path, '<flow id="f" from="ab" to="bc" end="9" number="3"/>', duration_s=60.0)
+
+
+def test_random_flows(tmp_path, net):
     found = read(
         tmp_path,
         '<flow id="p" begin="0" probability="0.25"><route edges="ab"/></flow>'
         '<flow id="e" begin="0" period="exp(0.25)" from="bc" to="bc"/>',
-        duration_s=40_000.0,
+        net=net,
+        duration_s=4_000.0,
     )
     bernoulli = found.trips.departure_tick[[name.startswith("p.") for name in found.ids]]
     poisson = found.trips.departure_tick[[name.startswith("e.") for name in found.ids]]
     assert len(set(bernoulli.tolist())) == len(bernoulli)
-    assert stats.binomtest(len(bernoulli), 40_000, 0.25).pvalue > LEVEL
-    assert stats.poisson(10_000).cdf(len(poisson)) == pytest.approx(0.5, abs=0.5 - LEVEL)
-    assert stats.kstest(poisson / 40_000, "uniform").pvalue > LEVEL
+    assert stats.binomtest(len(bernoulli), 4_000, 0.25).pvalue > LEVEL
+    assert stats.poisson(1_000).cdf(len(poisson)) == pytest.approx(0.5, abs=0.5 - LEVEL)
+    assert stats.kstest(poisson / 4_000, "uniform").pvalue > LEVEL
 
 
-def test_routes_drawn_from_a_distribution(tmp_path):
+def test_routes_drawn_from_a_distribution(tmp_path, net):
     found = read(
         tmp_path,
         """
         <route id="one" edges="ab"/>
-        <routeDistribution id="by name" routes="one two" probabilities="3 1"/>
+        <routeDistribution id="by_name" routes="one two" probabilities="3 1"/>
         <routeDistribution id="inside">
             <route edges="cd" probability="1"/>
             <route refId="one" probability="1"/>
         </routeDistribution>
         <route id="two" edges="bc"/>
-        <flow id="f" begin="0" end="4000" period="1" route="by name"/>
+        <flow id="f" begin="0" end="4000" period="1" route="by_name"/>
         <flow id="g" begin="0" end="4000" period="1" route="inside"/>
+        <vehicle id="w" depart="5" route="by_name"/>
         <vehicle id="v" depart="0">
             <routeDistribution last="1"><route edges="ab"/><route edges="dc"/></routeDistribution>
         </vehicle>
         """,
+        net=net,
+        duration_s=4000.0,
     )
     driven = dict(zip(found.ids, edges_driven(found), strict=True))
     assert driven["v"] == ["dc"]
+    assert driven["w"] in (["ab"], ["bc"])
     first = [driven[f"f.{i}"] for i in range(4000)]
     assert stats.binomtest(first.count(["ab"]), 4000, 0.75).pvalue > LEVEL
     assert first.count(["ab"]) + first.count(["bc"]) == 4000
@@ -212,8 +302,8 @@ def test_share_scales_the_number_of_vehicles(tmp_path):
     assert len(read(tmp_path, body, share=0.25).ids) in {25, 26}
     more = read(tmp_path, body, share=2.5)
     assert len(more.ids) in {252, 253}
-    assert len(set(more.ids)) == len(more.ids)
-    assert {"0", "0.1"} <= set(more.ids)
+    assert set(Counter(more.ids).values()) == {2, 3}
+    assert len(set(more.ids)) == 101
     assert len(read(tmp_path, body, vehicles=17).ids) == 17
     halves = [read(tmp_path, body, vehicles=50, seed=seed).ids for seed in (1, 1, 2)]
     assert halves[0] == halves[1] != halves[2]
@@ -234,7 +324,7 @@ def test_several_files_with_and_without_compression(tmp_path):
     routes.write_text('<additional><route id="r" edges="ab bc"/></additional>')
     packed = tmp_path / "v.rou.xml.gz"
     packed.write_bytes(gzip.compress(b'<routes><vehicle id="v" route="r" depart="1"/></routes>'))
-    found = read_sumo_routes([packed, routes], ROADS, clock=Clock(1.0), rng=np.random.default_rng(1))
+    found = read_sumo_routes([packed, routes], ROADS, net=None, clock=Clock(1.0), rng=np.random.default_rng(1))
     assert edges_driven(found) == [["ab", "bc"]]
 
 
@@ -251,7 +341,7 @@ def test_real_demand_equals_plain_parsing(place, net, files):
         pytest.skip(f"set CROWDVEIL_DATA to a folder with sumo/{place} to read it")
     roads, _ = read_sumo_net(SUMO / place / f"{net}.net.xml.gz")
     routes = [SUMO / place / f"{file}.rou.xml.gz" for file in files]
-    found = read_sumo_routes(routes, roads, clock=Clock(1.0), rng=np.random.default_rng(1))
+    found = read_sumo_routes(routes, roads, net=None, clock=Clock(1.0), rng=np.random.default_rng(1))
     found.routes.check_connected(roads.links)
     text = "".join(gzip.decompress(file.read_bytes()).decode() for file in routes)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)

@@ -17,8 +17,8 @@ ROADS = roads_of([("a", "b", {"sumo_edge": "ab"}), ("b", "a", {"sumo_edge": "ba"
 VEHICLE = '<vehicle id="v" depart="0"><route edges="ab"/></vehicle>'
 
 
-def read(file, **options):
-    return read_sumo_routes([file], ROADS, clock=Clock(1.0), rng=np.random.default_rng(1), **options)
+def read(file, *, net=None, **options):
+    return read_sumo_routes([file], ROADS, net=net, clock=Clock(1.0), rng=np.random.default_rng(1), **options)
 
 
 def faults_of(tmp_path, text, **options):
@@ -44,20 +44,6 @@ def faults_of(tmp_path, text, **options):
         ('<vehicle id="v" depart="0"><route/></vehicle>', "line 2: a route must have edges, got nothing"),
         ('<vehicle id="v" depart="0" route="r"/>', "line 2: vehicle 'v': there is no route with the id 'r'"),
         ('<route id="r" edges="ab"/>\n<route id="r" edges="ba"/>', "line 3: another route has the id 'r'"),
-        ('<routeDistribution id="d"/>', "a distribution must have a route with a probability above 0"),
-        ('<routeDistribution id="d" routes="a" probabilities="1 2"/>', "probabilities must be as many as routes, 1"),
-        ('<routeDistribution id="d" routes="d"/><vehicle id="v" depart="0" route="d"/>', "in a circle"),
-        ('<flow id="f" from="ab" to="ab"/>', "line 2: flow 'f': a flow must have one of period"),
-        ('<flow id="f" from="ab" to="ab" number="3"/>', "or number and end"),
-        ('<flow id="f" from="ab" to="ab" period="3" probability="0.1"/>', "got period and probability"),
-        ('<flow id="f" from="ab" to="ab" period="0"/>', "period must be a number above 0, got '0'"),
-        ('<flow id="f" from="ab" to="ab" period="exp(x)"/>', "period must be a number above 0, got 'exp(x)'"),
-        ('<flow id="f" from="ab" to="ab" probability="2"/>', "probability must be a number from above 0 to 1, got '2'"),
-        ('<flow id="f" from="ab" to="ab" end="9" number="1.5"/>', "number must be whole, got '1.5'"),
-        ('<flow id="f" from="ab" to="ab" begin="9" end="3" number="1"/>', "end must not be before begin = 9, got '3'"),
-        ('<flow id="f" from="ab" to="ab" period="1"/>', "a flow without an end needs a run that ends"),
-        ('<flow id="f" from="ab" to="ab" end="9" number="1e12"/>', "there must be at most 2,147,483,647 vehicles"),
-        ('<flow id="f" from="ab" to="ab" end="9" period="1e-300"/>', "there must be at most 2,147,483,647 vehicles"),
         ('<trip id="t" depart="0" from="ab" to="zz"/>', "no vehicle of 1 can be driven on these roads"),
         ('<vehicle id="v" depart="1e300"><route edges="ab"/></vehicle>', "must be before tick 2³¹, got second 1e+300"),
         ("", "no vehicle of 0 can be driven on these roads"),
@@ -65,6 +51,27 @@ def faults_of(tmp_path, text, **options):
 )  # fmt: skip
 def test_route_file_faults(tmp_path, body, words):
     assert words in faults_of(tmp_path, f"<routes>\n{body}\n</routes>")
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ('period="0"', "line 2: flow 'f': period must be above 0, or exp(a rate), got '0'"),
+        ('period="exp(x)"', "period must be above 0, or exp(a rate), got 'exp(x)'"),
+        ('probability="-1"', "probability must be a number, 0 or more, got '-1'"),
+        ('begin="x" period="1"', "begin must be a number, 0 or more, got 'x'"),
+        ('end="9" number="1e12"', "there must be at most 2,147,483,647 vehicles"),
+        ('end="9" period="1e-300"', "there must be at most 2,147,483,647 vehicles"),
+    ],
+)
+def test_flow_faults_before_sumo_draws(tmp_path, rates, words):
+    routes = f"<routes>\n<flow id='f' from='ab' to='ab' {rates}/>\n</routes>"
+    assert words in faults_of(tmp_path, routes, net=tmp_path / "never read", duration_s=100.0)
+
+
+def test_flow_in_a_run_without_an_end_is_refused(tmp_path):
+    routes = '<routes><flow id="f" from="ab" to="ab" period="1"/></routes>'
+    assert "a flow without an end needs a run that ends" in faults_of(tmp_path, routes, net=tmp_path / "never read")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """For any failure of SUMO the message is clear and no process is left."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.traffic.sumo.inputs import LONGEST_ERROR_TEXT, SumoInputs, error_text
-from simulator.traffic.sumo.server import SumoServer
+from simulator.traffic.sumo.process import SumoProcess
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def net(shared_net, tmp_path):
 
 
 def process_of(driven):
-    return driven.sumo._server._process
+    return driven.sumo._process._process
 
 
 def gone(process):
@@ -158,21 +159,19 @@ def test_close_ends_sumo_at_any_time_and_is_idempotent(net):
         assert texts_of(driven.sumo.notes())
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_exception_during_a_request_ends_sumo_at_once(net):
     with Driven(engine(inputs(net))) as driven:
         process = process_of(driven)
+        os.kill(process.pid, signal.SIGSTOP)
+        previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(KeyboardInterrupt):
-            interrupt(driven.sumo._server)
+            driven.sumo._process.ask("step", what="now")
+        signal.signal(signal.SIGALRM, previous)
         before = time.monotonic()
     assert gone(process)
     assert time.monotonic() - before < 20
-
-
-def interrupt(server):
-    with server.asking(what="now"):
-        # Sent without reading the answer, which would become the answer to the next request.
-        server._process.stdin.write(b'["simulationStep", []]\n')
-        raise KeyboardInterrupt
 
 
 def test_failed_launch_leaves_no_process(net, monkeypatch):
@@ -183,10 +182,10 @@ def test_failed_launch_leaves_no_process(net, monkeypatch):
         started.append(popen(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr("simulator.traffic.sumo.server.subprocess.Popen", remember)
-    monkeypatch.setattr(SumoServer, "_load", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("simulator.traffic.sumo.process.subprocess.Popen", remember)
+    monkeypatch.setattr(SumoProcess, "_load", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
-        SumoServer.launch(inputs(net))
+        SumoProcess.launch(inputs(net))
     assert len(started) == 1
     assert gone(started[0])
 
@@ -206,7 +205,7 @@ def test_no_sumo_process_outlives_its_parent(net, which):
         from pathlib import Path
         from sumo_by_hand import Driven, engine, inputs
         with Driven(engine(inputs(Path({str(net)!r})), until_s=1e6)) as driven:
-            print(driven.sumo._server._process.pid, flush=True)
+            print(driven.sumo._process._process.pid, flush=True)
             driven.to(1_000_000)
         """)
     )
@@ -262,4 +261,4 @@ def test_missing_sumo_gives_an_install_hint(net, monkeypatch):
     given = inputs(net, ROUTES)
     monkeypatch.setitem(sys.modules, "libsumo", None)
     with pytest.raises(InputError, match=r"pip install 'crowdveil\[sumo\]'"):
-        SumoServer.launch(given)
+        SumoProcess.launch(given)

@@ -12,7 +12,7 @@ from sumo_by_hand import Driven, engine, inputs, make_net
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.traffic.sumo.inputs import SumoInputs
-from simulator.traffic.sumo.server import SumoLog, SumoServer
+from simulator.traffic.sumo.process import SumoLog, SumoProcess
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_sumo_opens_no_socket_even_if_its_configuration_requests_one(net, config
         given = SumoInputs.from_config(config, seed=1, step_s=1.0)
     with Driven(engine(given)) as driven:
         assert driven.to(5).totals().departed > 0
-        folder = Path(f"/proc/{driven.sumo._server._process.pid}/fd")
+        folder = Path(f"/proc/{driven.sumo._process._process.pid}/fd")
         opened = [str(file.readlink()) for file in folder.iterdir()]
     assert not any(link.startswith("socket:") for link in opened)
     assert any(link.startswith("pipe:") for link in opened)
@@ -48,18 +48,15 @@ def test_sumo_opens_no_socket_even_if_its_configuration_requests_one(net, config
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no process can be stopped here")
 def test_unresponsive_sumo_times_out(net, monkeypatch):
-    monkeypatch.setattr("simulator.traffic.sumo.server._ANSWER_S", 0.5)
-    monkeypatch.setattr("simulator.traffic.sumo.server._ENDING_S", 0.5)
-    server = SumoServer.launch(inputs(net))
+    monkeypatch.setattr("simulator.traffic.sumo.process._ANSWER_S", 0.5)
+    monkeypatch.setattr("simulator.traffic.sumo.process._ENDING_S", 0.5)
+    server = SumoProcess.launch(inputs(net))
     os.kill(server._process.pid, signal.SIGSTOP)
-    with (
-        pytest.raises(InputError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"),
-        server.asking(what="at 3 s") as ask,
-    ):
-        ask("simulationStep")
+    with pytest.raises(InputError, match=r"^at 3 s: SUMO has not answered for 0\.5 s$"):
+        server.ask("step", what="at 3 s")
     server.close()
     assert gone(server._process)
-    polite = SumoServer.launch(inputs(net))
+    polite = SumoProcess.launch(inputs(net))
     os.kill(polite._process.pid, signal.SIGSTOP)
     polite.close()
     assert gone(polite._process)
@@ -74,10 +71,10 @@ def test_sumo_that_does_not_start_times_out(net, monkeypatch):
         os.kill(process.pid, signal.SIGSTOP)
         return process
 
-    monkeypatch.setattr("simulator.traffic.sumo.server.subprocess.Popen", stopped)
-    monkeypatch.setattr("simulator.traffic.sumo.server._LOADING_S", 0.5)
+    monkeypatch.setattr("simulator.traffic.sumo.process.subprocess.Popen", stopped)
+    monkeypatch.setattr("simulator.traffic.sumo.process._LOADING_S", 0.5)
     with pytest.raises(InputError, match=r"SUMO has not read its files after 0\.5 s"):
-        SumoServer.launch(inputs(net))
+        SumoProcess.launch(inputs(net))
 
 
 def test_configuration_not_read_in_time_is_refused(net, monkeypatch):

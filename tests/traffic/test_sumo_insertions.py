@@ -2,6 +2,7 @@
 
 import contextlib
 import gzip
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 from sumo_by_hand import ROUTES, Driven, engine, inputs, make_net
 
 from simulator.files.errors import InputError
-from simulator.traffic.demand.sumo_file import SumoFlow
+from simulator.traffic.demand.sumo_file import SumoFile, most_of_flow
+from simulator.traffic.sumo.drawing import draw_vehicles
 from simulator.traffic.sumo.inputs import Insertions
 
 
@@ -65,27 +67,23 @@ def test_only_files_that_carry_vehicles_or_routes_are_named(file):
     assert read.unscheduled == {"a"}
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    rate=st.sampled_from(["period", "vehsPerHour", "probability", "exp"]),
-    value=st.floats(0.01, 50),
-    begin_s=st.floats(0, 300),
-    length_s=st.floats(0, 600),
-    number=st.none() | st.integers(0, 50),
-    seed=st.integers(0, 2**32),
-)
-def test_no_flow_exceeds_its_maximum(file, rate, value, begin_s, length_s, number, seed):
-    if rate == "probability":
-        value = min(value, 1.0)
-    key, text = ("period", f"exp({value!r})") if rate == "exp" else (rate, repr(value))
-    attributes = {"begin": repr(begin_s), "end": repr(begin_s + length_s), key: text}
-    if number is not None:
-        attributes["number"] = str(number)
-    flow = SumoFlow.from_attributes("f", 0, attributes, where="here")
-    leaves = flow.departures(end_s=500.0, rng=np.random.default_rng(seed))
-    written = " ".join(f'{name}="{text_value}"' for name, text_value in attributes.items())
-    text = f'<trip id="t" depart="0"/><flow id="f" {written}/>'
-    assert most_of(file, text, end_s=500.0).most - 1 >= len(leaves)
+def test_no_flow_exceeds_its_maximum(file):
+    rng = np.random.default_rng(3)
+    flows = []
+    for number in range(40):
+        begin_s, value = rng.uniform(0, 200), np.exp(rng.uniform(np.log(0.01), np.log(9)))
+        rates = {"period": value, "vehsPerHour": 100 * value, "probability": min(value, 1.0), "exp": value / 5}
+        kind = ("period", "vehsPerHour", "probability", "exp")[number % 4]
+        rate = f'period="exp({rates[kind]})"' if kind == "exp" else f'{kind}="{rates[kind]}"'
+        last = f'number="{rng.integers(50)}"' if rng.random() < 0.3 else f'end="{begin_s + rng.uniform(0, 600)}"'
+        flows.append(f'<flow id="f{number}" from="A0B0" to="B0C0" begin="{begin_s}" {last} {rate}/>')
+    file.write_text(f"<routes>{''.join(flows)}</routes>")
+    held, run = SumoFile([file]), {"begin_s": 0.0, "end_s": 300.0, "step_s": 1.0}
+    drawn = draw_vehicles(held, make_net(file.parent), **run, vehicle_class="passenger", seed=1)
+    totals = Counter(vehicle.name.partition(".")[0] for vehicle in drawn if vehicle.depart_s <= 300.0)
+    assert len(totals) > 20
+    for flow in held.drawn:
+        assert totals[flow.attributes["id"]] <= most_of_flow(flow.attributes, **run, where="here")
 
 
 def test_sumo_inserts_no_more_than_the_maximum(tmp_path):

@@ -19,6 +19,7 @@ from simulator.experiment.build.constructors import (
     same_keys,
     text_format,
 )
+from simulator.experiment.build.sumo_traffic import sumo_source
 from simulator.experiment.flow_check import FlowCheck
 from simulator.experiment.memory_estimate import check_memory
 from simulator.experiment.study_area import City
@@ -87,6 +88,7 @@ def read_demand(
         read = read_sumo_routes(
             files,
             roads,
+            **sumo_source(scenario),
             clock=clock,
             duration_s=duration_s,
             paths=paths,

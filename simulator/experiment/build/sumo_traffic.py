@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
@@ -14,6 +14,7 @@ from simulator.experiment.study_area import City
 from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import Note, notes_of
 from simulator.files.xml_elements import elements_of
+from simulator.roads.sumo_frame import NetFrame
 from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.clock import Clock
@@ -21,11 +22,8 @@ from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_rou
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.physics import LinkPhysics
-
-if TYPE_CHECKING:
-    from simulator.roads.sumo_frame import NetFrame
-    from simulator.traffic.sumo.engine import Sumo
-    from simulator.traffic.sumo.inputs import Insertions, SumoInputs
+from simulator.traffic.sumo.engine import Sumo
+from simulator.traffic.sumo.inputs import Insertions, SumoInputs, refuse_connection
 
 _SEEDS = 2**31
 _HALF_A_MILLISECOND_S = 0.0005
@@ -36,7 +34,7 @@ _QUOTED = re.compile(r"(?<!\w)'([^']+)'")
 
 def build_sumo(
     scenario: Scenario, city: City, *, streams: Streams, stopwatch: Stopwatch, end_s: float, **_: object
-) -> "Sumo":
+) -> Sumo:
     """Build the engine from SUMO's input files, and count their vehicles; SUMO itself starts with the run.
 
     Raises
@@ -44,9 +42,6 @@ def build_sumo(
     InputError
         If a file cannot be read, or there is no network or no vehicle.
     """
-    from simulator.traffic.sumo.engine import Sumo  # noqa: PLC0415 - for this engine only
-    from simulator.traffic.sumo.inputs import refuse_connection  # noqa: PLC0415 - for this engine only
-
     inputs = sumo_inputs(scenario, streams=streams)
     clock = Clock(inputs.step_s)
     for file in inputs.others:
@@ -59,7 +54,7 @@ def build_sumo(
     return Sumo(inputs, insertions, frame, clock=clock, link_of=link_of, crs=city.ground.crs)
 
 
-def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
+def sumo_inputs(scenario: Scenario, *, streams: Streams) -> SumoInputs:
     """Return the files and options that a scenario passes to SUMO.
 
     Raises
@@ -69,8 +64,6 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     ScenarioError
         If there is no network.
     """
-    from simulator.traffic.sumo.inputs import SumoInputs  # noqa: PLC0415 - for this engine only
-
     section: Any = scenario.traffic  # a union discriminated by its engine
     options = {
         "seed": section.seed if section.seed is not None else int(streams.of("sumo").integers(_SEEDS)),
@@ -91,7 +84,7 @@ def sumo_inputs(scenario: Scenario, *, streams: Streams) -> "SumoInputs":
     )
 
 
-def sumo_insertions(inputs: "SumoInputs", *, end_s: float) -> "Insertions":
+def sumo_insertions(inputs: SumoInputs, *, end_s: float) -> Insertions:
     """Count the vehicles in SUMO's input files.
 
     Parameters
@@ -106,8 +99,6 @@ def sumo_insertions(inputs: "SumoInputs", *, end_s: float) -> "Insertions":
     InputError
         If a file cannot be read, or holds no vehicle.
     """
-    from simulator.traffic.sumo.inputs import Insertions  # noqa: PLC0415 - for this engine only
-
     last_s = last_departure_s(Clock(inputs.step_s), end_s)
     return Insertions.read(
         [*inputs.additional, *inputs.routes],
@@ -163,7 +154,7 @@ def last_departure_s(clock: Clock, end_s: float) -> float:
     return clock.seconds(clock.whole_ticks(end_s)) + _HALF_A_MILLISECOND_S
 
 
-def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
+def net_frame(scenario: Scenario, net: Path) -> NetFrame:
     """Return the frame of a SUMO network's coordinates; of one without a projection, at the roads' anchor.
 
     Raises
@@ -171,10 +162,16 @@ def net_frame(scenario: Scenario, net: Path) -> "NetFrame":
     InputError
         If the network does not state it.
     """
-    from simulator.roads.sumo_frame import NetFrame  # noqa: PLC0415 - for SUMO's files only
-
     anchor = getattr(scenario.roads, "anchor", None)
     return NetFrame.from_file(net, anchor=None if anchor is None else (anchor.lon, anchor.lat))
+
+
+def sumo_source(scenario: Scenario) -> dict[str, Any]:
+    """Return the network on which SUMO draws vehicles, None if the roads are not SUMO's, and its vehicle class."""
+    roads = scenario.roads
+    if not isinstance(roads, SumoRoads):
+        return {"net": None}
+    return {"net": scenarios.locate(roads.path), "vehicle_class": roads.vehicle_class}
 
 
 class Beside(NamedTuple):
@@ -190,8 +187,8 @@ def build_beside(
 ) -> Beside | None:
     """Build the engine that a scenario compares with its own, with the same vehicles; None if it requests none.
 
-    Departures and routes are those of SUMO's files, over the same roads. Of the vehicles that SUMO draws at random, the
-    same number is drawn, but not the same vehicles.
+    Departures and routes are those of SUMO's files, over the same roads. SUMO draws the vehicles of random flows again,
+    with the same seed, so they are the same.
 
     Parameters
     ----------
@@ -215,6 +212,8 @@ def build_beside(
             demand = read_sumo_routes(
                 sumo_insertions(inputs, end_s=end_s).files,
                 city.roads,
+                **sumo_source(scenario),
+                seed=inputs.seed,
                 clock=clock,
                 begin_s=inputs.begin_s,
                 duration_s=last_departure_s(clock, end_s),

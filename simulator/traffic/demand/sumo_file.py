@@ -1,4 +1,4 @@
-"""Reader of SUMO route files: vehicles, trips and flows with their edges and departure times."""
+"""Reader of SUMO route files: vehicles and trips with their edges and departures, and the elements that SUMO draws."""
 
 import math
 import re
@@ -7,14 +7,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
 
-import numpy as np
-
-from simulator.arrays import FloatArray, Int32Array
 from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import elements_of
-from simulator.traffic.trips import too_many
+from simulator.traffic.trips import MOST_VEHICLES, too_many
 
 
 @dataclass(frozen=True)
@@ -42,102 +40,12 @@ class Course:
         return tuple(self.written.split()) if isinstance(self.written, str) else self.written
 
 
-@dataclass(frozen=True, eq=False)
-class RouteDistribution:
-    """Random choice among several courses, each with a weight.
-
-    Attributes
-    ----------
-    options
-        Numbers of courses.
-    weights
-        Weight of each of `options`, not negative, with a sum above 0.
-    where
-        File and line, for messages.
-    """
-
-    options: tuple[int, ...]
-    weights: tuple[float, ...]
-    where: str
-
-
-@dataclass(frozen=True)
-class RouteReference:
-    """Reference to the route or distribution of routes with this name, anywhere in the files."""
-
-    name: str
-    where: str = field(compare=False)
-
-
-class Courses:
-    """Distinct courses of some files, by number."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[Course | RouteDistribution | RouteReference, int] = {}
-        self._named: dict[str, int] = {}
-
-    def add(self, course: Course | RouteDistribution | RouteReference) -> int:
-        """Return the number of a course, which is that of an equal one, if there is any."""
-        return self._numbers.setdefault(course, len(self._numbers))
-
-    def define(self, name: str, number: int, *, where: str) -> None:
-        """Give a course a name.
-
-        Raises
-        ------
-        InputError
-            If another course has this name.
-        """
-        if name in self._named:
-            raise InputError([f"{where}: another route has the id {name!r}"])
-        self._named[name] = number
-
-    def of(self, numbers: Int32Array, *, rng: np.random.Generator) -> tuple[list[Course], Int32Array]:
-        """Resolve names, and draw from distributions of routes.
-
-        Parameters
-        ----------
-        numbers
-            (vehicles,) int32.
-        rng
-            Draws from distributions of routes.
-
-        Returns
-        -------
-        tuple
-            Courses, and (vehicles,) int32: index of the course each vehicle takes.
-
-        Raises
-        ------
-        InputError
-            If a name is not defined, or names refer to one another in a circle.
-        """
-        ends, every = numbers.copy(), list(self._numbers)
-        for _ in range(len(every) + 1):
-            used, index = np.unique(ends, return_inverse=True)
-            open_ones = [number for number in used.tolist() if not isinstance(every[number], Course)]
-            if not open_ones:
-                courses = [course for number in used.tolist() if isinstance(course := every[number], Course)]
-                return courses, index.astype(np.int32)
-            for number in open_ones:
-                these, course = ends == number, every[number]
-                if isinstance(course, RouteDistribution):
-                    share = np.array(course.weights) / sum(course.weights)
-                    ends[these] = np.array(course.options)[rng.choice(len(share), size=int(these.sum()), p=share)]
-                elif isinstance(course, RouteReference):
-                    if course.name not in self._named:
-                        raise InputError([f"{course.where}: there is no route with the id {course.name!r}"])
-                    ends[these] = self._named[course.name]
-        where = every[open_ones[0]].where
-        raise InputError([f"{where}: distributions of routes must not refer to one another in a circle"])
-
-
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _SUMOS_CLOCK = re.compile(r"(?:(\d+):)?(\d+):(\d+):(\d+(?:\.\d+)?)")
 """Pattern of SUMO's own clock times: SUMO accepts 7:0:0, and 90 minutes."""
-_POISSON = re.compile(r"exp\((.+)\)")
-_RATES = ("period", "vehsPerHour", "perHour", "probability")
 _HOUR_S = 3600.0
+_NEVER_MORE = 1e-12
+"""Probability that a random flow has more vehicles than the maximum assumed for it."""
 
 
 def seconds(text: str, *, as_sumo: bool = True) -> float | None:
@@ -152,106 +60,75 @@ def seconds(text: str, *, as_sumo: bool = True) -> float | None:
     return finite_number(text)
 
 
-@dataclass(frozen=True)
-class SumoFlow:
-    """Flow of vehicles that depart one after the other on one course.
+def most_of_flow(attributes: Mapping[str, str], *, begin_s: float, end_s: float, step_s: float, where: str) -> int:
+    """Return the maximum number of vehicles of a flow within a run.
 
-    Attributes
+    A flow with a rate has those that fit between its begin and end, or the run's. A random flow has the number that it
+    exceeds in one case of 10¹².
+
+    Parameters
     ----------
-    name
-        Id of the flow; its vehicles are called name.0, name.1, …
-    course
-        Number of the course.
+    attributes
+        Attributes of a <flow> or <personFlow>.
     begin_s, end_s
-        Begin and end of the flow; `end_s` is infinite if the file has none.
-    count
-        Number of vehicles; infinite if the file has none.
-    kind
-        "even": `count` vehicles over the whole period; "period": one every `rate` seconds; "poisson": `rate` per second
-        on average, with exponential gaps; "probability": one in each second with probability `rate`.
-    rate
-        See `kind`.
+        Begin and end of the run, in SUMO's time.
+    step_s
+        SUMO's step.
     where
         File and line, for messages.
+
+    Raises
+    ------
+    InputError
+        If a time, number or rate is invalid, or there are too many vehicles.
     """
+    begin_s = max(begin_s, read_number(attributes, "begin", begin_s, where))
+    end_s = min(end_s, read_number(attributes, "end", end_s, where))
+    stretch_s = max(0.0, end_s - begin_s)
+    counts = [read_number(attributes, "number", 0.0, where)] if "number" in attributes else []
+    for key in ("vehsPerHour", "perHour"):
+        if key in attributes:
+            per_hour = read_number(attributes, key, 0.0, where)
+            counts.append(_most_by_period(_HOUR_S / per_hour if per_hour else math.inf, stretch_s))
+    if "probability" in attributes:
+        counts.append(_most_by_probability(read_number(attributes, "probability", 0.0, where), stretch_s, step_s))
+    if "period" in attributes:
+        counts.append(_most_by_period_text(attributes["period"].strip(), stretch_s, where))
+    fewest = min(counts, default=0.0)
+    if fault := too_many(fewest):
+        raise InputError([f"{where}: {fault}"])
+    return math.ceil(fewest)
 
-    name: str
-    course: int
-    begin_s: float
-    end_s: float
-    count: float
-    kind: str
-    rate: float
-    where: str
 
-    @classmethod
-    def from_attributes(cls, name: str, course: int, attributes: Mapping[str, str], *, where: str) -> "SumoFlow":
-        """Read a <flow>.
+def _most_by_probability(per_second: float, stretch_s: float, step_s: float) -> float:
+    from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
 
-        Raises
-        ------
-        InputError
-            If a time or rate is not a number or out of range, if there is more than one rate, or if a flow without a
-            rate lacks a number of vehicles or an end.
-        """
-        begin = read_number(attributes, "begin", 0.0, where)
-        end = read_number(attributes, "end", math.inf, where)
-        count = read_number(attributes, "number", math.inf, where, whole=True)
-        if end < begin:
-            raise InputError([f"{where}: end must not be before begin = {begin:g}, got {attributes['end']!r}"])
-        rates = [key for key in _RATES if key in attributes]
-        if len(rates) > 1:
-            raise InputError([f"{where}: a flow must have one of {', '.join(_RATES)}, got {' and '.join(rates)}"])
-        if not rates:
-            if not (math.isfinite(count) and math.isfinite(end)):
-                rule = f"a flow must have one of {', '.join(_RATES)}, or number and end"
-                raise InputError([f"{where}: {rule}, got {', '.join(attributes) or 'nothing'}"])
-            return cls(name, course, begin, end, count, "even", 0.0, where)
-        kind, rate = _rate(rates[0], attributes[rates[0]].strip(), where)
-        return cls(name, course, begin, end, count, kind, rate, where)
+    # SUMO draws once a step. Steps longer than a second have fewer draws of the same mean, and so vary less.
+    each_s = min(step_s, 1.0)
+    draws = stretch_s / each_s + 2
+    if draws > MOST_VEHICLES:
+        return stretch_s * per_second
+    return float(stats.binom.isf(_NEVER_MORE, math.ceil(draws), min(per_second * each_s, 1.0))) + 1
 
-    def departures(self, *, end_s: float, rng: np.random.Generator) -> FloatArray:
-        """Return the departure times of the flow's vehicles in seconds of the file, float64, ascending.
 
-        Parameters
-        ----------
-        end_s
-            End of the run in the file's time: no vehicle departs after it, and it ends a flow that has no end.
-        rng
-            Draws the departures of random flows.
+def _most_by_period(period_s: float, stretch_s: float) -> float:
+    # SUMO leaves out parts of a millisecond.
+    whole_s = math.floor(1000 * period_s) / 1000 if math.isfinite(period_s) else period_s
+    return stretch_s / (whole_s or period_s) + 2
 
-        Raises
-        ------
-        InputError
-            If neither the flow nor the run has an end, or the flow has too many vehicles.
-        """
-        end = min(self.end_s, end_s)
-        if not math.isfinite(end) and not (self.kind == "period" and math.isfinite(self.count)):
-            raise InputError([f"{self.where}: a flow without an end needs a run that ends"])
-        stretch = max(0.0, end - self.begin_s)
-        expected = {
-            "even": self.count,
-            "period": min(
-                self.count, math.ceil(stretch / self.rate) if self.rate and math.isfinite(stretch) else math.inf
-            ),
-            "poisson": min(self.count, stretch * self.rate),
-            "probability": min(self.count, stretch),
-        }[self.kind]
-        if fault := too_many(expected):
-            raise InputError([f"{self.where}: {fault}"])
-        if self.kind == "even":
-            whole = np.arange(int(self.count), dtype=np.float64)
-            leave = self.begin_s + whole * ((self.end_s - self.begin_s) / max(self.count, 1.0))
-            return leave[leave < end_s]
-        if self.kind == "period":
-            return self.begin_s + self.rate * np.arange(int(expected), dtype=np.float64)
-        if self.kind == "poisson":
-            # A Poisson number of uniform times has the same distribution as exponential gaps.
-            leave = np.sort(self.begin_s + stretch * rng.random(rng.poisson(stretch * self.rate)))
-        else:
-            moments = np.arange(math.ceil(stretch), dtype=np.float64)
-            leave = self.begin_s + moments[rng.random(len(moments)) < self.rate]
-        return leave[: int(self.count)] if math.isfinite(self.count) else leave
+
+def _most_by_period_text(text: str, stretch_s: float, where: str) -> float:
+    by_chance = text.startswith("exp(") and text.endswith(")")
+    value = finite_number(text[4:-1]) if by_chance else seconds(text)
+    if value is None or value <= 0:
+        raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
+    if by_chance:
+        from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
+
+        mean = stretch_s * value
+        # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
+        return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
+    return _most_by_period(value, stretch_s)
 
 
 def read_number(attributes: Mapping[str, str], key: str, default: float, where: str, *, whole: bool = False) -> float:
@@ -272,41 +149,41 @@ def read_number(attributes: Mapping[str, str], key: str, default: float, where: 
     return value
 
 
-def _rate(key: str, text: str, where: str) -> tuple[str, float]:
-    """Return the kind and rate of a flow."""
-    poisson = _POISSON.fullmatch(text) if key == "period" else None
-    value = finite_number(poisson[1] if poisson else text)
-    most = 1.0 if key == "probability" else math.inf
-    if value is None or not 0 < value <= most:
-        within = "from above 0 to 1" if key == "probability" else "above 0"
-        raise InputError([f"{where}: {key} must be a number {within}, got {text!r}"])
-    if poisson:
-        return "poisson", value
-    if key in {"vehsPerHour", "perHour"}:
-        return "period", _HOUR_S / value
-    return key, value
-
-
 _ROOTS = ("routes", "additional", "add", "routes-alternatives")
 _ROUTES = ("route", "routeDistribution")
+_ZONES = ("taz", "tazSource", "tazSink")
+_UNITS = ("vehicle", "trip", "flow", *_ROUTES, *_ZONES)
+_NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
 _MOST_EDGES = 1_000_000
-_UNITS = ("vehicle", "trip", "flow", *_ROUTES)
 _WITHOUT_TIME = ("triggered", "containerTriggered", "split", "now")
 _AT_THE_BEGIN = -1.0
-_ZONES, _JUNCTIONS = "zones (fromTaz, toTaz)", "junctions (fromJunction, toJunction)"
-_UNSUPPORTED_ENDS = dict.fromkeys(("fromTaz", "toTaz"), _ZONES) | dict.fromkeys(
-    ("fromJunction", "toJunction", "viaJunctions"), _JUNCTIONS
-)
-_NOT_VEHICLES = ("person", "personFlow", "container", "containerFlow")
+_DRAWN_ENDS = ("fromTaz", "toTaz", "fromJunction", "toJunction")
+_TIMES = ("depart", "begin", "end", "number", "period", "vehsPerHour", "perHour", "probability")
+_PLACES = ("from", "to", "via", *_DRAWN_ENDS, "viaJunctions", "route", "routes", "probabilities", "refId")
+_WRITTEN = ("id", "edges", "repeat", "weight", *_TIMES, *_PLACES)
+"""Attributes that affect routes and departures; types, lanes, positions and speeds do not."""
 
 
-class _Node(NamedTuple):
+class Node(NamedTuple):
     """An element with its children, of which only those of `_UNITS` are kept."""
 
     name: str
     attributes: Mapping[str, str]
     where: str
-    children: list["_Node"]
+    children: list["Node"]
+
+    def xml(self) -> str:
+        """Return the element as text, with the attributes of `_WRITTEN`."""
+        written = (f" {key}={quoteattr(value)}" for key, value in self.attributes.items() if key in _WRITTEN)
+        return f"<{self.name}{''.join(written)}>{''.join(child.xml() for child in self.children)}</{self.name}>"
+
+
+class Vehicle(NamedTuple):
+    """A vehicle: its id; its departure in seconds of the files, below 0 for the begin of the run; and its course."""
+
+    name: str
+    depart_s: float
+    course: Course
 
 
 class SumoFile:
@@ -319,16 +196,10 @@ class SumoFile:
 
     Attributes
     ----------
-    ids
-        Ids of vehicles and trips, in the order of the files.
-    depart_s
-        Departure of each of `ids`, seconds of the files; below 0: at the begin of the run.
-    course
-        Number in `courses` of each of `ids`.
-    courses
-        Distinct routes and trips.
-    flows
-        Flows of vehicles.
+    vehicles
+        Vehicles and trips with their own routes or edges, in the order of the files.
+    drawn
+        What SUMO has to draw: flows; and vehicles and trips between zones or junctions, or by a distribution of routes.
     unhandled
         Number of elements that are not simulated, by reason.
 
@@ -339,23 +210,30 @@ class SumoFile:
     """
 
     def __init__(self, files: Iterable[str | Path]) -> None:
-        self.ids: list[str] = []
-        self.depart_s: list[float] = []
-        self.course: list[int] = []
-        self.courses = Courses()
-        self.flows: list[SumoFlow] = []
+        self.vehicles: list[Vehicle] = []
+        self.drawn: list[Node] = []
         self.unhandled: Counter[str] = Counter()
-        self._known: set[str] = set()
+        self._listed: list[tuple[str, float, Course | str]] = []
+        self._ids: set[str] = set()
+        self._named: dict[str, Course | None] = {}
+        self._used: dict[str, str] = {}
+        self._parts: list[Node] = []
         for file in files:
             self._read(str(file))
+        self._resolve()
+
+    def xml(self) -> str:
+        """Return what SUMO has to draw, with the routes and zones of the files, as elements of a file of SUMO's."""
+        parts = sorted(self._parts, key=lambda node: node.name == "routeDistribution")
+        return "".join(node.xml() for node in (*parts, *self.drawn))
 
     def _read(self, file: str) -> None:
-        outer: list[_Node] = []
+        outer: list[Node] = []
         for name, attributes, line in elements_of(file):
             if attributes is None:
                 self._end(outer.pop(), outer)
                 continue
-            node = _Node(name, attributes, f"{file}: line {line}", [])
+            node = Node(name, attributes, f"{file}: line {line}", [])
             if not outer and name not in _ROOTS:
                 raise InputError(
                     [f"{node.where}: the outermost element must be one of {', '.join(_ROOTS)}, got {name!r}"]
@@ -369,73 +247,41 @@ class SumoFile:
                 outer[-1].children.append(node)
             outer.append(node)
 
-    def _end(self, node: _Node, outer: list[_Node]) -> None:
+    def _end(self, node: Node, outer: list[Node]) -> None:
         """Read an element that has ended, unless it is a part of one that has not."""
         if node.name not in _UNITS or any(one.name in _UNITS for one in outer):
             return
-        if node.name in _ROUTES:
-            self._route(node, named=True)
+        if node.name in _ZONES:
+            self._parts.append(node)
+        elif node.name in _ROUTES:
+            self._define(node)
         else:
             interval = next((one.attributes for one in reversed(outer) if one.name == "interval"), {})
-            self._vehicle(node, interval)
+            self._vehicle(node._replace(attributes={**interval, **node.attributes}))
 
-    def _route(self, node: _Node, *, named: bool) -> int:
-        """Return the number of a route or distribution; those outside of vehicles get their names."""
-        attributes, courses = node.attributes, self.courses
-        if node.name == "routeDistribution":
-            course = self._distribution(node, named=named)
-        elif "edges" in attributes:
-            if not attributes["edges"].strip():
-                raise InputError([f"{node.where}: a route must have at least one edge"])
-            times = 1 + int(read_number(attributes, "repeat", 0.0, node.where, whole=True))
-            if times * len(attributes["edges"].split()) > _MOST_EDGES:
-                rule = f"a route must have at most {_MOST_EDGES:,} edges, repetitions included"
-                raise InputError([f"{node.where}: {rule}, got repeat = {attributes['repeat']}"])
-            edges = " ".join([attributes["edges"]] * times)
-            course = courses.add(Course(edges, given=True, where=node.where))
-        elif "refId" in attributes:
-            course = courses.add(RouteReference(attributes["refId"], node.where))
-        else:
-            raise InputError([f"{node.where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
-        if named and "id" in attributes:
-            courses.define(attributes["id"], course, where=node.where)
-        return course
+    def _define(self, node: Node) -> None:
+        """Store a route or a distribution of routes under its name."""
+        name = node.attributes.get("id", "")
+        if name in self._named:
+            raise InputError([f"{node.where}: another route has the id {name!r}"])
+        self._named[name] = _course(node) if node.name == "route" else None
+        self._parts.append(node)
 
-    def _distribution(self, node: _Node, *, named: bool) -> int:
-        attributes, where, courses = node.attributes, node.where, self.courses
-        names = attributes.get("routes", "").split()
-        listed = attributes.get("probabilities", "").split() or ["1"] * len(names)
-        if len(listed) != len(names):
-            raise InputError([f"{where}: probabilities must be as many as routes, {len(names)}, got {len(listed)}"])
-        options = [courses.add(RouteReference(name, where)) for name in names]
-        weights = [_weight(text, where) for text in listed]
-        for child in node.children:
-            if child.name == "route":
-                options.append(self._route(child, named=named))
-                weights.append(_weight(child.attributes.get("probability", "1"), child.where))
-        if sum(weights) <= 0:
-            raise InputError([f"{where}: a distribution must have a route with a probability above 0"])
-        last = attributes.get("last", "")
-        if not named and last.isdecimal() and int(last) < len(options):
-            return options[int(last)]  # a router's alternatives: use the one it chose
-        return courses.add(RouteDistribution(tuple(options), tuple(weights), where))
-
-    def _vehicle(self, node: _Node, interval: Mapping[str, str]) -> None:
+    def _vehicle(self, node: Node) -> None:
         """Store a vehicle, trip or flow, or count the reason against it."""
         attributes, kind = node.attributes, node.name
-        routes = [self._route(child, named=False) for child in node.children if child.name in _ROUTES]
         name = attributes.get("id")
         if not name:
             raise InputError([f"{node.where}: a {kind} must have an id"])
         where = f"{node.where}: {kind} {name!r}"
-        if name in self._known:
+        if name in self._ids:
             raise InputError([f"{where}: another vehicle, trip or flow has this id"])
-        self._known.add(name)
-        course = routes[-1] if routes else self._course_between(attributes, where)
-        if course is None:
-            return
+        self._ids.add(name)
+        course = _course_of(node, where)
+        if isinstance(course, str):
+            self._used.setdefault(course, where)
         if kind == "flow":
-            self.flows.append(SumoFlow.from_attributes(name, course, {**interval, **attributes}, where=where))
+            self.drawn.append(node._replace(where=where))
             return
         depart = attributes.get("depart", "").strip()
         if depart in _WITHOUT_TIME:
@@ -444,26 +290,55 @@ class SumoFile:
         leaves = _AT_THE_BEGIN if depart == "begin" else seconds(depart)
         if leaves is None or (leaves < 0 and depart != "begin"):
             raise InputError([f"{where}: depart must be seconds, 0 or more, got {depart!r}"])
-        self.ids.append(name)
-        self.depart_s.append(leaves)
-        self.course.append(course)
+        if course is None:
+            self.drawn.append(node._replace(where=where))
+        else:
+            self._listed.append((name, leaves, course))
 
-    def _course_between(self, attributes: Mapping[str, str], where: str) -> int | None:
-        """Return the course that a vehicle without a route of its own names, None if it is not supported."""
-        if "route" in attributes:
-            return self.courses.add(RouteReference(attributes["route"], where))
-        if "from" in attributes and "to" in attributes:
-            edges = (attributes["from"], *attributes.get("via", "").split(), attributes["to"])
-            return self.courses.add(Course(edges, given=False, where=where))
-        for key, words in _UNSUPPORTED_ENDS.items():
-            if key in attributes:
-                self.unhandled[f"travels between {words}"] += 1
-                return None
-        raise InputError([f"{where} must have a route, or from and to"])
+    def _resolve(self) -> None:
+        """Replace the names of routes; a vehicle whose name is that of a distribution is left for SUMO to draw."""
+        for name, where in self._used.items():
+            if name not in self._named:
+                raise InputError([f"{where}: there is no route with the id {name!r}"])
+        for name, leaves, listed in self._listed:
+            course = self._named[listed] if isinstance(listed, str) else listed
+            if course is not None:
+                self.vehicles.append(Vehicle(name, leaves, course))
+            else:
+                depart = "begin" if leaves < 0 else f"{leaves:.3f}"
+                attributes = {"id": name, "depart": depart, "route": str(listed)}
+                self.drawn.append(Node("vehicle", attributes, f"vehicle {name!r}", []))
 
 
-def _weight(text: str, where: str) -> float:
-    weight = finite_number(text)
-    if weight is None or weight < 0:
-        raise InputError([f"{where}: probability must be a number, 0 or more, got {text!r}"])
-    return weight
+def _course(route: Node) -> Course:
+    """Return the edges of a route, repetitions included."""
+    attributes, where = route.attributes, route.where
+    if "edges" not in attributes:
+        raise InputError([f"{where}: a route must have edges, got {', '.join(attributes) or 'nothing'}"])
+    edges = attributes["edges"]
+    if not edges.strip():
+        raise InputError([f"{where}: a route must have at least one edge"])
+    times = 1 + int(read_number(attributes, "repeat", 0.0, where, whole=True))
+    if times * len(edges.split()) > _MOST_EDGES:
+        rule = f"a route must have at most {_MOST_EDGES:,} edges, repetitions included"
+        raise InputError([f"{where}: {rule}, got repeat = {attributes['repeat']}"])
+    return Course(" ".join([edges] * times), given=True, where=where)
+
+
+def _course_of(node: Node, where: str) -> Course | str | None:
+    """Return the course of a vehicle, trip or flow, or the name of its route; None if SUMO has to draw it."""
+    attributes = node.attributes
+    for route in reversed(node.children):
+        if route.name == "routeDistribution":
+            options, last = route.children, route.attributes.get("last", "")
+            # A router's alternatives: use the one it chose.
+            return _course(options[int(last)]) if last.isdecimal() and int(last) < len(options) else None
+        return route.attributes["refId"] if "refId" in route.attributes else _course(route)
+    if "route" in attributes:
+        return attributes["route"]
+    if "from" in attributes and "to" in attributes:
+        edges = (attributes["from"], *attributes.get("via", "").split(), attributes["to"])
+        return Course(edges, given=False, where=where)
+    if not attributes.keys().isdisjoint(_DRAWN_ENDS):
+        return None
+    raise InputError([f"{where} must have a route, or from and to"])

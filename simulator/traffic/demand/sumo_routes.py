@@ -1,16 +1,15 @@
-"""Demand from SUMO's route files: vehicles on their given routes, trips between edges, flows."""
+"""Demand from SUMO's route files: vehicles on their given routes, trips between edges, and what SUMO itself draws."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
-from simulator.files.errors import InputError
+from simulator.arrays import FloatArray, Int32Array, Mask
+from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.messages import counted
 from simulator.roads.network import RoadNetwork
 from simulator.traffic.clock import Clock
@@ -18,11 +17,13 @@ from simulator.traffic.demand.sumo_file import Course, SumoFile
 from simulator.traffic.demand.trip_sampling import whole_vehicles
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.routes import Routes
+from simulator.traffic.sumo.drawing import draw_vehicles
 from simulator.traffic.trips import Trips, too_many
 
 _EDGE_UNKNOWN = "its edges are not all among the roads"
 _NOT_CONSECUTIVE = "its edges are not consecutive"
 _NO_PATH = "no path leads along its edges"
+_SEEDS = 2**31
 
 
 class NotDrivableError(InputError):
@@ -39,65 +40,51 @@ class NotDrivableError(InputError):
         self.edges = edges
 
 
-@dataclass(frozen=True, eq=False)
-class CourseLinks:
-    """Links of every course.
+Faults = Mapping[int, tuple[str, str]]
+"""Rule that a course breaks, and where, by number; only for courses that cannot be driven."""
 
-    Attributes
-    ----------
-    offsets
-        (courses + 1,) int64; course i is links[offsets[i]:offsets[i + 1]], empty where it cannot be driven.
-    links
-        Link ids, int32.
-    faults
-        Rule that a course breaks, and where, by number; only for courses that cannot be driven.
+
+def course_routes(
+    courses: Sequence[Course], network: RoadNetwork, *, paths: ShortestPaths | None = None
+) -> tuple[Routes, Faults]:
+    """Find the routes of courses, those of trips by shortest paths; a course that cannot be driven has no links.
+
+    Raises
+    ------
+    InputError
+        If the network's edges carry no SUMO ids.
     """
-
-    offsets: IntArray
-    links: Int32Array
-    faults: dict[int, tuple[str, str]]
-
-    @classmethod
-    def build(
-        cls, courses: Sequence[Course], network: RoadNetwork, *, paths: ShortestPaths | None = None
-    ) -> "CourseLinks":
-        """Find the links of courses, those of trips by shortest paths.
-
-        Raises
-        ------
-        InputError
-            If the network's edges carry no SUMO ids.
-        """
-        link_of = sumo_link_ids(network)
-        start, end = network.links.from_node, network.links.to_node
-        named: list[list[int]] = []
-        faults: dict[int, tuple[str, str]] = {}
-        for number, course in enumerate(courses):
-            edges = course.edges
-            links = [link_of.get(edge, -1) for edge in edges]
-            gaps = [place for place, (a, b) in enumerate(pairwise(links), 1) if end[a] != start[b]]
-            if -1 in links:
-                faults[number] = (_EDGE_UNKNOWN, f"edge {edges[links.index(-1)]!r}")
-            elif course.given and gaps:
-                after = f"edge {edges[gaps[0]]!r} after edge {edges[gaps[0] - 1]!r}"
-                faults[number] = (_NOT_CONSECUTIVE, after)
-            named.append([] if number in faults else links)
-        trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
-        ends = {(int(end[a]), int(start[b])) for number in trips for a, b in pairwise(named[number]) if a != b}
-        legs = sorted((first, last) for first, last in ends if first != last)
-        between = _shortest(legs, paths or ShortestPaths(network.links, through=network.through)) if legs else {}
-        for number in trips:
-            whole = _joined(named[number], start, end, between)
-            if whole is None:
+    link_of = sumo_link_ids(network)
+    start, end = network.links.from_node, network.links.to_node
+    named: list[list[int]] = []
+    faults: dict[int, tuple[str, str]] = {}
+    for number, course in enumerate(courses):
+        edges = course.edges
+        links = [link_of.get(edge, -1) for edge in edges]
+        gaps = [place for place, (a, b) in enumerate(pairwise(links), 1) if end[a] != start[b]]
+        if -1 in links:
+            faults[number] = (_EDGE_UNKNOWN, f"edge {edges[links.index(-1)]!r}")
+        elif course.given and gaps:
+            faults[number] = (_NOT_CONSECUTIVE, f"edge {edges[gaps[0]]!r} after edge {edges[gaps[0] - 1]!r}")
+        # A trip drives a repeated edge once.
+        named.append([] if number in faults else links if course.given else [link for link, _ in groupby(links)])
+    trips = [number for number, course in enumerate(courses) if not course.given and number not in faults]
+    ends = {(int(end[a]), int(start[b])) for number in trips for a, b in pairwise(named[number])}
+    legs = sorted((first, last) for first, last in ends if first != last)
+    between = _shortest(legs, paths or ShortestPaths(network.links, through=network.through)) if legs else {}
+    for number in trips:
+        whole = named[number][:1]
+        for a, b in pairwise(named[number]):
+            path = between.get((int(end[a]), int(start[b])), [])
+            if path is None:
                 edges = courses[number].edges
                 faults[number] = (_NO_PATH, f"from edge {edges[0]!r} to edge {edges[-1]!r}")
-            named[number] = whole or []
-        offsets = np.concatenate([[0], np.cumsum([len(links) for links in named], dtype=np.int64)]).astype(np.int64)
-        return cls(offsets, np.array([link for links in named for link in links], dtype=np.int32), faults)
-
-    def routes_of(self, course: Int32Array) -> Routes:
-        """Return the route of each vehicle, given the number of its course, (vehicles,) int32."""
-        return Routes.gathered(self.links, self.offsets[course], np.diff(self.offsets)[course])
+                whole = []
+                break
+            whole += [*path, b]
+        named[number] = whole
+    offsets = np.cumsum([0, *map(len, named)], dtype=np.int64)
+    return Routes(offsets, np.array([link for links in named for link in links], dtype=np.int32)), faults
 
 
 def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
@@ -108,14 +95,11 @@ def sumo_link_ids(network: RoadNetwork) -> dict[str, int]:
     InputError
         If no edge of the graph carries ``sumo_edge``: the roads did not come from a SUMO network.
     """
-    known = {
-        str(data["sumo_edge"]): int(data["link"])
-        for _, _, data in network.graph.edges(data=True)
-        if data.get("sumo_edge") is not None
-    }
-    if not known:
+    edges = network.graph.edges(data=True)
+    link_of = {data["sumo_edge"]: data["link"] for *_, data in edges if "sumo_edge" in data}
+    if not link_of:
         raise InputError(["SUMO routes need roads read from SUMO's network: these links have no SUMO edges"])
-    return known
+    return link_of
 
 
 def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tuple[int, int], list[int] | None]:
@@ -125,20 +109,6 @@ def _shortest(legs: Sequence[tuple[int, int]], paths: ShortestPaths) -> dict[tup
     routes = paths.routes(origin[reached], destination[reached])
     row = np.cumsum(reached) - 1
     return {leg: routes.of(int(row[i])).tolist() if reached[i] else None for i, leg in enumerate(legs)}
-
-
-def _joined(
-    named: Sequence[int], start: Int32Array, end: Int32Array, between: Mapping[tuple[int, int], list[int] | None]
-) -> list[int] | None:
-    """Insert the links between a trip's named links, None if no path leads to one; a repeated link is driven once."""
-    whole = [named[0]]
-    for a, b in pairwise(named):
-        path = between.get((int(end[a]), int(start[b])), [])
-        if a != b and path is None:
-            return None
-        if a != b:
-            whole += [*(path or []), b]
-    return whole
 
 
 class SumoRoutes(NamedTuple):
@@ -151,8 +121,8 @@ class SumoRoutes(NamedTuple):
     routes
         One route per trip.
     ids
-        SUMO's ids, one per trip. The vehicles of flow "f" are "f.0", "f.1", …. With a share above 1, the further copies
-        of a vehicle are called "id.1", "id.2", …, as with SUMO's --scale.
+        SUMO's ids, one per trip. The vehicles of flow "f" are "f.0", "f.1", …. With a share above 1, copies have
+        one id.
     notes
         What was left out and why, one sentence each.
     """
@@ -167,6 +137,9 @@ def read_sumo_routes(
     files: Iterable[str | Path],
     network: RoadNetwork,
     *,
+    net: Path | None,
+    vehicle_class: str = "passenger",
+    seed: int | None = None,
     clock: Clock,
     duration_s: float = np.inf,
     begin_s: float = 0.0,
@@ -178,8 +151,10 @@ def read_sumo_routes(
     """Read SUMO's vehicles, trips and flows for roads that were read from SUMO's network.
 
     A vehicle with a route drives that route. A trip drives its first edge, its edges on the way and its last edge, and
-    the free-flow shortest-time path between them. Vehicles need not be sorted by departure. A vehicle's start and end
-    positions on its edges, its lane, its type and its stops are ignored.
+    the free-flow shortest-time path between them. SUMO itself draws the vehicles of flows, those between zones or
+    junctions, and those whose route is a distribution of routes, and finds their routes: this needs SUMO. Vehicles need
+    not be sorted by departure. A vehicle's start and end positions on its edges, its lane, its type and its stops are
+    ignored.
 
     Parameters
     ----------
@@ -187,6 +162,10 @@ def read_sumo_routes(
         Route files, and additional files with routes, plain or gzipped. An ``<include>`` is not followed.
     network
         Roads whose edges carry ``sumo_edge``, SUMO's id.
+    net, vehicle_class
+        SUMO's network file, on which SUMO draws flows, None if there is none; and the vehicle class of the roads.
+    seed
+        SUMO's seed: SUMO draws the same flows as in a run of its own with this seed. By default, it is drawn.
     clock
         Conversion between ticks and seconds.
     duration_s
@@ -200,7 +179,7 @@ def read_sumo_routes(
     paths
         Shortest paths of the network, if already available.
     rng
-        Draws from distributions of routes, random flows, and the vehicles selected by a share.
+        Draws SUMO's seed, if it is not given and SUMO has to draw anything, and the vehicles selected by a share.
 
     Returns
     -------
@@ -213,17 +192,38 @@ def read_sumo_routes(
         If a file cannot be used, the roads carry no SUMO edges, or no vehicle is left.
     """
     listed = list(files)
-    held = SumoFile(listed)
-    ids, depart_s, number = _all_vehicles(held, begin_s=begin_s, end_s=begin_s + duration_s, rng=rng)
-    courses, course = held.courses.of(number, rng=rng)
-    links_of = CourseLinks.build(courses, network, paths=paths)
-    unused = Counter(held.unhandled)
-    fits = _count_unfit(unused, depart_s, course, links_of, courses, begin_s=begin_s, end_s=begin_s + duration_s)
     named = ", ".join(str(file) for file in listed)
+    held = SumoFile(listed)
+    read = held.vehicles
+    if held.drawn:
+        if net is None:
+            raise InputError(
+                [f"{held.drawn[0].where}: SUMO draws it on its network, and the roads are of another source"]
+            )
+        try:
+            read += draw_vehicles(
+                held,
+                net,
+                begin_s=begin_s,
+                end_s=begin_s + duration_s,
+                step_s=clock.step_s,
+                vehicle_class=vehicle_class,
+                seed=int(rng.integers(_SEEDS)) if seed is None else seed,
+            )
+        except (ProgramError, RejectionError) as error:
+            raise type(error)(f"{named}: {fault}" for fault in error.faults) from None
+    depart_s = np.array([vehicle.depart_s for vehicle in read], dtype=np.float64)
+    depart_s[depart_s < 0] = begin_s
+    numbers: dict[Course, int] = {}
+    course = np.array([numbers.setdefault(vehicle.course, len(numbers)) for vehicle in read], dtype=np.int32)
+    courses = list(numbers)
+    driven, faults = course_routes(courses, network, paths=paths)
+    unused = Counter(held.unhandled)
+    fits = _count_unfit(unused, depart_s, course, faults, courses, begin_s=begin_s, end_s=begin_s + duration_s)
     notes = [f"{named}: {total:,} not driven: {reason}" for reason, total in unused.items()]
     if not fits.any():
-        edges = {edge for number in links_of.faults for edge in courses[number].edges}
-        raise NotDrivableError([f"{named}: no vehicle of {len(ids):,} can be driven on these roads", *notes], edges)
+        edges = {edge for number in faults for edge in courses[number].edges}
+        raise NotDrivableError([f"{named}: no vehicle of {len(read):,} can be driven on these roads", *notes], edges)
     order = np.flatnonzero(fits)[np.argsort(depart_s[fits], kind="stable")]
     copies = whole_vehicles(
         np.ones(len(order)) if vehicles is not None else np.full(len(order), share), total=vehicles, rng=rng
@@ -237,35 +237,19 @@ def read_sumo_routes(
     if ticks[-1] > np.iinfo(np.int32).max:
         raise InputError([f"{named}: departures must be before tick 2³¹, got second {depart_s[chosen[-1]]:g}"])
     tick = ticks.astype(np.int32)
-    routes = links_of.routes_of(course[chosen])
+    routes = Routes.gathered(driven.links, driven.offsets[course[chosen]], np.diff(driven.offsets)[course[chosen]])
     links = network.links
     trips = Trips(links.from_node[routes.first], links.to_node[routes.last], tick)
-    return SumoRoutes(trips, routes, _names(ids, order, copies), [_without_folders(note, listed) for note in notes])
-
-
-def _all_vehicles(
-    held: SumoFile, *, begin_s: float, end_s: float, rng: np.random.Generator
-) -> tuple[list[str], FloatArray, Int32Array]:
-    """Return the id, departure and course number of every vehicle; vehicles of flows follow the others."""
-    ids = list(held.ids)
-    leave = np.array(held.depart_s, dtype=np.float64)
-    leave[leave < 0] = begin_s
-    departures, courses = [leave], [np.array(held.course, dtype=np.int32)]
-    for flow in held.flows:
-        of_flow = flow.departures(end_s=end_s, rng=rng)
-        ids.extend(f"{flow.name}.{i}" for i in range(len(of_flow)))
-        departures.append(of_flow)
-        courses.append(np.full(len(of_flow), flow.course, dtype=np.int32))
-        if fault := too_many(len(ids)):
-            raise InputError([f"{flow.where}: {fault}"])
-    return ids, np.concatenate(departures), np.concatenate(courses)
+    return SumoRoutes(
+        trips, routes, [read[place].name for place in chosen], [_without_folders(note, listed) for note in notes]
+    )
 
 
 def _count_unfit(
     unused: Counter[str],
     depart_s: FloatArray,
     course: Int32Array,
-    links: CourseLinks,
+    faults: Faults,
     courses: Sequence[Course],
     *,
     begin_s: float,
@@ -274,7 +258,7 @@ def _count_unfit(
     """Return which vehicles can be driven in the run, (vehicles,) bool, and count the others by reason."""
     fits = np.ones(len(course), dtype=np.bool_)
     undrivable = {
-        rule: np.isin(course, [number for number, (other, _) in links.faults.items() if other == rule])
+        rule: np.isin(course, [number for number, (other, _) in faults.items() if other == rule])
         for rule in (_EDGE_UNKNOWN, _NOT_CONSECUTIVE, _NO_PATH)
     }
     for rule, which in {
@@ -284,7 +268,7 @@ def _count_unfit(
     }.items():
         first = next(iter(course[fits & which].tolist()), None)
         if first is not None:
-            example = f" (as in {courses[first].where}: {links.faults[first][1]})" if rule in undrivable else ""
+            example = f" (as in {courses[first].where}: {faults[first][1]})" if rule in undrivable else ""
             unused[rule + example] += int((fits & which).sum())
             fits &= ~which
     return fits
@@ -295,11 +279,3 @@ def _without_folders(note: str, files: Sequence[str | Path]) -> str:
     for file in files:
         note = note.replace(str(file), Path(file).name)
     return note
-
-
-def _names(ids: list[str], order: IntArray, copies: IntArray) -> list[str]:
-    return [
-        ids[place] if copy == 0 else f"{ids[place]}.{copy}"
-        for place, total in zip(order.tolist(), copies.tolist(), strict=True)
-        for copy in range(total)
-    ]

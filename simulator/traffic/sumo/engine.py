@@ -1,9 +1,9 @@
 """Engine `sumo`: SUMO moves the vehicles, which are queried while it runs."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, KeysView, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyproj
@@ -17,7 +17,7 @@ from simulator.roads.sumo_frame import NetFrame
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State, Totals, VehicleStates
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs
-from simulator.traffic.sumo.server import Events, SumoClient, SumoServer
+from simulator.traffic.sumo.process import Events, SumoProcess
 from simulator.traffic.sumo.vehicle_registry import UNKNOWN, Edges, VehicleRegistry
 
 BEAT_TICKS = 64
@@ -72,8 +72,8 @@ class Sumo:
         self._frame, self._crs = frame, crs
         self.vehicles = insertions.most
         self._registry = VehicleRegistry(insertions.most, insertions.unscheduled)
-        self._link_of, self._edges = link_of, Edges((), link_of)
-        self._server: SumoServer | None = None
+        self._link_of, self._edges = link_of, Edges({}, link_of)
+        self._process: SumoProcess | None = None
         self._env: simpy.Environment | None = None
         self._next_tick, self._looked_tick = 0, -1
         self._last_look: tuple[VehicleStates, FloatArray]
@@ -105,23 +105,19 @@ class Sumo:
             If SUMO rejects its files, or uses other roads than the city's.
         """
         self._env = env
-        self._server = SumoServer.launch(self._inputs)
-        with self._asking("at its start") as client:
-            driven = client.edges()
-            self._check_roads(driven)
-            self._edges = Edges(driven, self._link_of)
-            self._signals = client.signals()
-            self._load(client, client.subscribe(), clock_s=self._inputs.begin_s)
+        self._process = SumoProcess.launch(self._inputs)
+        self._edges = Edges(self._ask("edges", "at its start"), self._link_of)
+        self._check_roads(self._edges.names)
+        self._signals = self._ask("signals", "at its start")
+        self._load(Events(*self._ask("events", "at its start")), clock_s=self._inputs.begin_s)
         env.process(self._drive(env))
 
-    @contextmanager
-    def _asking(self, what: str) -> Iterator[SumoClient]:
-        if self._server is None:
+    def _ask(self, request: str, what: str) -> Any:
+        if self._process is None:
             raise RuntimeError("SUMO has not been started: call start(env) first")
-        with self._server.asking(what=what) as ask:
-            yield SumoClient(ask)
+        return self._process.ask(request, what=what)
 
-    def _check_roads(self, driven: set[str]) -> None:
+    def _check_roads(self, driven: KeysView[str]) -> None:
         if not self._link_of:
             return
         shared = driven & self._link_of.keys()
@@ -148,21 +144,18 @@ class Sumo:
             raise RuntimeError("SUMO has not been started: call start(env) first")
         while self._next_tick <= int(self._env.now):
             now_s = self._inputs.begin_s + self._clock.seconds(self._next_tick)
-            with self._asking(f"at {now_s:g} s of SUMO's time") as client:
-                self._follow(client, client.step(), now_s)
+            self._follow(Events(*self._ask("step", f"at {now_s:g} s of SUMO's time")), now_s)
             self._next_tick += 1
 
-    def _follow(self, client: SumoClient, events: Events, now_s: float) -> None:
+    def _follow(self, events: Events, now_s: float) -> None:
         """Record the events of a step whose state is that of `now_s`."""
         registry = self._registry
-        self._load(client, events, clock_s=now_s + self._clock.step_s)
+        self._load(events, clock_s=now_s + self._clock.step_s)
         registry.schedule(now_s)
-        for vehicle in events.departed:
+        for vehicle, *edges in events.departed:
             row = registry.depart(vehicle, now_s)
             if registry.rows["last_edge"][row] == UNKNOWN:
-                registry.settle(
-                    row, *(self._edges.number(edge, client.edge_ends) for edge in client.route_ends(vehicle))
-                )
+                registry.settle(row, *map(self._edges.number, edges))
         for vehicle in events.teleport_starts:
             registry.change(vehicle, State.ABSENT)
         for vehicle in events.teleport_ends:
@@ -173,15 +166,13 @@ class Sumo:
         self._counted["vehicle in a collision"] += events.colliding
         self._counted["emergency stop"] += events.emergency_stops
 
-    def _load(self, client: SumoClient, events: Events, *, clock_s: float) -> None:
+    def _load(self, events: Events, *, clock_s: float) -> None:
         """Record loaded vehicles at SUMO's clock time `clock_s`, which after a step is the time of the next step."""
-        gone = set(events.departed)
-        for vehicle in events.loaded:
-            # The delay counts up to the departure or, before it, up to SUMO's clock; below 0 if departure is in the
-            # future.
-            scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - client.delay_s(vehicle)
-            ends = (self._edges.number(edge, client.edge_ends) for edge in client.route_ends(vehicle))
-            self._registry.load(vehicle, scheduled_s, *ends)
+        gone = {vehicle for vehicle, *_ in events.departed}
+        for vehicle, delay_s, *edges in events.loaded:
+            # The delay counts up to the departure or, before it, up to SUMO's clock.
+            scheduled_s = (clock_s - self._clock.step_s if vehicle in gone else clock_s) - delay_s
+            self._registry.load(vehicle, scheduled_s, *map(self._edges.number, edges))
 
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle; call `advance` first.
@@ -203,10 +194,9 @@ class Sumo:
 
     def _request_vehicles(self) -> tuple[VehicleStates, FloatArray]:
         registry, edges = self._registry, self._edges
-        with self._asking("asked for its vehicles") as client:
-            self._reconcile(client)
-            seen = client.vehicles()
-        rows = np.array([registry.row_of(vehicle) for vehicle in seen["vehicle"]], dtype=np.int64)
+        self._reconcile("asked for its vehicles")
+        vehicles, on_edges, x, y, speed_mps = self._ask("vehicles", "asked for its vehicles")
+        rows = np.array([registry.row_of(vehicle) for vehicle in vehicles], dtype=np.int64)
         known = rows >= 0
         rows = rows[known]
         state = registry.rows["state"].copy()
@@ -217,12 +207,12 @@ class Sumo:
         xy = np.full((len(state), 2), np.nan)
         for end, edge, point in ((State.WAITING, "first_edge", slice(0, 2)), (State.ARRIVED, "last_edge", slice(2, 4))):
             which = state == end
-            links, ends = edges.ends(registry.rows[edge][which])
+            links, ends = edges.places(registry.rows[edge][which])
             link[which], xy[which] = links, ends[:, point]
-        xy[rows] = seen[["x", "y"]].to_numpy()[known]
-        link[rows] = np.array([edges.link(edge) for edge in seen["edge"]], dtype=np.int32)[known]
+        xy[rows] = np.array([x, y], dtype=np.float64).T[known]
+        link[rows] = np.array([edges.link(edge) for edge in on_edges], dtype=np.int32)[known]
         speed = np.zeros(len(state))
-        speed[rows] = np.maximum(seen["speed_mps"].to_numpy()[known], 0.0)
+        speed[rows] = np.maximum(np.array(speed_mps, dtype=np.float64)[known], 0.0)
         return VehicleStates.from_coordinates(state, self._in_city(xy), link), speed
 
     def _in_city(self, xy: FloatArray) -> FloatArray:
@@ -231,34 +221,28 @@ class Sumo:
             return xy
         return transform(self._frame.crs, self._crs, xy)
 
-    def _reconcile(self, client: SumoClient) -> None:
+    def _reconcile(self, what: str) -> None:
         """Update the waiting vehicles: SUMO does not report vehicles that it discarded before they departed."""
         if self._registry.count(State.WAITING) or self._registry.count(State.ABSENT):
-            self._registry.reconcile_waiting(client.pending())
+            self._registry.reconcile_waiting(self._ask("pending", what))
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state; link crossings in SUMO are not counted."""
-        if self._server is not None and self._server.is_open:
-            with self._asking("asked for those that wait") as client:
-                self._reconcile(client)
-        registry = self._registry
-        return Totals(
-            departed=registry.departed,
-            waiting=registry.count(State.WAITING),
-            on_road=registry.count(State.ON_ROAD),
-            arrived=registry.count(State.ARRIVED),
+        if self._process is not None and self._process.is_open:
+            self._reconcile("asked for those that wait")
+        return Totals.counted(
+            self._registry.rows["state"],
             stuck_released=self._counted["teleport"],
-            absent=registry.count(State.ABSENT),
-            trip_time_s=registry.trip_time_s,
+            trip_time_s=self._registry.trip_time_s,
         )
 
     def notes(self) -> list[Note]:
         """Return notes on SUMO's version and seed, and on teleports, collisions and warnings."""
-        if self._server is None:
+        if self._process is None:
             return []
         model = ", its mesoscopic model" if self._inputs.mesoscopic else ""
         signals = f"with {counted(self._signals, 'signal')}; links crossed are not counted"
-        notes = [Note("sumo_drove", f"{self._server.version}{model} drove, seed {self._inputs.seed}, {signals}")]
+        notes = [Note("sumo_drove", f"{self._process.version}{model} drove, seed {self._inputs.seed}, {signals}")]
         if self._inputs.outputs:
             unwritten = f"outputs that the configuration names are not written: {', '.join(self._inputs.outputs)}"
             notes.append(Note("outputs_not_written", unwritten))
@@ -274,7 +258,7 @@ class Sumo:
             away = counted(absent, "vehicle was", "vehicles were")
             notes.append(Note("absent", f"{away} being teleported at the end, or removed by SUMO"))
         notes += self.totals().gridlock(planned=self.scheduled)
-        warned = self._server.warned()
+        warned = self._process.warned()
         said = [f"SUMO warned{_times(one.times)}: {one.first}" for one in warned[:_MOST_WARNINGS]]
         if len(warned) > _MOST_WARNINGS:
             said.append(f"SUMO gave {counted(len(warned) - _MOST_WARNINGS, 'other warning')}")
@@ -282,8 +266,8 @@ class Sumo:
 
     def close(self) -> None:
         """End SUMO, even after an error."""
-        if self._server is not None:
-            self._server.close()
+        if self._process is not None:
+            self._process.close()
 
     def __repr__(self) -> str:
         return f"<Sumo: at most {self.vehicles:,} vehicles, {self._inputs.net.name}, tick {self._next_tick - 1}>"

@@ -16,10 +16,9 @@ from simulator.files.errors import InputError, ProgramError, RejectionError
 from simulator.files.extras import record_extra
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import Element, elements_of
-from simulator.traffic.demand.sumo_file import read_number, seconds
-from simulator.traffic.trips import MOST_VEHICLES, too_many
+from simulator.traffic.demand.sumo_file import most_of_flow, read_number, seconds
+from simulator.traffic.trips import too_many
 
-NEEDED = 'engine = "sumo" needs SUMO'
 LONGEST_ERROR_TEXT = 600
 _BESIDE_THE_POINT = ("pj_obj_create", "proj_create", "Quitting (on error)")
 
@@ -33,7 +32,7 @@ def sumo_command() -> list[str]:
         If the package libsumo is not installed.
     """
     if importlib.util.find_spec("libsumo") is None:  # not imported here: it conflicts with pyarrow's library
-        raise ProgramError([f"{NEEDED}: pip install 'crowdveil[sumo]'"])
+        raise ProgramError(["SUMO's library, libsumo, is needed: pip install 'crowdveil[sumo]'"])
     record_extra("libsumo")
     return [sys.executable, "-P", str(Path(__file__).with_name("worker.py"))]
 
@@ -245,11 +244,8 @@ def _known(value: float | None, text: str, config: Path, name: str) -> float:
     return value
 
 
-_HOUR_S = 3600.0
-_NEVER_MORE = 1e-12
-"""Probability that a random flow has more vehicles than the maximum assumed for it."""
 _DEEPEST = 16
-_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution")
+_CARRIED = ("vehicle", "trip", "flow", "route", "routeDistribution", "taz")
 _INCLUDING = {"include": "href", "rerouter": "file", "variableSpeedSign": "file"}
 """Elements that make SUMO read another file, and the attribute that names the file."""
 _LATER = ("triggered", "containerTriggered", "split")
@@ -267,7 +263,7 @@ class Insertions:
         Ids of vehicles that depart upon another event, such as the arrival of a passenger: their actual departure is
         taken as the scheduled one.
     files
-        Given files that hold vehicles, trips, flows or routes.
+        Given files that hold vehicles, trips, flows, routes or zones.
     included
         Files that they include, at any depth.
     """
@@ -283,8 +279,7 @@ class Insertions:
     ) -> "Insertions":
         """Count the vehicles, trips and flows of route and additional files, plain or gzipped.
 
-        Flows with a rate count the vehicles that fit between their begin and end, or the run's end. Random flows count
-        the number that is exceeded in one case of 10¹². A person's trip counts as the car it may need.
+        For flows see `most_of_flow`. A person's trip counts as the car it may need.
 
         Parameters
         ----------
@@ -367,10 +362,12 @@ class _Reading:
         return carries
 
     def _count(self, name: str, attributes: Mapping[str, str], where: str) -> None:
-        if name == "flow":
-            self.vehicles += self._of_flow(attributes, where)
-        elif name == "personFlow":
-            self._persons = self._of_flow(attributes, where)
+        if name in {"flow", "personFlow"}:
+            most = most_of_flow(attributes, begin_s=self._begin_s, end_s=self._end_s, step_s=self._step_s, where=where)
+            if name == "flow":
+                self.vehicles += most
+            else:
+                self._persons = most
         elif name == "personTrip":
             self.vehicles += self._persons
         elif name == "vType":
@@ -383,45 +380,3 @@ class _Reading:
             # SUMO skips vehicles that depart before its begin; it reports any other unreadable departure itself.
             if leaves_s is None or self._begin_s <= leaves_s <= self._end_s or leaves_s < 0:
                 self.vehicles += 1
-
-    def _of_flow(self, attributes: Mapping[str, str], where: str) -> int:
-        begin_s = max(self._begin_s, read_number(attributes, "begin", self._begin_s, where))
-        end_s = min(self._end_s, read_number(attributes, "end", self._end_s, where))
-        stretch_s = max(0.0, end_s - begin_s)
-        counts = [read_number(attributes, "number", 0.0, where)] if "number" in attributes else []
-        counts += [
-            stretch_s * read_number(attributes, key, 0.0, where) / _HOUR_S + 2
-            for key in ("vehsPerHour", "perHour")
-            if key in attributes
-        ]
-        if "probability" in attributes:
-            counts.append(self._by_probability(read_number(attributes, "probability", 0.0, where), stretch_s))
-        if "period" in attributes:
-            counts.append(self._by_period(attributes["period"].strip(), stretch_s, where))
-        fewest = min(counts, default=0.0)
-        if fault := too_many(fewest):
-            raise InputError([f"{where}: {fault}"])
-        return math.ceil(fewest)
-
-    def _by_probability(self, per_second: float, stretch_s: float) -> float:
-        from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
-
-        # SUMO draws once a step. Steps longer than a second have fewer draws of the same mean, and so vary less.
-        each_s = min(self._step_s, 1.0)
-        draws = math.ceil(stretch_s / each_s) + 2
-        if draws > MOST_VEHICLES:
-            return stretch_s * per_second
-        return float(stats.binom.isf(_NEVER_MORE, draws, min(per_second * each_s, 1.0))) + 1
-
-    def _by_period(self, text: str, stretch_s: float, where: str) -> float:
-        by_chance = text.startswith("exp(") and text.endswith(")")
-        value = finite_number(text[4:-1]) if by_chance else seconds(text)
-        if value is None or value <= 0:
-            raise InputError([f"{where}: period must be above 0, or exp(a rate), got {text!r}"])
-        if by_chance:
-            from scipy import stats  # noqa: PLC0415  slow to import, for random flows only
-
-            mean = stretch_s * value
-            # One more for a vehicle that departs as the flow begins; scipy has no quantiles for extremely large means.
-            return mean if mean > MOST_VEHICLES else float(stats.poisson.isf(_NEVER_MORE, mean)) + 1
-        return stretch_s / value + 2

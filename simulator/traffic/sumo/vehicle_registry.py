@@ -1,7 +1,7 @@
 """Registries of SUMO's vehicles in order of departure, with the state of each, and of the edges of their trips."""
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -13,10 +13,6 @@ from simulator.traffic.engine import State
 
 _NEARLY = 1e-9
 UNKNOWN = -1
-Ends = Callable[[str], tuple[tuple[float, float], tuple[float, float]]]
-"""Function from an edge to its start and end points, in SUMO's coordinates."""
-
-
 _ROW = np.dtype([("state", np.uint8), ("first_edge", np.int32), ("last_edge", np.int32), ("scheduled_s", np.float64)])
 
 
@@ -123,40 +119,35 @@ class Edges:
 
     Parameters
     ----------
-    driven
-        The network's edges, by SUMO's id.
+    ends
+        x and y of the start and end of each edge of the network, by SUMO's id, in SUMO's coordinates.
     link_of
         The city's link of each edge that is part of the city.
     """
 
-    def __init__(self, driven: Collection[str], link_of: Mapping[str, int]) -> None:
-        self._driven, self._link_of = driven, link_of
-        self._number: dict[str, int] = {}
-        self._ends: list[tuple[float, float, float, float]] = []
-        self._links: list[int] = []
+    def __init__(self, ends: Mapping[str, Sequence[float]], link_of: Mapping[str, int]) -> None:
+        self._link_of = link_of
+        self._number = {edge: number for number, edge in enumerate(ends)}
+        # Number -1 selects the last row.
+        self._places = np.array([*ends.values(), (np.nan,) * 4], dtype=np.float64)
+        self._links = np.array([*map(self.link, ends), -1], dtype=np.int32)
 
-    def number(self, edge: str, ends: Ends) -> int:
-        """Return the edge's number, -1 if the network has no such edge; `ends` is called the first time."""
-        known = self._number.get(edge)
-        if known is None:
-            if edge not in self._driven:
-                return UNKNOWN
-            (x0, y0), (x1, y1) = ends(edge)
-            known = self._number[edge] = len(self._ends)
-            self._ends.append((x0, y0, x1, y1))
-            self._links.append(self.link(edge))
-        return known
+    @property
+    def names(self) -> KeysView[str]:
+        """SUMO's ids of the network's edges."""
+        return self._number.keys()
+
+    def number(self, edge: str) -> int:
+        """Return the edge's number, -1 if the network has no such edge."""
+        return self._number.get(edge, UNKNOWN)
 
     def link(self, edge: str) -> int:
         """Return the city's link of an edge; -1 if it is not part of the city, or is within a junction."""
         return self._link_of.get(edge, -1)
 
-    def ends(self, numbers: Int32Array) -> tuple[Int32Array, FloatArray]:
+    def places(self, numbers: Int32Array) -> tuple[Int32Array, FloatArray]:
         """Return the links of edges, and x and y of their start and end points in SUMO's coordinates, (n, 4).
 
         Number -1 gives -1 and NaN.
         """
-        # Number -1 selects the last row, which holds NaN.
-        ends = np.array([*self._ends, (np.nan,) * 4], dtype=np.float64)
-        links = np.array([*self._links, -1], dtype=np.int32)
-        return links[numbers], ends[numbers]
+        return self._links[numbers], self._places[numbers]
