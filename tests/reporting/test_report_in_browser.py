@@ -18,7 +18,7 @@ from synthetic_run import SyntheticRun
 import scenarios
 from scenarios import ScenarioError
 from simulator.api import load, run
-from simulator.reporting import report
+from simulator.reporting import document, report
 from simulator.reporting.findings_section import sentences
 from simulator.reporting.map_section import city_outlines
 from simulator.results.run import RunResult
@@ -268,7 +268,7 @@ def test_charts_state_the_values_pointed_at_and_share_a_scale_on_request(reports
 
 def test_large_data_are_packed_and_read_again(reports, open_page, tmp_path, monkeypatch):
     plain = report.build_report(reports("tiny"))
-    monkeypatch.setattr(report, "PACKED_FROM", 0)
+    monkeypatch.setattr(document, "PACKED_FROM", 0)
     packed = report.build_report(reports("tiny"))
     assert 'data-packing="gzip"' in packed
     assert 'data-packing="gzip"' not in plain.split("<script>")[0]
