@@ -19,6 +19,7 @@ from mechanisms.privacy.rounding import rounded_up
 from mechanisms.privacy.view import ReleasedCounts, ReleasedDifferences, View
 
 
+@dataclass(frozen=True)
 class PlanRecord:
     """A dataclass with a JSON form: its fields in order, null for a number that is infinite or not known."""
 
@@ -27,7 +28,7 @@ class PlanRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        named = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]  # of dataclasses
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
         return {name: _jsonable(value) for name, value in named.items() if name not in self.left_out}
 
 

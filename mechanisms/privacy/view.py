@@ -21,17 +21,16 @@ Adjacency = Literal["move", "enter_leave"]
 ADJACENCIES: tuple[Adjacency, ...] = ("enter_leave", "move")
 
 
+@dataclass(frozen=True, slots=True)
 class BaseView:
     """What views have in common: whole numbers of at least 1 that may be absent, an adjacency, and a name."""
-
-    __slots__ = ()
 
     def __post_init__(self) -> None:
         self.check_numbers()
 
     def check_numbers(self, **at_least: int) -> None:
         """Raise ParameterError if a number that is given is below 1, or below the least value given here."""
-        for number in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
+        for number in fields(self):
             value = getattr(self, number.name)
             if number.name == "adjacency":
                 check_choice("adjacency", value, get_args(Adjacency))

@@ -296,7 +296,7 @@ class Combining(Deployment):
         return (*(f"server:{number}" for number in range(1, self.own.servers + 1)), NETWORK)
 
     def route(self, round_: int) -> tuple[tuple[Party, ...], ...]:  # noqa: ARG002 - the same in every round
-        """Return one message to one server; each device sends it to the server of own (`server`)."""
+        """Return one message to one server; each device sends it to its own server, a `Trusted` (`server`)."""
         return (("server:1",),)
 
     def store_round(

@@ -142,7 +142,7 @@ class Coarsened:
 
     def cell_of_link(self, link: NDArray[np.integer]) -> NDArray[np.int32]:
         """Return the block of each link, if the cells consist of links; (n,) link ids to (n,) int32."""
-        return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # if `knows_links`
+        return np.asarray(self._cell_of_base[self.base.cell_of_link(link)])  # type: ignore[attr-defined]  # if `maps_links`
 
     @property
     def maps_names(self) -> bool:
@@ -151,7 +151,7 @@ class Coarsened:
 
     def cell_named(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return the block of each named place, if the cells are named places; (n,) int32."""
-        return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # if `knows_names`
+        return np.asarray(self._cell_of_base[self.base.cell_named(names)])  # type: ignore[attr-defined]  # if `maps_names`
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
         """Return the block of each cell after ``level`` further levels of merging, (V,) int64."""
@@ -224,7 +224,9 @@ def merge_neighbours(middles: NDArray[np.float64], level: int) -> NDArray[np.int
     middles
         Centres of the cells 1 … V in order, metres, shape (V, 2), V ≥ 1.
     level
-        How many times the side, which is that of `spacing_of`, is doubled, 0 or more.
+        How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before doubling
+        is that of `spacing_of`: a square with the area of the centres' extent per cell. Cells laid out in a row are
+        merged two, four, eight … neighbours at a time.
 
     Returns
     -------
@@ -285,26 +287,7 @@ class DrawnCells:
         return shapely.get_coordinates(shapely.centroid(self.shapes))
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge cells whose middles lie in the same square; squares start at the south-west corner of all of them.
-
-        Parameters
-        ----------
-        level
-            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
-            doubling is that of `spacing_of`: a square with the area of the middles' extent per cell. Cells laid out in
-            a row are merged two, four, eight … neighbours at a time.
-
-        Returns
-        -------
-        ndarray
-            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one block of the next.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
+        """Merge cells whose middles lie in the same square, as `merge_neighbours`; (V,) int64."""
         return merge_neighbours(self.middles, level)
 
     def polygons(self) -> gpd.GeoDataFrame:

@@ -157,26 +157,7 @@ class NamedPlaces:
         return cells
 
     def coarsened(self, level: int) -> NDArray[np.int64]:
-        """Merge places that lie in the same square; the squares start at the south-west corner of all places.
-
-        Parameters
-        ----------
-        level
-            How many times the side of a square is doubled, 0 or more. At 0 each cell is a block. The side before
-            doubling is that of `spacing_of`: a square with the area of the places' extent per place. Places laid out in
-            a row are merged two, four, eight … neighbours at a time.
-
-        Returns
-        -------
-        ndarray
-            The block of each cell 1 … V in order, 0 … blocks - 1; int64, shape (V,). Each block of a level lies
-            within one block of the next.
-
-        Raises
-        ------
-        InputError
-            If the level is negative.
-        """
+        """Merge places in the same square, as `merge_neighbours`; squares in a row as `blocks_of`; (V,) int64."""
         if self.side_m is not None:
             return blocks_of(self.xy, corner=(0.0, 0.0), spacing_m=self.side_m, level=level)
         return merge_neighbours(self.xy, level)

@@ -174,9 +174,9 @@ def marked(value: object, format_name: str = "number", *, shown: str | None = No
     html
         A ``data`` element, or the text alone where there is no number.
     """
-    known = formatting.real(value)
-    text = FORMATS[format_name](known) if shown is None else shown
-    return escape(text) if known is None else Markup('<data value="{}">{}</data>').format(repr(known), text)
+    number = formatting.real(value)
+    text = FORMATS[format_name](number) if shown is None else shown
+    return escape(text) if number is None else Markup('<data value="{}">{}</data>').format(repr(number), text)
 
 
 def _bytecode_cache() -> FileSystemBytecodeCache | None:
@@ -256,8 +256,8 @@ def _written(section: PageSection, values: Mapping[str, object], drawn: dict[str
         drawn[key] = data(chart)
         return key
 
-    own = {"section": section, section.name: section.values, "key_of": key_of}
-    return _template(section.template).render({**values, **own})
+    of_section = {"section": section, section.name: section.values, "key_of": key_of}
+    return _template(section.template).render({**values, **of_section})
 
 
 def _as_json(page: object) -> Markup:

@@ -67,7 +67,7 @@ def package_versions(extras: Iterable[str] = ()) -> dict[str, str]:
         except PackageNotFoundError:
             versions[name] = "unknown"
             continue
-        # `found.metadata` also parses the description, which takes most of the time.
+        # `installed.metadata` also parses the description, which takes most of the time.
         headers = HeaderParser().parsestr(installed.read_text("METADATA") or installed.read_text("PKG-INFO") or "")
         versions[name] = headers["Version"]
         texts = headers.get_all("Requires-Dist") or ()

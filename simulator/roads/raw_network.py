@@ -92,11 +92,11 @@ class RawNetwork:
     axes
         Names of the two coordinates in that file.
     movements
-        ``from_link``, ``to_link`` (rows of `links`), ``lanes``, ``allowed``, ``signal_group``; empty where the source
-        has none.
+        ``from_link``, ``to_link`` (rows of `links`), ``lanes``, ``allowed``, ``signal_group``; empty: no reader reads
+        them yet.
     signals
-        ``node``, ``group``, ``from_s``, ``to_s``, ``cycle_s``, ``offset_s``: a row for each green window; empty where
-        the source has none.
+        ``node``, ``group``, ``from_s``, ``to_s``, ``cycle_s``, ``offset_s``: a row for each green window; empty, as
+        `movements`.
     length_m, speed_mps
         One unit of length in metres, and one of speed in metres per second.
     project_to
@@ -310,9 +310,9 @@ def _values(
     kinds: list[str | None] = raw.links["class"].tolist() if "class" in raw.links else [None] * len(raw.links)
     values = {"length_m": metres}
     stated = {"speed_mps": speed, "lanes": raw.numbers("lanes"), "capacity_vph": raw.numbers("capacity")}
+    of_class = [class_defaults(kind) if raw.defaults.by_class else None for kind in kinds]
     for name, column in stated.items():
         default = float(getattr(raw.defaults, name))
-        of_class = [class_defaults(kind) if raw.defaults.by_class else None for kind in kinds]
         assumed = np.array([default if known is None else float(getattr(known, name)) for known in of_class])
         missing = ~(column > 0)
         values[name] = np.where(missing, assumed, column)

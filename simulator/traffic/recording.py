@@ -168,13 +168,13 @@ class Recording:
         arrive_s, leave_s = (np.zeros(count), np.full(count, np.inf)) if present_s is None else present_s
         alone, still = np.broadcast_to(False, count), np.broadcast_to(np.float32(0.0), count)  # noqa: FBT003
         tracks = Tracks(np.arange(count + 1), arrive_s, sites.xy[site], alone, still, still)
+        # At the moment at which it leaves, an owner is gone.
+        last_s = np.where(leave_s < np.inf, np.nextafter(leave_s, -np.inf), np.inf)
         words = "the data owners of a table, at their places: none moves, so nothing depends on roads or speeds"
         return cls(
             sites.crs,
             tracks,
-            np.where(
-                leave_s < np.inf, np.nextafter(leave_s, -np.inf), np.inf
-            ),  # at the moment in which it leaves, an owner is gone
+            last_s,
             arrive_s,
             Note("owners_stay", words),
             read,

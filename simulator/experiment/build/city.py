@@ -1,7 +1,7 @@
 """Builds the study area of a scenario: roads from any source, recordings, and the cells over them."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import scenarios
 from scenarios import Fault, Scenario, ScenarioError
@@ -26,7 +26,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.raw_network import build
+from simulator.roads.raw_network import RawNetwork, build
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -112,9 +112,7 @@ _UNITS = {
 
 def read_roads(section: RoadSection) -> Built:
     """Read files with the reader of their format, which takes the section's keys as keywords, and make a network."""
-    read = reader_of("roads", section.source)
-    if read is None:
-        raise KeyError(f"there is no reader of {section.source}")
+    read = cast("Callable[..., RawNetwork]", reader_of("roads", section.source))
     roads, report = build(read(**_keywords(section)))
     return roads, report.notes()
 

@@ -136,7 +136,7 @@ def build_engine(
     end_s
         The end of the run, used for SUMO, whose departures are counted in files.
     motion
-        Whether the engine logs link entries, if it can; see `tabulate_entries`.
+        Whether the engine logs link entries, if it can; see `motion_of_entries`.
 
     Raises
     ------
