@@ -52,9 +52,12 @@ NET = """<net version="1.20">
 <edge id="ab" from="a" to="b"><lane id="ab_0" index="0" speed="10" length="100" shape="0,-2 100,-2"/></edge>
 <edge id="ba" from="b" to="a"><lane id="ba_0" index="0" speed="10" length="100" shape="100,2 0,2"/></edge>
 <edge id=":b_0" function="internal"><lane id=":b_0_0" index="0" speed="5" length="3" shape="9,-2 9,2"/></edge>
-<junction id="a" type="priority" x="0" y="0" incLanes="ba_0" intLanes="" shape="0,0"/>
-<junction id="b" type="priority" x="100" y="0" incLanes="ab_0" intLanes=":b_0_0" shape="100,0"/>
+<junction id="a" type="priority" x="0" y="0" incLanes="ba_0" intLanes="" shape="0,0">
+<request index="0" response="0" foes="0" cont="0"/></junction>
+<junction id="b" type="priority" x="100" y="0" incLanes="ab_0" intLanes=":b_0_0" shape="100,0">
+<request index="0" response="0" foes="0" cont="0"/></junction>
 <connection from="ab" to="ba" fromLane="0" toLane="0" via=":b_0_0" dir="t" state="M"/>
+<connection from=":b_0" to="ba" fromLane="0" toLane="0" dir="t" state="M"/>
 <connection from="ba" to="ab" fromLane="0" toLane="0" dir="t" state="M"/>
 </net>"""
 ROUTES = """<routes><vType id="t" maxSpeed="9"/><route id="r" edges="ab ba"/>
