@@ -85,6 +85,8 @@ class SumoRoads(RoadSection):
     source: Literal["sumo"]
     path: FileReference
     """File: relative to the scenario's folder, absolute, or ``data:FOLDER/FILE``."""
+    additional: FileReference | None = None
+    """Additional file with programs of signals, which replace those of the network, as in SUMO."""
     vehicle_class: str = "passenger"
     """SUMO vehicle class; lanes that it may not use are left out."""
     anchor: Place | None = None

@@ -15,6 +15,7 @@ import shapely
 
 from mechanisms.compiled import compiled
 from simulator.files.errors import InputError
+from simulator.roads.movements import movement_table, signal_table
 from simulator.roads.schema import EDGE_NUMBERS, faults_of
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     import geopandas as gpd
     import networkx as nx
+    import pandas as pd
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -230,6 +232,8 @@ class RoadNetwork:
         The geometry of every link.
     surroundings
         Water and places, of :func:`~simulator.roads.surroundings.surroundings_of`; None where the source has none.
+    movements, signals
+        Tables of :mod:`simulator.roads.movements`, by link ids and indices of nodes; empty where the source has none.
     """
 
     graph: nx.MultiDiGraph[Any]
@@ -239,6 +243,8 @@ class RoadNetwork:
     crs: pyproj.CRS
     shapes: Shapes = field(repr=False)
     surroundings: gpd.GeoDataFrame | None = field(default=None, repr=False)
+    movements: pd.DataFrame = field(default_factory=movement_table, repr=False)
+    signals: pd.DataFrame = field(default_factory=signal_table, repr=False)
 
     @classmethod
     def from_graph(cls, graph: nx.MultiDiGraph[Any]) -> RoadNetwork:

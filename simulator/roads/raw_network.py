@@ -18,6 +18,7 @@ from simulator.files.errors import InputError, positive_faults
 from simulator.files.messages import Note, counted, numbers_in_words, warning
 from simulator.roads.class_defaults import class_defaults, filled_in_words
 from simulator.roads.connectivity import Loss, largest_part_for_trips, largest_strong_component, lost_zones
+from simulator.roads.movements import movement_table, renumbered, signal_table
 from simulator.roads.network import RoadNetwork
 from simulator.roads.plausibility import check_axes, length_warnings, shape_warnings, speed_warnings
 from simulator.roads.projection import WGS84, Projection, distances, transform, true_plane
@@ -26,7 +27,7 @@ from simulator.roads.schema import crs_faults
 from simulator.roads.surroundings import surroundings_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -91,12 +92,9 @@ class RawNetwork:
         in metres already.
     axes
         Names of the two coordinates in that file.
-    movements
-        ``from_link``, ``to_link`` (rows of `links`), ``lanes``, ``allowed``, ``signal_group``; empty: no reader reads
-        them yet.
-    signals
-        ``node``, ``group``, ``from_s``, ``to_s``, ``cycle_s``, ``offset_s``: a row for each green window; empty, as
-        `movements`.
+    movements, signals
+        Tables of :mod:`simulator.roads.movements`, in which a link is a label of the index of `links`, and ``node`` a
+        row of `nodes`; empty where the source has none.
     length_m, speed_mps
         One unit of length in metres, and one of speed in metres per second.
     project_to
@@ -129,8 +127,8 @@ class RawNetwork:
     file: str
     node_table: Table | None = None
     axes: tuple[str, str] = ("x", "y")
-    movements: pd.DataFrame = field(default_factory=pd.DataFrame)
-    signals: pd.DataFrame = field(default_factory=pd.DataFrame)
+    movements: pd.DataFrame = field(default_factory=movement_table)
+    signals: pd.DataFrame = field(default_factory=signal_table)
     length_m: float = 1.0
     speed_mps: float = 1.0
     project_to: object = None
@@ -212,9 +210,9 @@ def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:
     warnings += [*shape_warnings(given_m, fitting_m, file=raw.file), *shape_warning]
     values, given_mps, filled, words = _values(raw, given_m, shape_m, straight_m)
     warnings += speed_warnings(given_mps, values["length_m"], file=raw.file)
-    graph = _graph(raw, projection.target, node_xy, lines, values)
+    graph, edges = _graph(raw, projection.target, node_xy, lines, values)
     part, loss = _kept(graph, raw)
-    network = RoadNetwork.from_graph(part)
+    network = _with_movements(RoadNetwork.from_graph(part), raw, edges)
     if raw.features:
         network = replace(network, surroundings=surroundings_of(raw.features, network))
     zones = lost_zones(graph, part)
@@ -343,8 +341,9 @@ def _graph(
     node_xy: NDArray[np.float64],
     lines: NDArray[np.object_],
     values: Mapping[str, NDArray[np.float64]],
-) -> nx.MultiDiGraph[Any]:
-    """Build the graph of nodes and links, a link for each direction of a two-way road."""
+) -> tuple[nx.MultiDiGraph[Any], list[tuple[int, tuple[Hashable, Hashable, Any]]]]:
+    """Build the graph of nodes and links, a link for each direction of a two-way road; list row and edge of each."""
+    edges = []
     graph: nx.MultiDiGraph[Any] = nx.MultiDiGraph(crs=crs)
     keys = raw.nodes["node"].tolist()
     node_data = _attributes(raw.nodes, frozenset({"node", "x", "y"}))
@@ -368,7 +367,26 @@ def _graph(
             one_way = ends if along else ends[::-1]
             new = graph.add_edge(*one_way, key if along else None)
             graph.edges[(*one_way, new)].update(data | shape)
-    return graph
+            edges.append((number, (*one_way, new)))
+    return graph, edges
+
+
+def _with_movements(
+    network: RoadNetwork, raw: RawNetwork, edges: list[tuple[int, tuple[Hashable, Hashable, Any]]]
+) -> RoadNetwork:
+    """Add the movements and signals of the files, as far as the network has their links."""
+    if raw.movements.empty:
+        return network
+    known = [(row, edge, network.graph.edges[edge]["link"]) for row, edge in edges if edge in network.graph.edges]
+    keys = raw.nodes["node"].tolist()
+    movements, signals = renumbered(
+        raw.movements.assign(node=column_of(keys[row] for row in raw.movements["node"])),
+        raw.signals,
+        nodes={name: index for index, name in enumerate(network.node_names)},
+        arriving={(row, end): link for row, (_, end, _), link in known},
+        leaving={(row, start): link for row, (start, _, _), link in known},
+    )
+    return replace(network, movements=movements, signals=signals)
 
 
 def _attributes(frame: pd.DataFrame, others: frozenset[str]) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
+from simulator.formats.roads.sumo_movements import movements_of, signals_of
 from simulator.roads.raw_network import Defaults, RawNetwork, column_of
 from simulator.roads.sumo_frame import NOWHERE, NetFrame
 
@@ -26,6 +27,7 @@ SHOWN = 20
 def read_sumo_net(
     path: str | Path,
     *,
+    additional: str | Path | None = None,
     vehicle_class: str = "passenger",
     anchor: tuple[float, float] | None = None,
     capacity_vph: float = 1800.0,
@@ -35,11 +37,14 @@ def read_sumo_net(
 
     An edge becomes a link if it has a lane that the vehicle class may use. The link has the number of these lanes, the
     highest of their speeds, and the length and shape of the edge. Edges inside junctions do not become links.
+    Connections of lanes become movements, and programs of signals green windows.
 
     Parameters
     ----------
     path
         A file ``net.xml``, plain or gzipped (``.gz``).
+    additional
+        An additional file of SUMO, whose programs of signals replace those of the network; None for the latter.
     vehicle_class
         One of SUMO's vehicle classes.
     anchor
@@ -59,14 +64,14 @@ def read_sumo_net(
     Raises
     ------
     InputError
-        If the file cannot be read, is not a SUMO network, has an edge or a junction that cannot be used, or has no edge
-        for the vehicle class.
+        If a file cannot be read, is not a SUMO network, has an edge, a junction or a program that cannot be used, or
+        has no edge for the vehicle class.
     """
     path = Path(path)
     if vehicle_class not in (known := vehicle_classes()):
         words = f"vehicle_class must be one of SUMO's, {', '.join(sorted(known))}{suggestion(vehicle_class, known)}"
         raise InputError([f"{words}; got {vehicle_class!r}"])
-    net = read_net_file(path)
+    net = read_net_file(path, None if additional is None else Path(additional))
     location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
     frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
     edges = net.getEdges()
@@ -86,17 +91,21 @@ def read_sumo_net(
         remarks.append(f"left out {counted(len(loops), 'edge')} from a junction to itself: {listed}")
     if location.get("projParameter", "!").strip() in NOWHERE:
         remarks.append(f"it states no location; it was taken as {frame.crs.name}")
-    connected, turns = _turns(links, vehicle_class)
-    if connected < turns:
-        remarks.append(
-            f"the file does not connect {turns - connected:,} of {counted(turns, 'turn')} from link to link; only SUMO "
-            "itself keeps to that, and to its signals, and counts the way over a junction"
-        )
     ends = {node.getID() for edge in links for node in (edge.getFromNode(), edge.getToNode())}
     nodes = [node for node in net.getNodes() if node.getID() in ends]
+    rows = {node.getID(): row for row, node in enumerate(nodes)}
+    link_table = _link_table(links, rows, frame, vehicle_class)
+    movements, closed_turns, turns = movements_of(links, link_table, vehicle_class, rows)
+    if closed_turns:
+        remarks.append(
+            f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link; only SUMO "
+            "itself keeps to that, and to its signals, and counts the way over a junction"
+        )
     return RawNetwork(
         nodes=_node_table(nodes, frame),
-        links=_link_table(links, {node.getID(): row for row, node in enumerate(nodes)}, frame, vehicle_class),
+        links=link_table,
+        movements=movements,
+        signals=signals_of(net, str(path if additional is None else additional)),
         crs=frame.crs,
         file=path.name,
         defaults=Defaults(capacity_vph=capacity_vph),
@@ -134,50 +143,54 @@ def _link_table(links: list[Any], rows: Mapping[str, int], frame: NetFrame, vehi
     )
 
 
-def _turns(links: list[Any], vehicle_class: str) -> tuple[int, int]:
-    """Count the pairs of links over a junction: those that the file connects, and all pairs."""
-    known = {id(edge) for edge in links}
-    arriving: dict[int, int] = {}
-    for edge in links:
-        node = id(edge.getToNode())
-        arriving[node] = arriving.get(node, 0) + 1
-    turns = sum(arriving.get(id(edge.getFromNode()), 0) for edge in links)
-    connected = sum(
-        id(following) in known
-        and any(c.getFromLane().allows(vehicle_class) and c.getToLane().allows(vehicle_class) for c in connections)
-        for edge in links
-        for following, connections in edge.getOutgoing().items()
-    )
-    return connected, turns
-
-
 def _few_classes(edge: Any) -> set[str]:
     """Return the vehicle classes of an edge's lanes, or "others" if they are too many to be named."""
     allowed: set[str] = set().union(*(lane.getPermissions() for lane in edge.getLanes()))
     return allowed if len(allowed) <= 4 else {"others"}
 
 
-def read_net_file(path: Path) -> Any:
+def read_net_file(path: Path, additional: Path | None = None) -> Any:
     """Read a SUMO network file.
 
     Parameters
     ----------
     path
         A file ``net.xml``, plain or gzipped.
+    additional
+        An additional file with programs of signals, which replace those of the network.
 
     Returns
     -------
     sumolib.net.Net
-        The network, checked, without internal edges and with turns.
+        The network, checked, without internal edges, with turns, and for each signal the program loaded last.
 
     Raises
     ------
     InputError
-        If the file cannot be read, is not a SUMO network, or contains data that cannot be used.
+        If a file cannot be read, is not a SUMO network, or contains data that cannot be used.
     """
-    reader = import_sumolib().net.NetReader(withFoes=False)
+    reader = import_sumolib().net.NetReader(withFoes=False, withLatestPrograms=True)
+    reader._currentProgram = None  # noqa: SLF001 - sumolib reads it before it sets it
+    _read_elements(reader, path, root="net")
+    net = reader.getNet()
+    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
+    if faults:
+        raise InputError(faults)
+    if additional is not None:
+        known = {signal.getID() for signal in net.getTrafficLights()}
+        _read_elements(reader, additional, only=("tlLogic", "phase"))
+        if unknown := [signal.getID() for signal in net.getTrafficLights() if signal.getID() not in known]:
+            rule = f"a program must be for a signal of {path}"
+            raise InputError([f"{additional}: tlLogic {signal!r}: {rule}" for signal in unknown[:SHOWN]])
+    return net
+
+
+def _read_elements(reader: Any, path: Path, *, root: str | None = None, only: tuple[str, ...] | None = None) -> None:
+    """Give the elements of a file to sumolib, all or those with some names."""
     defined: dict[tuple[str, str | None], int] = {}
-    for name, attributes, line in elements_of(path, root="net"):
+    for name, attributes, line in elements_of(path, root=root):
+        if only is not None and name not in only:
+            continue
         fault = None
         try:
             if attributes is None:
@@ -186,18 +199,13 @@ def read_net_file(path: Path) -> Any:
             reader.startElement(name, attributes)
         except KeyError as error:
             fault = f"<{name}> cannot be used: it lacks, or nothing has the name, {error.args[0]!r}"
-        except (ValueError, IndexError, AttributeError, TypeError) as error:
+        except (ValueError, OverflowError, IndexError, AttributeError, TypeError) as error:
             fault = f"<{name}> cannot be used: {error}"
         element = (name, attributes.get("id") if attributes else None)
         if fault is None and name in ("edge", "junction") and defined.setdefault(element, line) != line:
             fault = f"{name} {element[1]!r} is defined twice, first in line {defined[element]}"
         if fault is not None:
             raise InputError([f"{path}: line {line}: {fault}"])
-    net = reader.getNet()
-    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
-    if faults:
-        raise InputError(faults)
-    return net
 
 
 def _faults(edge: Any) -> Iterator[str]:

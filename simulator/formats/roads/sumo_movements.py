@@ -1,0 +1,165 @@
+"""Connections and programs of signals of a SUMO network, as tables of movements and green windows."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from simulator.files.errors import InputError
+from simulator.roads.movements import movement_table, signal_table, unnamed_turns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    import pandas as pd
+
+_TURNS = {
+    "s": "straight",
+    "L": "slight_left",
+    "l": "left",
+    "R": "slight_right",
+    "r": "right",
+    "t": "u_turn",
+    "T": "u_turn",
+}
+_RIGHTS_OF_WAY = {
+    "M": "priority",
+    "O": "priority",
+    "m": "yield",
+    "o": "yield",
+    "s": "stop",
+    "w": "all_way_stop",
+    "=": "equal",
+    "Z": "zipper",
+}
+_PROTECTED = {"G": True, "O": True, "g": False, "o": False, "s": False}
+"""States of a phase in which vehicles may drive, and whether without yielding."""
+
+
+def movements_of(
+    links: Sequence[Any], table: pd.DataFrame, vehicle_class: str, rows: Mapping[str, int]
+) -> tuple[pd.DataFrame, int, int]:
+    """Make the table of movements of the edges that became links.
+
+    Parameters
+    ----------
+    links
+        The edges of sumolib.
+    table
+        Their links, in the same order.
+    vehicle_class
+        One of SUMO's; a link has the lanes that it may use.
+    rows
+        Id of a junction to its row.
+
+    Returns
+    -------
+    movements : pandas.DataFrame
+        A row for each connection of two lanes, and one, not allowed, for each turn without a connection.
+    closed, turns : int
+        Numbers of turns from link to link without a connection, and of all turns.
+    """
+    number = {edge.getID(): link for link, edge in enumerate(links)}
+    lane_of = {
+        lane.getID(): place
+        for edge in links
+        for place, lane in enumerate(lane for lane in edge.getLanes() if lane.allows(vehicle_class))
+    }
+    found = [
+        {
+            "node": rows[edge.getToNode().getID()],
+            "from_link": link,
+            "to_link": number[following.getID()],
+            "from_lane": lane_of[connection.getFromLane().getID()],
+            "to_lane": lane_of[connection.getToLane().getID()],
+            "allowed": True,
+            "turn": _TURNS.get(connection.getDirection()),
+            "right_of_way": _RIGHTS_OF_WAY.get(connection.getState()),
+            "signal": connection.getTLSID() or None,
+            "group": connection.getTLLinkIndex(),
+        }
+        for link, edge in enumerate(links)
+        for following, connections in edge.getOutgoing().items()
+        if following.getID() in number
+        for connection in connections
+        if connection.allows(vehicle_class)
+        and connection.getFromLane().getID() in lane_of
+        and connection.getToLane().getID() in lane_of
+    ]
+    unnamed = unnamed_turns(table, found)
+    closed = [{"node": node, "from_link": a, "to_link": b, "allowed": False} for node, a, b in unnamed]
+    connected = len({(row["from_link"], row["to_link"]) for row in found})
+    return movement_table([*found, *closed]), len(closed), len(closed) + connected
+
+
+def signals_of(net: Any, file: str) -> pd.DataFrame:
+    """Make the table of green windows of the programs of a network.
+
+    Parameters
+    ----------
+    net
+        A network of sumolib, with the program of each signal that was loaded last.
+    file
+        Its file, in messages.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Windows of every group, which is a link index in SUMO. A signal whose program has no phases is off and has none.
+
+    Raises
+    ------
+    InputError
+        If a duration is negative or not finite, an offset is not finite, a cycle has no length, or the states of phases
+        differ in length or lack one for a connection.
+    """
+    faults, windows = [], []
+    for signal in net.getTrafficLights():
+        groups = max((index for *_, index in signal.getConnections()), default=-1) + 1
+        for program in signal.getPrograms().values():
+            found = list(_faults(program, groups))
+            faults += [f"{file}: signal {signal.getID()!r}: {fault}" for fault in found]
+            if not found:
+                windows += [{"signal": signal.getID()} | window for window in _windows(program)]
+    if faults:
+        raise InputError(faults)
+    return signal_table(windows)
+
+
+def _faults(program: Any, groups: int) -> Iterator[str]:
+    name, phases = f"program {program._id!r}", program.getPhases()  # noqa: SLF001 - sumolib has no other access
+    if not np.isfinite(program.getOffset()):
+        yield f"{name}: offset must be a finite number, got {program.getOffset()}"
+    for number, phase in enumerate(phases):
+        if not 0 <= phase.duration < np.inf:
+            yield f"{name}: phase {number}: duration must be a finite number of at least 0, got {phase.duration}"
+        if len(phase.state) != len(phases[0].state) or len(phase.state) < groups:
+            wanted = max(groups, len(phases[0].state))
+            yield f"{name}: phase {number}: state must have {wanted} letters, got {len(phase.state)}"
+    if phases and not any(phase.duration for phase in phases):
+        yield f"{name}: the durations of its phases must not all be 0"
+
+
+def _windows(program: Any) -> Iterator[dict[str, Any]]:
+    """Yield the green windows of each group: successive phases with the same right are one window."""
+    phases = [phase for phase in program.getPhases() if phase.duration > 0]
+    ends = list(accumulate(phase.duration for phase in phases))
+    for group in range(len(phases[0].state) if phases else 0):
+        rights = [_PROTECTED.get(phase.state[group]) for phase in phases]
+        begin_s = 0.0
+        for right, following, end_s in zip(rights, [*rights[1:], None], ends, strict=True):
+            if right == following and end_s < ends[-1]:
+                continue
+            if right is not None:
+                yield {
+                    "group": group,
+                    "from_s": begin_s,
+                    "to_s": end_s,
+                    "protected": right,
+                    "cycle_s": ends[-1],
+                    "offset_s": program.getOffset(),
+                    "actuated": program.getType() != "static",
+                }
+            begin_s = end_s

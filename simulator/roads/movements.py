@@ -1,0 +1,134 @@
+"""Movements over junctions and the green windows of their signals, as tables that follow the links of a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+
+MOVEMENT_COLUMNS = {
+    "node": "object",
+    "from_link": "int64",
+    "to_link": "int64",
+    "from_lane": "int64",
+    "to_lane": "int64",
+    "allowed": "bool",
+    "turn": "object",
+    "right_of_way": "object",
+    "signal": "object",
+    "group": "int64",
+}
+"""Columns of movements. A row is a way from a lane of a link to a lane of the next link, over `node`.
+
+Lanes are counted from the right, from 0; -1 if the source does not state them, for any lane. `allowed` is False if no
+vehicle may make the turn. `turn` is one of `TURNS` and `right_of_way` one of `RIGHTS_OF_WAY`, or None if unknown; at a
+signal, the latter holds while the signal is off. `signal` is the key of the signal, or None; `group` is the number of a
+group of it that has green at the same times, or -1 if unknown. At a node that has rows, every turn that vehicles
+can make by its links has one; at other nodes all turns are open.
+"""
+SIGNAL_COLUMNS = {
+    "signal": "object",
+    "group": "int64",
+    "from_s": "float64",
+    "to_s": "float64",
+    "protected": "bool",
+    "cycle_s": "float64",
+    "offset_s": "float64",
+    "actuated": "bool",
+}
+"""Columns of signals. A row is a green window of a group, seconds of the cycle; those of a group do not overlap.
+
+A signal may control several nodes. Second 0 of the cycle is at simulated time `offset_s`, and every `cycle_s` seconds
+later. While `protected` is False, vehicles that have green yield to conflicting movements. If `actuated`, vehicles
+change the times, and those of the table are nominal.
+"""
+TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
+RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
+"""What vehicles do at the junction; "equal" for priority of the vehicle from the right, "zipper" for taking turns."""
+
+
+def movement_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
+    """Return rows as a table with the columns and types of `MOVEMENT_COLUMNS`; what a row lacks is unknown."""
+    unknown = {"from_lane": -1, "to_lane": -1, "allowed": True, "turn": None, "right_of_way": None}
+    return _table((unknown | {"signal": None, "group": -1} | {**row} for row in rows), MOVEMENT_COLUMNS)
+
+
+def signal_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
+    """Return rows as a table with the columns and types of `SIGNAL_COLUMNS`."""
+    return _table(rows, SIGNAL_COLUMNS)
+
+
+def _table(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.DataFrame:
+    listed = list(rows)
+    columns = {name: pd.Series([row[name] for row in listed], dtype=kind) for name, kind in types.items()}
+    return pd.DataFrame(columns)
+
+
+def unnamed_turns(links: pd.DataFrame, movements: Iterable[Mapping[str, Any]]) -> list[tuple[int, int, int]]:
+    """List the turns from link to link that movements do not name.
+
+    Parameters
+    ----------
+    links
+        One-way links, as in :class:`~simulator.roads.raw_network.RawNetwork`.
+    movements
+        Rows of `MOVEMENT_COLUMNS`.
+
+    Returns
+    -------
+    list of tuple of int
+        Row of the node, label of the first link and of the second, in the order of the links.
+    """
+    named = {(row["from_link"], row["to_link"]) for row in movements}
+    leaving: dict[int, list[int]] = {}
+    for link, start in zip(links.index.tolist(), links["from"].tolist(), strict=True):
+        leaving.setdefault(start, []).append(link)
+    return [
+        (node, link, following)
+        for link, node in zip(links.index.tolist(), links["to"].tolist(), strict=True)
+        for following in leaving.get(node, ())
+        if (link, following) not in named
+    ]
+
+
+def renumbered(
+    movements: pd.DataFrame,
+    signals: pd.DataFrame,
+    *,
+    nodes: Mapping[Hashable, int],
+    arriving: Mapping[tuple[int, Hashable], int],
+    leaving: Mapping[tuple[int, Hashable], int],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Make the tables of a network from those of its files.
+
+    Parameters
+    ----------
+    movements, signals
+        As in :class:`~simulator.roads.raw_network.RawNetwork`, with the key of each node.
+    nodes
+        Key of each node of the network to its index.
+    arriving, leaving
+        Label of a link in the files, and the node at which it ends (arriving) or begins (leaving), to its id in the
+        network. A two-way link has two entries in each.
+
+    Returns
+    -------
+    movements : pandas.DataFrame
+        Those whose two links are in the network, by their ids and sorted by them, with the index of each node.
+    signals : pandas.DataFrame
+        The groups that control one of these movements.
+    """
+    node = movements["node"].tolist()
+    ids = {
+        name: [of.get(key, -1) for key in zip(movements[name].tolist(), node, strict=True)]
+        for name, of in (("from_link", arriving), ("to_link", leaving))
+    }
+    kept = movements.assign(node=[nodes.get(key, -1) for key in node], **ids)
+    kept = kept[(kept["from_link"] >= 0) & (kept["to_link"] >= 0)]
+    kept = kept.sort_values(["from_link", "to_link", "from_lane", "to_lane"], kind="stable", ignore_index=True)
+    controlled = set(zip(kept["signal"], kept["group"], strict=True))
+    wanted = [group in controlled for group in zip(signals["signal"], signals["group"], strict=True)]
+    return kept.astype({"node": "int64"}), signals[wanted].reset_index(drop=True)
