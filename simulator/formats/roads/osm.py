@@ -16,6 +16,7 @@ import shapely
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import elements_of
+from simulator.formats.roads.osm_movements import OsmLink, movements_of
 from simulator.formats.roads.osm_streets import (
     WAY_TAGS,
     Street,
@@ -31,14 +32,15 @@ from simulator.formats.roads.osm_streets import (
 from simulator.formats.roads.osm_ways import MOST_FAULTS, OsmWays, read_ways
 from simulator.roads.class_defaults import filled_in_words
 from simulator.roads.connectivity import largest_strong_component
+from simulator.roads.movements import movement_table
 from simulator.roads.projection import WGS84, known_crs, project
 from simulator.roads.raw_network import RawNetwork, column_of
 from simulator.roads.schema import EDGE_NUMBERS, crs_faults
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    Features = Sequence[tuple[Mapping[str, str], shapely.Geometry]]
+    from numpy.typing import NDArray
 
 
 def read_graphml(path: Path) -> nx.MultiDiGraph[Any]:
@@ -151,7 +153,8 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
 
     Ways of the classes motorway … living_street, their links and "road" are kept, unless they are areas, yards or
     closed to cars (see :func:`~simulator.formats.roads.osm_streets.open_to_cars`). Of these, the largest strongly
-    connected part is kept and joined to links between junctions. Turn restrictions are not read.
+    connected part is kept and joined to links between junctions. Turn restrictions over a node, signals, signs and
+    lanes for turns become movements, but for GraphML.
 
     Parameters
     ----------
@@ -178,20 +181,19 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
         raise InputError([f"{path}: the name must end in one of {', '.join(SUFFIXES)}"])
     if crs is not None and (faults := crs_faults(crs)):
         raise InputError(faults)
-    features: Features = []
+    ways = OsmWays({}, [], 0)
     if name.endswith(".graphml"):
         graph, left_out = _from_graphml(path, crs, capacity_vph)
     else:
         ways = read_ways(path)
-        features = ways.features
         graph, left_out = _from_ways(path, ways, crs, capacity_vph)
     try:
-        return _network(path, graph, left_out, features)
+        return _network(path, graph, left_out, ways)
     except InputError as error:
         raise InputError([f"{path}: {fault}" for fault in error.faults]) from None
 
 
-def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], features: Features) -> RawNetwork:
+def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], ways: OsmWays) -> RawNetwork:
     """Join the streets of the largest strongly connected part to links."""
     part, loss = largest_strong_component(graph)
     joined = part if part.graph.pop("simplified", False) else simplified(part)
@@ -221,17 +223,33 @@ def _network(path: Path, graph: nx.MultiDiGraph[Any], left_out: list[str], featu
         column = column_of([data.get(name) for *_, data in edges])
         links[names.get(name, name.replace("geometry", "shape"))] = column
     xy = np.array([(data["x"], data["y"]) for _, data in joined.nodes(data=True)])
+    if ways.controls or ways.restrictions or any(data["ends"][1].turn_lanes for *_, data in edges):
+        stated = [_stated_link(start, end, data, xy, known) for start, end, _, data in edges]
+        movements, words = movements_of(links, stated, ways.controls, ways.restrictions)
+    else:
+        movements, words = movement_table(), []
     return RawNetwork(
         nodes=pd.DataFrame({"node": column_of(list(joined)), "x": xy[:, 0], "y": xy[:, 1]}),
         links=links,
+        movements=movements,
         crs=joined.graph["crs"],
         file=path.name,
         loss=loss,
         node_rows=graph.number_of_nodes(),
         link_rows=graph.number_of_edges(),
-        remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled)],
-        features=features,
+        remarks=[f"{path.name}: {remark}" for remark in (*remarks, *filled, *words)],
+        features=ways.features,
     )
+
+
+def _stated_link(
+    start: int, end: int, data: Mapping[str, Any], xy: NDArray[np.float64], known: Mapping[tuple[float, float], Any]
+) -> OsmLink:
+    """Return what the movements of a link depend on; the nodes along it are found by their places."""
+    shape = data.get("geometry") or shapely.LineString(xy[[start, end]])
+    nodes = [known.get((x, y)) for x, y in shapely.get_coordinates(shape).tolist()]
+    first, last = data["ends"]
+    return OsmLink(shape, first, last, int(data["lanes"]), nodes)
 
 
 def _from_graphml(path: Path, crs: object, capacity_vph: float) -> tuple[nx.MultiDiGraph[Any], list[str]]:
@@ -288,7 +306,7 @@ def _make_links(graph: nx.MultiDiGraph[Any]) -> list[str]:
     guessed: dict[str, list[tuple[str | None, str]]] = {name: [] for name in EDGE_NUMBERS}
     for *_, data in graph.edges(data=True):
         streets = data.pop("streets")
-        data.update(link_of(streets))
+        data.update(link_of(streets), ends=(streets[0], streets[-1]))
         for name, guess in guesses_of(streets).items():
             guessed[name].append(guess)
     links = graph.number_of_edges()

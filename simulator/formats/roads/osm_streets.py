@@ -23,7 +23,11 @@ filter does not name them."""
 _ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")
 WAY_TAGS = frozenset(
     {"highway", "name", "area", "service", "junction", "oneway", "lanes:both_ways", "speed_kph", *_ACCESS}
-    | {f"{tag}{direction}" for tag in ("maxspeed", "lanes") for direction in ("", ":forward", ":backward")}
+    | {
+        f"{tag}{direction}"
+        for tag in ("maxspeed", "lanes", "turn:lanes")
+        for direction in ("", ":forward", ":backward")
+    }
 )
 """Tags that are read; "speed_kph" is added by OSMnx."""
 
@@ -187,6 +191,8 @@ class Street(NamedTuple):
     capacity_vph: float
     guessed: tuple[tuple[str, str], ...]
     name: str | None = None
+    along: bool = True
+    turn_lanes: str | None = None
 
     @classmethod
     def from_tags(
@@ -227,7 +233,11 @@ class Street(NamedTuple):
         capacity = capacity_vph if own is None else own.capacity_vph
         guessed.append(("capacity_vph", f"{capacity:,g}"))
         name = tags.get("name", "").partition(";")[0].strip()
-        return cls(way, road_class, length_m, kph / 3.6, count, capacity, tuple(guessed), name or None)
+        turns = tags.get("turn:lanes:forward" if along else "turn:lanes:backward")
+        if turns is None and not all(directions(tags)):
+            turns = tags.get("turn:lanes")
+        numbers = (length_m, kph / 3.6, count, capacity)
+        return cls(way, road_class, *numbers, tuple(guessed), name or None, along, turns)
 
 
 def link_of(streets: Sequence[Street]) -> dict[str, Any]:

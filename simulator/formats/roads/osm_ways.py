@@ -19,6 +19,7 @@ from simulator.files.compressed_io import chunks_of
 from simulator.files.errors import InputError
 from simulator.files.extras import import_extra
 from simulator.files.xml_elements import elements_of
+from simulator.formats.roads.osm_movements import CONTROLS, Restriction
 from simulator.formats.roads.osm_streets import WAY_TAGS, open_to_cars
 from simulator.roads.surroundings import PLACES, SURROUNDING_TAGS, WATER, is_water
 
@@ -61,12 +62,18 @@ class OsmWays:
         Number of all other ways of the file.
     features
         Tags and shape, WGS84, of water and of places, for :func:`~simulator.roads.surroundings.surroundings_of`.
+    controls
+        Node id to the tags of a signal or a sign on a street.
+    restrictions
+        Turn restrictions for cars.
     """
 
     nodes: dict[int, tuple[float, float]]
     ways: list[OsmWay]
     others: int
     features: list[tuple[Tags, shapely.Geometry]] = field(default_factory=list)
+    controls: dict[int, Tags] = field(default_factory=dict)
+    restrictions: list[Restriction] = field(default_factory=list)
     _stands_for: dict[int, int] = field(default_factory=dict)
 
     def segments(self, way: OsmWay) -> Iterator[tuple[int, int]]:
@@ -199,6 +206,8 @@ class _OsmFile:
         self._lines: dict[int, list[int]] = {}  # nodes of the ways that may be part of an area of water
         self._found: list[tuple[Tags, Any]] = []
         self._nodes: dict[int, tuple[float, float]] = {}
+        self._controls: dict[int, Tags] = {}
+        self._restrictions: list[Restriction] = []
         self._faults: list[str] = []
 
     def read(self) -> OsmWays:
@@ -206,13 +215,16 @@ class _OsmFile:
             raise InputError([f"{self._path}: it is empty"])
         kinds, filters = self._osmium.osm, self._osmium.filter
         places = filters.KeyFilter("place").enable_for(kinds.NODE)
-        areas = filters.TagFilter(("type", "multipolygon")).enable_for(kinds.RELATION)
-        for element in self._elements(kinds.NODE | kinds.WAY | kinds.RELATION, places, areas):
+        relations = filters.TagFilter(("type", "multipolygon"), ("type", "restriction")).enable_for(kinds.RELATION)
+        for element in self._elements(kinds.NODE | kinds.WAY | kinds.RELATION, places, relations):
             tags = _tags_of(element)
             if element.is_way():
                 self._add_way(element, tags)
             elif element.is_node() and tags.get("place") in PLACES:
                 self._found.append((tags, [("", [element.id])]))
+            elif element.is_relation() and element.tags["type"] == "restriction":
+                restriction = Restriction.from_relation(element)
+                self._restrictions += [] if restriction is None else [restriction]
             elif element.is_relation() and is_water(tags):
                 members = [(member.role, member.ref) for member in element.members if member.type == "w"]
                 self._found.append((tags, members))
@@ -228,7 +240,8 @@ class _OsmFile:
             self._add_node(node)
         if self._faults:
             raise InputError(self._faults)
-        return OsmWays(self._nodes, ways, len(self._ways) - len(ways), list(self._features()))
+        others, features = len(self._ways) - len(ways), list(self._features())
+        return OsmWays(self._nodes, ways, others, features, self._controls, self._restrictions)
 
     def _elements(self, kinds: Any, *filters: Any, wanted: Container[int] | None = None) -> Iterator[Any]:
         """Yield the elements of some kinds, or those of them that are wanted, that are not deleted."""
@@ -262,6 +275,8 @@ class _OsmFile:
             self._fault(f"node {node.id} occurs twice")
         elif place.valid():
             self._nodes[node.id] = (place.lon, place.lat)
+            if node.tags.get("highway") in CONTROLS:
+                self._controls[node.id] = {tag.k: tag.v for tag in node.tags}
         else:
             lon, lat = place.lon_without_check(), place.lat_without_check()
             swapped = " (are lat and lon swapped?)" if 90 < abs(lat) <= 180 else ""
