@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def unnamed_turns(links: pd.DataFrame, movements: Iterable[Mapping[str, Any]]) -
     Parameters
     ----------
     links
-        One-way links, as in :class:`~simulator.roads.raw_network.RawNetwork`.
+        Links, as in :class:`~simulator.roads.raw_network.RawNetwork`.
     movements
         Rows of `MOVEMENT_COLUMNS`.
 
@@ -82,16 +83,16 @@ def unnamed_turns(links: pd.DataFrame, movements: Iterable[Mapping[str, Any]]) -
     list of tuple of int
         Row of the node, label of the first link and of the second, in the order of the links.
     """
-    named = {(row["from_link"], row["to_link"]) for row in movements}
+    named = {(row["node"], row["from_link"], row["to_link"]) for row in movements}
+    two_way = links["two_way"] if "two_way" in links else [False] * len(links)
     leaving: dict[int, list[int]] = {}
-    for link, start in zip(links.index.tolist(), links["from"].tolist(), strict=True):
-        leaving.setdefault(start, []).append(link)
-    return [
-        (node, link, following)
-        for link, node in zip(links.index.tolist(), links["to"].tolist(), strict=True)
-        for following in leaving.get(node, ())
-        if (link, following) not in named
-    ]
+    arriving = []
+    for link, start, end, both in zip(links.index.tolist(), links["from"], links["to"], two_way, strict=True):
+        for begin, last in ((start, end), (end, start)) if both else ((start, end),):
+            leaving.setdefault(begin, []).append(link)
+            arriving.append((last, link))
+    turns = ((node, link, following) for node, link in arriving for following in leaving.get(node, ()))
+    return [turn for turn in turns if turn not in named]
 
 
 def renumbered(
@@ -130,5 +131,9 @@ def renumbered(
     kept = kept[(kept["from_link"] >= 0) & (kept["to_link"] >= 0)]
     kept = kept.sort_values(["from_link", "to_link", "from_lane", "to_lane"], kind="stable", ignore_index=True)
     controlled = set(zip(kept["signal"], kept["group"], strict=True))
-    wanted = [group in controlled for group in zip(signals["signal"], signals["group"], strict=True)]
-    return kept.astype({"node": "int64"}), signals[wanted].reset_index(drop=True)
+    groups = zip(signals["signal"], signals["group"], strict=True)
+    wanted = np.array([group in controlled for group in groups], dtype=np.bool_)
+    green = signals[wanted].sort_values(
+        ["signal", "group", "from_s"], key=lambda column: column.map(str) if column.name == "signal" else column
+    )
+    return kept.astype({"node": "int64"}), green.reset_index(drop=True)

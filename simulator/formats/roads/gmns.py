@@ -11,6 +11,7 @@ import shapely
 
 from simulator.files.errors import InputError, both
 from simulator.files.messages import counted, warning
+from simulator.formats.roads.gmns_movements import read_movements
 from simulator.formats.roads.gmns_tables import (
     GmnsConfig,
     find_table,
@@ -181,8 +182,8 @@ def read_gmns(
     Parameters
     ----------
     path
-        A folder with ``node`` and ``link`` tables, and optionally ``geometry`` and ``config``, each ``.csv``,
-        ``.csv.gz`` or ``.parquet``.
+        A folder with ``node`` and ``link`` tables, and optionally ``geometry``, ``config``, ``movement`` and signal
+        timing, each ``.csv``, ``.csv.gz`` or ``.parquet``.
     crs
         The system of the coordinates, in any units. If None, the one that the config table states; else longitude and
         latitude; or, if most coordinates are too large for degrees, a plane in the unit of the lengths, placed at
@@ -243,9 +244,12 @@ def read_gmns(
     if undrawn := int((in_parts & usable).sum()):
         links_undrawn = counted(undrawn, "link has a shape", "links have shapes")
         remarks.append(f"{link_table.file}: {links_undrawn} of parts that do not join: drawn straight")
+    movements, signals, left_out = read_movements(folder, nodes.index, links, link_table, modes)
     return RawNetwork(
         nodes=nodes,
         links=links,
+        movements=movements,
+        signals=signals,
         crs=source,
         file=link_table.file,
         node_table=node_table,
@@ -257,6 +261,6 @@ def read_gmns(
         keep="whole" if keep == "all" or (keep is None and config.keep_all) else "trips",
         link_rows=len(link_table),
         dropped=dropped,
-        remarks=remarks,
+        remarks=[*remarks, *left_out],
         warnings=warnings,
     )

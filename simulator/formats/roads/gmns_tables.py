@@ -43,7 +43,10 @@ _COLUMNS = {
     ),
 }
 """Columns that a table must have, and may have."""
-_IDENTIFIERS = {"node_id", "zone_id", "link_id", "geometry_id", *LINK_ENDS}
+_IDENTIFIERS = {
+    *("node_id", "zone_id", "link_id", "geometry_id", "mvmt_id", "ib_link_id", "ob_link_id", *LINK_ENDS),
+    *("timing_plan_id", "controller_id", "timing_phase_id"),
+}
 
 
 def find_table(folder: Path, name: str) -> Path | None:
@@ -373,7 +376,7 @@ def _usable(
 ) -> tuple[NDArray[np.bool_], tuple[DroppedRows, ...]]:
     """Leave out links that are not roads for any of the modes, and links from a node to itself."""
     wanted = {mode.lower() for mode in modes}
-    forbidden = np.array([_forbids(uses, wanted) for uses in table.texts("allowed_uses")])
+    forbidden = np.array([forbids(uses, wanted) for uses in table.texts("allowed_uses")])
     reasons = {
         f"allowed_uses names none of {', '.join(modes)}": forbidden,
         "it leads from a node to itself": loops,
@@ -381,7 +384,7 @@ def _usable(
     return usable_rows(reasons, file=table.file, what="link")
 
 
-def _forbids(uses: str | None, wanted: set[str]) -> bool:
+def forbids(uses: str | None, wanted: set[str]) -> bool:
     """Return whether a list of uses, by commas or semicolons, names no wanted one; an empty list forbids nothing."""
     named = {use.strip().lower() for use in re.split(r"[;,|]", uses or "")} - {""}
     return bool(named) and named.isdisjoint(wanted)

@@ -12,6 +12,7 @@ import pyproj
 import shapely
 
 from simulator.files.atomic_write import export_folder
+from simulator.formats.roads.gmns_movements import movement_tables
 from simulator.formats.roads.gmns_tables import KEEP, OWN_PREFIX
 from simulator.formats.roads.layers import in_json, plain
 from simulator.roads.schema import node_ids, node_keys
@@ -29,7 +30,7 @@ _TAKEN_FOR_NOTHING = frozenset({"na", "n/a", "nan", "null", "none"})
 
 
 def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write ``node.csv``, ``link.csv`` and ``config.csv``, all of them or none.
+    """Write ``node.csv``, ``link.csv``, ``config.csv``, and tables of movements and signals, all of them or none.
 
     Coordinates are in the network's system, lengths in metres, speeds in km/h, capacities per hour and lane. The
     config table states the system and the units, and :func:`~simulator.formats.roads.gmns.read_gmns` reads it. Every
@@ -66,8 +67,12 @@ def write_gmns(network: RoadNetwork, folder: str | Path, *, overwrite: bool = Fa
         ]
     )
 
+    tables = {"node": nodes, "link": links, "config": config}
+    for name, (rows, own) in movement_tables(network, _ids(network.node_names)[0]).items():
+        tables[name] = pd.concat([rows, pd.DataFrame(_own_columns(own, name))], axis=1)
+
     def fill(staging: Path) -> None:
-        for name, table in (("node", nodes), ("link", links), ("config", config)):
+        for name, table in tables.items():
             table.to_csv(staging / f"{name}.csv", index=False)
 
     export_folder(Path(folder), fill, overwrite=overwrite)
