@@ -5,8 +5,8 @@ differences between the scores of two results. `sweep` runs a scenario with vari
 mechanisms over data sets. A `Scenario` is made from dicts, by `scenarios.load` from a file, or by
 `Scenario.with_` from another scenario. docs/python.md has examples.
 
-It also has what a mechanism, aggregator, attack, engine, demand or partition of one's own is made with and is checked
-by, such as `Estimate`, `Guesses`, `VehicleStates` and `check_attack`; docs/python.md lists them.
+It also has what a mechanism, aggregator, attack, engine, demand, partition or reader of one's own is made with and is
+checked by, such as `Estimate`, `Guesses`, `VehicleStates` and `check_attack`; docs/python.md lists them.
 
 Names are imported when they are first used: numba and geopandas take a second to load.
 """
@@ -46,8 +46,11 @@ if TYPE_CHECKING:
     from simulator.plug_in_checks.cells import check_cells
     from simulator.plug_in_checks.demand import check_demand
     from simulator.plug_in_checks.engines import check_engine
+    from simulator.plug_in_checks.readers import check_reader
     from simulator.results.store import UnfinishedRunError
     from simulator.roads import RoadNetwork
+    from simulator.roads.movements import movement_table, signal_table
+    from simulator.roads.raw_network import RawNetwork
     from simulator.sensing.messages import Behaviour, Device, Party
     from simulator.studies.api import evaluate, sweep, sweep_points
     from simulator.studies.study import Study
@@ -76,10 +79,13 @@ _MODULES = {
     "simulator.plug_in_checks.cells": ("check_cells",),
     "simulator.plug_in_checks.demand": ("check_demand",),
     "simulator.plug_in_checks.engines": ("check_engine",),
+    "simulator.plug_in_checks.readers": ("check_reader",),
     "simulator.results.store": ("UnfinishedRunError",),
     "simulator.exports.geopackage": ("write_geopackage",),
     "simulator.plots": ("COLUMN_IN", "paper_style"),
     "simulator.roads": ("RoadNetwork",),
+    "simulator.roads.movements": ("movement_table", "signal_table"),
+    "simulator.roads.raw_network": ("RawNetwork",),
     "simulator.sensing.messages": ("Behaviour", "Device", "Party"),
     "simulator.studies.api": ("evaluate", "sweep", "sweep_points"),
     "simulator.studies.study": ("Study",),

@@ -5,12 +5,12 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from scenarios.errors import RuleViolation
 from scenarios.field_types import Count, Positive, rule
 from scenarios.references import FileReference, FolderReference
-from scenarios.section import ByKind, Place, Section, ValidFields
+from scenarios.section import ByKind, OwnKind, Place, Section, ValidFields, broken_parameters
 from scenarios.units import LengthUnit, SpeedUnit, TimeUnit
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class NoRoads(RoadSection):
 
 
 class OsmRoads(RoadSection):
-    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.osm.pbf``, or GraphML as OSMnx writes it."""
+    """OpenStreetMap: ``.osm``, ``.osm.bz2``, ``.osm.gz``, ``.pbf``, or GraphML as OSMnx writes it."""
 
     source: Literal["osm"]
     path: FileReference
@@ -352,4 +352,16 @@ class Tables(TextTables, RoadSection):
     rules = (broken_crs,)
 
 
-Roads = Annotated[RoadSection, ByKind("roads", "source")]
+class OwnRoads(RoadSection):
+    """Roads that a user's reader reads, ``package.module:Class``; other keys are its parameters."""
+
+    model_config = ConfigDict(extra="allow")
+
+    source: OwnKind
+    path: FileReference | None = None
+    """File, which the class receives as its parameter ``path``."""
+
+    rules = (broken_parameters,)
+
+
+Roads = Annotated[RoadSection, ByKind("roads", "source", plug_in="scenarios.roads:OwnRoads")]

@@ -240,7 +240,8 @@ class Scenario(Section):
     def own_kinds(self) -> Iterator[tuple[str, str, str]]:
         """Yield the key path, the role and the name of each kind that is a user's own."""
         latency = self.channel.latency_s
-        places = [("cells.kind", "cells", self.cells.kind), ("traffic.engine", "engine", self.traffic.engine)]
+        places = [("roads.source", "roads", self.roads.source), ("cells.kind", "cells", self.cells.kind)]
+        places.append(("traffic.engine", "engine", self.traffic.engine))
         places.append(("traffic.demand", "demand", getattr(self.traffic, "demand", "uniform")))
         places.append(("channel.latency_s.kind", "latency", latency.kind))
         for at, section in (("", self), *((f"campaigns.{campaign.name}.", campaign) for campaign in self.campaigns)):

@@ -24,6 +24,7 @@ KITS: Mapping[Role, str] = {
     "engine": "simulator.plug_in_checks.engines:check_engine",
     "cells": "simulator.plug_in_checks.cells:check_cells",
     "demand": "simulator.plug_in_checks.demand:check_demand",
+    "reader": "simulator.plug_in_checks.readers:check_reader",
 }
 """The conformance kit of each role, as ``module:function``; each takes what makes the object, and a seed."""
 CELLS = 3

@@ -77,7 +77,7 @@ class StudyOptions(NamedTuple):
         return {"start": start, "assume_yes": self.yes, "timeout_s": self.timeout}
 
 
-Role = Literal["mechanism", "aggregator", "attack", "engine", "cells", "demand"]
+Role = Literal["mechanism", "aggregator", "attack", "engine", "cells", "demand", "reader"]
 """The roles of classes of a user's own."""
 MOST_NAMED = 5
 LEAST_TEXT = 20

@@ -13,17 +13,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(__file__).parents[1] / "own_kinds_package"
-CLASSES = ("PlainResponse", "TrimmedMean", "MostFrequent", "RingRoad", "Strips")
+CLASSES = ("PlainResponse", "TrimmedMean", "MostFrequent", "RingRoad", "Strips", "Ladder")
 SCENARIO = """
 [scenario]
 name = "own-kinds"
 duration_s = 900
 
 [roads]
-source = "grid"
-rows = 5
-columns = 5
-spacing_m = 200
+source = "{roads}"
+rungs = 6
 
 [cells]
 kind = "{cells}"
@@ -55,6 +53,7 @@ kind = "{attack}"
 coalition = ["server:1", "server:2", "server:3", "server:4", "server:5"]
 """
 NAMES = {
+    "roads": "ladder",
     "cells": "strips",
     "engine": "ring-road",
     "mechanism": "plain-response",
@@ -62,6 +61,7 @@ NAMES = {
     "attack": "most-frequent",
 }
 DOTTED = {
+    "roads": "own_kinds:Ladder",
     "cells": "own_kinds:Strips",
     "engine": "own_kinds:RingRoad",
     "mechanism": "own_kinds:PlainResponse",
@@ -109,7 +109,7 @@ def call(programs, tmp_path):
 def test_scenario_uses_every_role(call, tmp_path, names):
     (tmp_path / "own.toml").write_text(SCENARIO.format(**names), encoding="utf-8")
     refused = call("crowdveil", "run", "own.toml", status=2)
-    assert refused.count("only with permission") == 5
+    assert refused.count("only with permission") == 6
     call("crowdveil", "scenarios", "check", "own.toml", "--allow-plugins")
     call("crowdveil", "run", "own.toml", "--allow-plugins", "--out", "kept", "--quiet")
     facts = json.loads((tmp_path / "kept" / "run.json").read_text(encoding="utf-8"))
@@ -124,7 +124,7 @@ def test_python_uses_the_classes(call):
 import crowdveil as cv, own_kinds as own
 result = cv.run(cv.Scenario(
     scenario={"name": "own", "duration_s": 900},
-    roads={"source": "grid", "rows": 5, "columns": 5, "spacing_m": 200},
+    roads={"source": own.Ladder},
     cells={"kind": own.Strips, "number": 3},
     traffic={"engine": own.RingRoad, "vehicles": 300},
     campaigns=[{"start_s": 120, "queries": 2, "every_s": 120}],

@@ -1,4 +1,4 @@
-"""One kind of one's own for each role: mechanism, aggregator, attack, traffic engine and cells."""
+"""One kind of one's own for each role: mechanism, aggregator, attack, traffic engine, cells and reader of roads."""
 
 import math
 from dataclasses import dataclass
@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 import shapely
 
 from crowdveil import (
     CategoricalReports,
     FrequencyOracle,
     Guesses,
+    RawNetwork,
     State,
     VehicleStates,
     check_true_counts,
@@ -119,3 +121,21 @@ class Strips:
         x_min, y_min, x_max, y_max = self._bounds
         edges = np.linspace(x_min, x_max, self._number + 1)
         return [shapely.box(west, y_min, east, y_max) for west, east in pairwise(edges)]
+
+
+class Ladder:
+    """Reader of roads: two long streets with rungs between them."""
+
+    def __init__(self, rungs=5):
+        self._rungs = rungs
+
+    def read(self):
+        rungs = range(self._rungs)
+        nodes = pd.DataFrame(
+            [(f"{side}{rung}", 200.0 * rung, 800.0 * (side == "b")) for side in "ab" for rung in rungs],
+            columns=["node", "x", "y"],
+        )
+        ends = [(rung, rung + self._rungs) for rung in rungs]
+        ends += [(side + rung, side + rung + 1) for side in (0, self._rungs) for rung in rungs[:-1]]
+        links = pd.DataFrame(ends, columns=["from", "to"]).assign(speed=10.0, two_way=True)
+        return RawNetwork(nodes=nodes, links=links, crs="EPSG:32632", file="ladder")

@@ -7,11 +7,12 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.kinds import names_of
 from scenarios.references import Reference
-from scenarios.roads import ColumnNames, GridSection, NoRoads, RoadSection, TextTables
+from scenarios.roads import ColumnNames, GridSection, NoRoads, OwnRoads, RoadSection, TextTables
 from scenarios.section import Place
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import (
+    build_own_kind,
     constructor_of,
     faults_of_files,
     reader_of,
@@ -47,7 +48,7 @@ def build_roads(section: RoadSection) -> Built:
     InputError
         If the files hold no usable network.
     """
-    built: Built = constructor_of("roads", section.source)(section)
+    built: Built = (own_roads if isinstance(section, OwnRoads) else constructor_of("roads", section.source))(section)
     return built
 
 
@@ -133,6 +134,24 @@ def _keywords(section: RoadSection) -> dict[str, Any]:
         else:
             keywords[key] = value.mapping() if isinstance(value, ColumnNames) else value
     return keywords
+
+
+def own_roads(section: OwnRoads) -> Built:
+    """Read roads with a user's reader, and make a network.
+
+    Raises
+    ------
+    InputError
+        If the class refuses its parameters, or returns no raw network, or one of which no network can be made.
+    """
+    parameters = dict(section.model_extra or {})
+    if section.path is not None:
+        parameters["path"] = str(scenarios.locate(section.path))
+    raw = build_own_kind("roads", section.source, parameters).read()
+    if not isinstance(raw, RawNetwork):
+        raise InputError([f"{section.source}: read must return a RawNetwork, got {type(raw).__name__}"])
+    roads, report = build(raw)
+    return roads, report.notes()
 
 
 def none_roads(section: NoRoads) -> Built:  # noqa: ARG001 - every source's function has this parameter

@@ -22,6 +22,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "deployment": ("combine",),
     "attack": ("guess",),
     "engine": ("at",),
+    "roads": ("read",),
     "cells": ("cell_of", "polygons"),
     "demand": ("trips",),
     "latency": ("draw", "exceeds"),

@@ -145,7 +145,7 @@ def _tag_text(value: Any) -> str:
     return str(value)
 
 
-SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".osm.pbf", ".graphml")
+SUFFIXES = (".osm", ".osm.bz2", ".osm.gz", ".pbf", ".graphml")
 
 
 def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800.0) -> RawNetwork:
@@ -159,7 +159,7 @@ def read_osm(path: str | Path, *, crs: object = None, capacity_vph: float = 1800
     Parameters
     ----------
     path
-        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.osm.pbf``, or ``.graphml`` as saved by OSMnx.
+        ``.osm``, ``.osm.bz2`` or ``.osm.gz`` (XML), ``.pbf``, or ``.graphml`` as saved by OSMnx.
     crs
         The projected system of the network, in metres; the UTM zone of the network's middle if None.
     capacity_vph

@@ -1,0 +1,93 @@
+"""Checks of a user's own reader of roads: `check_reader`.
+
+The table lists, in order, the fault that each check finds:
+
+============= ========================================================================================================
+interface     the method missing; no `RawNetwork`, columns missing, links of nodes that are not there, or no network
+repeatable    another network from a second reading
+randomness    use of numpy's or Python's global random numbers
+============= ========================================================================================================
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mechanisms.conformance.findings import ConformanceReport, Findings, checks_of
+from simulator.files.errors import InputError
+from simulator.plug_in_checks.kit import expect_no_global_draws, report_of, require_methods
+from simulator.roads import RoadNetwork
+from simulator.roads.raw_network import RawNetwork, build
+
+_NODES, _LINKS = ("node", "x", "y"), ("from", "to")
+
+
+@dataclass(frozen=True, eq=False)
+class ReaderTrial:
+    """The function that makes a reader, what it read, and the network that a run makes of it."""
+
+    make: Callable[[], Any]
+    raw: RawNetwork
+    network: RoadNetwork
+
+
+def _read(make: Callable[[], Any]) -> RawNetwork:
+    raw = make().read()
+    if not isinstance(raw, RawNetwork):
+        raise InputError([f"read must return a RawNetwork, got {type(raw).__name__}"])
+    return raw
+
+
+def _prepare(make: Callable[..., Any], _: int, findings: Findings) -> ReaderTrial:
+    require_methods("roads", make())
+    raw = _read(make)
+    faults = [f"nodes must have a column {name!r}" for name in _NODES if name not in raw.nodes]
+    faults += [f"links must have a column {name!r}" for name in _LINKS if name not in raw.links]
+    for name in _LINKS if not faults else ():
+        rows = raw.links[name]
+        if not (np.issubdtype(rows.dtype, np.integer) and rows.between(0, len(raw.nodes) - 1).all()):
+            faults.append(f"{name} of links must be rows of nodes, whole numbers from 0 to {len(raw.nodes) - 1}")
+    if faults:
+        raise InputError(faults)
+    network, report = build(raw)
+    for note in report.notes():
+        findings.note(str(note))
+    return ReaderTrial(make, raw, network)
+
+
+def check_repeatable(trial: ReaderTrial, findings: Findings) -> None:
+    """Check that a second reader makes the same network of the same files."""
+    again, _ = build(_read(trial.make))
+    same = again.node_names == trial.network.node_names and np.array_equal(again.node_xy, trial.network.node_xy)
+    for name in ("from_node", "to_node", "length_m", "speed_mps", "lanes", "capacity_vph"):
+        same = same and np.array_equal(getattr(again.links, name), getattr(trial.network.links, name))
+    findings.expect(same, "read returns another network the second time")
+    findings.figures |= {"nodes": len(again.node_names), "links": len(again.links)}
+
+
+def check_randomness(trial: ReaderTrial, findings: Findings) -> None:
+    """Check that numpy's and Python's global generators are as before."""
+    expect_no_global_draws(findings, lambda: _read(trial.make))
+
+
+CHECKS = checks_of(globals())
+
+
+def check_reader(make: Callable[[], Any], *, seed: int = 0) -> ConformanceReport:
+    """Run all checks on a reader of roads, with the files that `make` gives it.
+
+    Parameters
+    ----------
+    make
+        A class or function that makes the reader, called without arguments. Several are made.
+    seed
+        Not used: a reader draws nothing.
+
+    Returns
+    -------
+    ConformanceReport
+        The result of each check; its ``raise_for_failures`` raises an error if any failed.
+    """
+    return report_of(make, _prepare, CHECKS, seed)
