@@ -8,7 +8,7 @@ import typer
 
 from scenarios.kinds import import_dotted
 from simulator.cli.commands import Group
-from simulator.cli.common import Reference, load_scenario, print_rows
+from simulator.cli.common import AllowPlugins, Reference, load_scenario, print_rows
 
 if TYPE_CHECKING:
     from scenarios import Scenario
@@ -41,9 +41,9 @@ _WRITERS = {
 
 
 @app.command("show")
-def show_roads(scenario: Reference, *, set_: Overrides = None) -> None:
+def show_roads(scenario: Reference, *, set_: Overrides = None, allow_plugins: AllowPlugins = False) -> None:
     """Print how large a scenario's roads are, and what was filled in or dropped in reading them, with warnings."""
-    checked = load_scenario(scenario, set_)
+    checked = load_scenario(scenario, set_, allow_plugins=allow_plugins)
     roads, notes = _build(checked)
     zones = {data["zone"] for _, data in roads.graph.nodes(data=True) if "zone" in data}
     west, south, east, north = roads.bounds
@@ -73,9 +73,10 @@ def export_roads(
     format_: Annotated[Format, typer.Option("--format", help="What to write.")],
     set_: Overrides = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
+    allow_plugins: AllowPlugins = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
-    roads, notes = _build(load_scenario(scenario, set_))
+    roads, notes = _build(load_scenario(scenario, set_, allow_plugins=allow_plugins))
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
@@ -92,12 +93,8 @@ def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[Note]]":
     """
     from scenarios import Fault, ScenarioError  # noqa: PLC0415 - imported only when needed
     from simulator.experiment.build.city import build_roads  # noqa: PLC0415 - imported only when needed
-    from simulator.files.errors import InputError  # noqa: PLC0415 - imported only when needed
 
-    try:
-        roads, notes = build_roads(scenario.roads)
-    except InputError as error:
-        raise ScenarioError(scenario.name, [Fault("roads", fault) for fault in error.faults]) from error
+    roads, notes = build_roads(scenario)
     if roads is None:
         raise ScenarioError(scenario.name, [Fault("roads.source", "must be a source of roads", "none")])
     return roads, notes

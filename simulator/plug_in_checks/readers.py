@@ -46,8 +46,8 @@ def _prepare(make: Callable[..., Any], _: int, findings: Findings) -> ReaderTria
     faults = [f"nodes must have a column {name!r}" for name in _NODES if name not in raw.nodes]
     faults += [f"links must have a column {name!r}" for name in _LINKS if name not in raw.links]
     for name in _LINKS if not faults else ():
-        rows = raw.links[name]
-        if not (np.issubdtype(rows.dtype, np.integer) and rows.between(0, len(raw.nodes) - 1).all()):
+        rows = raw.links[name].to_numpy()
+        if not (np.issubdtype(rows.dtype, np.integer) and ((rows >= 0) & (rows < len(raw.nodes))).all()):
             faults.append(f"{name} of links must be rows of nodes, whole numbers from 0 to {len(raw.nodes) - 1}")
     if faults:
         raise InputError(faults)

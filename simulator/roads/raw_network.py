@@ -283,7 +283,7 @@ def _shapes(
     if not far:
         return lines, []
     where = f"{raw.file}: {counted(far, 'shape begins or ends', 'shapes begin or end')}"
-    checks = "check the coordinate system of geometries, and dir_flag"
+    checks = "check the coordinate system of geometries, and the direction of links"
     return lines, [warning("coordinates", f"{where} more than {_FAR_M:g} m from the nodes of the link: {checks}")]
 
 

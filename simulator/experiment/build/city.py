@@ -13,8 +13,10 @@ from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.experiment.build.cells import build_cells
 from simulator.experiment.build.constructors import (
     build_own_kind,
+    check_own_kinds,
     constructor_of,
     faults_of_files,
+    faults_of_own_kinds,
     reader_of,
     same_keys,
     text_format,
@@ -40,16 +42,22 @@ Built = tuple[RoadNetwork | None, list[Note]]
 """The roads, or None, and notes on what was left out or filled in."""
 
 
-def build_roads(section: RoadSection) -> Built:
+def build_roads(scenario: Scenario) -> Built:
     """Build or read the roads of a city.
 
     Raises
     ------
-    InputError
-        If the files hold no usable network.
+    ScenarioError
+        If the files hold no usable network, or a user's reader is not permitted, or raises an error.
     """
-    built: Built = (own_roads if isinstance(section, OwnRoads) else constructor_of("roads", section.source))(section)
-    return built
+    section = scenario.roads
+    with faults_of_files(scenario, "roads"):
+        if not isinstance(section, OwnRoads):
+            built: Built = constructor_of("roads", section.source)(section)
+            return built
+        check_own_kinds(scenario, only="roads")
+        with faults_of_own_kinds(scenario):
+            return own_roads(section)
 
 
 def build_city(scenario: Scenario) -> City:
@@ -60,8 +68,7 @@ def build_city(scenario: Scenario) -> City:
     ScenarioError
         If the files hold no usable network, or the cells cannot be laid over it.
     """
-    with faults_of_files(scenario, "roads"):
-        roads, noted = build_roads(scenario.roads)
+    roads, noted = build_roads(scenario)
     notes = [note.at("roads") for note in noted]
     with faults_of_files(scenario, "traffic"):
         recorded = read_recorded(scenario, roads)

@@ -66,8 +66,10 @@ def missing_methods(role: str, target: Any) -> list[str]:
     return [] if shares else missing
 
 
-def check_own_kinds(scenario: Scenario) -> None:
-    """Import the users' kinds that a scenario names, if permitted, and verify them; no class is called.
+def check_own_kinds(scenario: Scenario, *, only: str | None = None) -> None:
+    """Import the users' kinds that a scenario names, of all roles or only one, if permitted, and verify them.
+
+    No class is called.
 
     Raises
     ------
@@ -76,6 +78,8 @@ def check_own_kinds(scenario: Scenario) -> None:
     """
     faults = []
     for where, role, kind in scenario.own_kinds():
+        if only not in (None, role):
+            continue
         if not scenario.permits(kind):
             faults.append(Fault(where, PLUGIN_REFUSAL, kind))
             continue
