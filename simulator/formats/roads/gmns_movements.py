@@ -192,7 +192,7 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     stated = dict(zip(phase_ids, own_phase, strict=True))
     first = {controller or "": row for row, controller in reversed([*enumerate(plan.texts("controller_id"))])}
     windows: dict[str, tuple[str, tuple[float, float], tuple[float, float, bool]]] = {}
-    for holder, row in first.items():
+    for owner, row in first.items():
         phases = frame[frame["plan"] == plan_ids[row]]
         starts, end_s = _starts(phases)
         length_s = float(own_plan[row].get("cycle_s", np.fmax(cycle_s[row], end_s)))
@@ -201,18 +201,18 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
         for name, green in zip(phases.index.tolist(), phases["green_s"].tolist(), strict=True):
             from_s = float(stated[name].get("from_s", starts[name]))
             to_s = float(stated[name].get("to_s", from_s + green))
-            windows[name] = holder, (from_s, to_s), (length_s, offset_s, actuated)
+            windows[name] = owner, (from_s, to_s), (length_s, offset_s, actuated)
     remarks = []
     if others := len(plan) - len(first):
         remarks.append(f"{plan.file}: left out {counted(others, 'timing plan')}: the first of each controller is read")
     found: dict[str, tuple[str, _Windows]] = {}
     names = zip(node_ids(movement.values("mvmt_id")), of_phase, movement.texts("protection"), strict=True)
-    for name, phase_id, protection in names:
-        if name is None or phase_id not in windows or (protection or "").lower() == "rtor":
+    for movement_id, phase_id, protection in names:
+        if movement_id is None or phase_id not in windows or (protection or "").lower() == "rtor":
             continue
         controller, green_window, cycle = windows[phase_id]
         window = (*green_window, (protection or "protected").lower() == "protected", *cycle)
-        found[name] = controller, tuple(sorted({*found.get(name, ("", ()))[1], window}))
+        found[movement_id] = controller, tuple(sorted({*found.get(movement_id, ("", ()))[1], window}))
     return found, remarks
 
 
