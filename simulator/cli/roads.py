@@ -60,6 +60,10 @@ def show_roads(scenario: Reference, *, set_: Overrides = None, allow_plugins: Al
         rows.append(("zones", f"{len(zones):,}"))
     if closed := int((~roads.through).sum()):
         rows.append(("closed", f"{closed:,} nodes that no route passes through"))
+    if len(roads.movements):
+        rows.append(("movements", f"{len(roads.movements):,}"))
+    if len(roads.signals):
+        rows.append(("signals", f"{roads.signals['signal'].nunique():,}"))
     print_rows(rows)
     for note in notes:
         typer.echo(f"note: {note}")
