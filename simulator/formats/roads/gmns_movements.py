@@ -233,7 +233,7 @@ def _starts(phases: pd.DataFrame) -> tuple[dict[str, float], float]:
 
 def movement_tables(
     network: RoadNetwork, ids: Sequence[object]
-) -> dict[str, tuple[pd.DataFrame, list[dict[str, Any]]]]:
+) -> dict[str, tuple[pd.DataFrame, list[dict[Any, Any]]]]:
     """Make the tables of movements and of signal timing.
 
     Every group of a signal is a ring, in which each green window is a phase that the time until the next one, or the
@@ -256,69 +256,53 @@ def movement_tables(
         return {}
     types = {turn: kind for kind, turn in _TYPES.items()} | {"slight_left": "left", "slight_right": "right"}
     controls = {right: control for control, right in reversed(_CONTROLS.items())}
-    rows, own = [], []
-    for number, row in enumerate(movements.to_dict("records")):
-        inbound, outbound = (
-            int(lanes[row[link]]) - row[lane] if row[lane] >= 0 else None
-            for link, lane in (("from_link", "from_lane"), ("to_link", "to_lane"))
-        )
-        rows.append(
-            {
-                "mvmt_id": number,
-                "node_id": ids[row["node"]],
-                "ib_link_id": row["from_link"],
-                "start_ib_lane": inbound,
-                "ob_link_id": row["to_link"],
-                "start_ob_lane": outbound,
-                "type": types.get(row["turn"]),
-                "ctrl_type": controls.get(row["right_of_way"]) if row["signal"] is None else "signal",
-                "allowed_uses": None if row["allowed"] else NO_USE,
-            }
-        )
-        own.append({name: row[name] for name in _OWN})
-    table = pd.DataFrame(rows).astype({"start_ib_lane": "Int64", "start_ob_lane": "Int64"})
+    inside = {
+        end: (lanes[movements[f"{end}_link"]] - movements[f"{end}_lane"]).where(movements[f"{end}_lane"] >= 0)
+        for end in ("from", "to")
+    }
+    table = pd.DataFrame(
+        {
+            "mvmt_id": movements.index,
+            "node_id": [ids[node] for node in movements["node"]],
+            "ib_link_id": movements["from_link"],
+            "start_ib_lane": inside["from"].astype("Int64"),
+            "ob_link_id": movements["to_link"],
+            "start_ob_lane": inside["to"].astype("Int64"),
+            "type": movements["turn"].map(types),
+            "ctrl_type": movements["right_of_way"].map(controls).where(movements["signal"].isna(), "signal"),
+            "allowed_uses": movements["allowed"].map({True: None, False: NO_USE}),
+        }
+    )
+    own = movements[[*_OWN]].to_dict("records")
     return {"movement": (table, own)} | ({} if network.signals.empty else _timing_tables(network))
 
 
-def _timing_tables(network: RoadNetwork) -> dict[str, tuple[pd.DataFrame, list[dict[str, Any]]]]:
+def _timing_tables(network: RoadNetwork) -> dict[str, tuple[pd.DataFrame, list[dict[Any, Any]]]]:
     """Make the tables of signal timing of a network that has green windows."""
-    controllers: dict[object, int] = {}
-    plans: list[dict[str, Any]] = []
-    phases: list[dict[str, Any]] = []
-    plans_own, phases_own, members = [], [], []
-    of_group: dict[tuple[object, int], list[int]] = {}
-    for number, row in enumerate(network.movements[["signal", "group"]].to_dict("records")):
-        of_group.setdefault((row["signal"], row["group"]), []).append(number)
-    windows = network.signals.to_dict("records")
-    for window, following in zip(windows, [*windows[1:], None], strict=True):
-        signal, group, to_s = window["signal"], window["group"], window["to_s"]
-        if signal not in controllers:
-            controllers[signal] = number = len(controllers)
-            plans.append({"timing_plan_id": number, "controller_id": number, "cycle_length": window["cycle_s"]})
-            plans_own.append({name: window[name] for name in ("cycle_s", "offset_s", "actuated")})
-        next_s = window["cycle_s"]
-        if following is not None and (following["signal"], following["group"]) == (signal, group):
-            next_s = following["from_s"]
-        phase = {
-            "timing_phase_id": len(phases),
-            "timing_plan_id": controllers[signal],
-            "signal_phase_num": group,
-            "min_green": to_s - window["from_s"],
-            "clearance": next_s - to_s,
-            "ring": group + 1,
+    windows = network.signals.rename_axis("timing_phase_id").reset_index()
+    plans = windows.drop_duplicates("signal", ignore_index=True)
+    controller = windows["signal"].map({signal: number for number, signal in enumerate(plans["signal"])})
+    group = windows.groupby(["signal", "group"])
+    phases = pd.DataFrame(
+        {
+            "timing_phase_id": windows["timing_phase_id"],
+            "timing_plan_id": controller,
+            "signal_phase_num": windows["group"],
+            "min_green": windows["to_s"] - windows["from_s"],
+            "clearance": group["from_s"].shift(-1).fillna(windows["cycle_s"]) - windows["to_s"],
+            "ring": windows["group"] + 1,
             "barrier": 1,
-            "position": len(phases),
+            "position": group.cumcount() + 1,
         }
-        protection = "protected" if window["protected"] else "permitted"
-        members += [
-            {"timing_phase_id": len(phases), "mvmt_id": movement, "protection": protection}
-            for movement in of_group[signal, group]
-        ]
-        phases.append(phase)
-        phases_own.append({"from_s": window["from_s"], "to_s": to_s})
+    )
+    movements = network.movements[["signal", "group"]].rename_axis("mvmt_id").reset_index()
+    members = movements.merge(windows, on=["signal", "group"])
+    members["protection"] = np.where(members["protected"], "protected", "permitted")
+    members = members[["timing_phase_id", "mvmt_id", "protection"]].rename_axis("signal_phase_mvmt_id").reset_index()
+    number = {"timing_plan_id": plans.index, "controller_id": plans.index, "cycle_length": plans["cycle_s"]}
     return {
-        "signal_controller": (pd.DataFrame({"controller_id": list(controllers.values())}), []),
-        "signal_timing_plan": (pd.DataFrame(plans), plans_own),
-        "signal_timing_phase": (pd.DataFrame(phases), phases_own),
-        "signal_phase_mvmt": (pd.DataFrame(members).rename_axis("signal_phase_mvmt_id").reset_index(), []),
+        "signal_controller": (pd.DataFrame({"controller_id": plans.index}), []),
+        "signal_timing_plan": (pd.DataFrame(number), plans[["cycle_s", "offset_s", "actuated"]].to_dict("records")),
+        "signal_timing_phase": (phases, windows[["from_s", "to_s"]].to_dict("records")),
+        "signal_phase_mvmt": (members, []),
     }
