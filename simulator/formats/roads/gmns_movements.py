@@ -9,9 +9,9 @@ import pandas as pd
 
 from simulator.files.messages import counted
 from simulator.files.tables import column_names
-from simulator.formats.roads.gmns_tables import find_table, forbids, open_table, own_values
+from simulator.formats.roads.gmns_tables import OWN_PREFIX, find_table, forbids, open_table, own_values
 from simulator.formats.roads.tables import unique_ids
-from simulator.roads.movements import movement_table, signal_table, unnamed_turns
+from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, movement_table, signal_table, unnamed_turns
 from simulator.roads.schema import node_ids
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def read_movements(
     for name, found in at.items():
         table.refuse(name, found < 0, f"in the {'node' if name == 'node_id' else 'link'} table")
     numbers = {name: table.checked_numbers(name, whole=True, optional=True) for name in _LANES}
-    own = own_values(table, frozenset())
+    own = own_values(table, frozenset({"group"}))
+    own_groups = table.checked_numbers(f"{OWN_PREFIX}group", at_least=-1, whole=True, optional=True)
+    for name, known in (("turn", TURNS), ("right_of_way", RIGHTS_OF_WAY)):
+        wrong = np.array([values.get(name) not in (None, *known) for values in own])
+        table.refuse(f"{OWN_PREFIX}{name}", wrong, f"one of {', '.join(known)}, in JSON")
+    wrong = np.array([not isinstance(values.get("signal", ""), str | int) for values in own])
+    table.refuse(f"{OWN_PREFIX}signal", wrong, "text or a whole number, in JSON")
     table.check()
     of_movement, remarks = _read_windows(folder)
     lanes = dict(zip(links.index.tolist(), links["lanes"].tolist(), strict=True))
@@ -108,8 +114,8 @@ def read_movements(
         if controller is None and (control or "").lower() in _SIGNALS:
             controller = node
         signal = own[i].get("signal", controller)
-        known = groups.setdefault(signal, {})
-        group = known.setdefault(windows, len(known)) if windows else -1
+        numbered = groups.setdefault(signal, {})
+        group = numbered.setdefault(windows, len(numbered)) if windows else -1
         row = {
             "node": int(at["node_id"][i]),
             "from_link": start,
@@ -118,7 +124,7 @@ def read_movements(
             "turn": _TYPES.get((kind or "").lower()),
             "right_of_way": _CONTROLS.get((control or "").lower()),
             "signal": signal,
-            "group": group,
+            "group": group if np.isnan(own_groups[i]) else int(own_groups[i]),
         } | {name: value for name, value in own[i].items() if name in _OWN}
         signals[row["signal"], row["group"]] = windows
         before, after = (
@@ -182,26 +188,30 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     }
     order = {name: phase.checked_numbers(name, whole=True) for name in ("barrier", "ring", "position")}
     cycle_s = plan.checked_numbers("cycle_length", at_least=0, optional=True)
-    own_plan, own_phase = (own_values(stating, frozenset()) for stating in (plan, phase))
+    own_cycle_s, offset_s = (
+        plan.checked_numbers(f"{OWN_PREFIX}{name}", optional=True) for name in ("cycle_s", "offset_s")
+    )
+    own_from_s, own_to_s = (phase.checked_numbers(f"{OWN_PREFIX}{name}", optional=True) for name in ("from_s", "to_s"))
+    own_actuated = plan.texts(f"{OWN_PREFIX}actuated")
     for table in tables.values():
         table.check()
     green_s = np.nan_to_num(np.fmax(seconds["min_green"], seconds["max_green"]))
     frame = pd.DataFrame(order | {"plan": of_plan, "green_s": green_s}, index=phase_ids)
     frame["all_s"] = green_s + np.nan_to_num(seconds["clearance"])
     frame["varies"] = seconds["max_green"] > seconds["min_green"]
-    stated = dict(zip(phase_ids, own_phase, strict=True))
+    frame["from_s"], frame["to_s"] = own_from_s, own_to_s
     first = {controller or "": row for row, controller in reversed([*enumerate(plan.texts("controller_id"))])}
     windows: dict[str, tuple[str, tuple[float, float], tuple[float, float, bool]]] = {}
     for owner, row in first.items():
         phases = frame[frame["plan"] == plan_ids[row]]
         starts, end_s = _starts(phases)
-        length_s = float(own_plan[row].get("cycle_s", np.fmax(cycle_s[row], end_s)))
-        offset_s = float(own_plan[row].get("offset_s", 0.0))
-        actuated = bool(own_plan[row].get("actuated", phases["varies"].any()))
-        for name, green in zip(phases.index.tolist(), phases["green_s"].tolist(), strict=True):
-            from_s = float(stated[name].get("from_s", starts[name]))
-            to_s = float(stated[name].get("to_s", from_s + green))
-            windows[name] = owner, (from_s, to_s), (length_s, offset_s, actuated)
+        length_s = np.fmax(cycle_s[row], end_s) if np.isnan(own_cycle_s[row]) else own_cycle_s[row]
+        actuated = bool(phases["varies"].any()) or own_actuated[row] == "true"
+        cycle = (float(length_s), float(np.nan_to_num(offset_s[row])), actuated)
+        from_s = phases["from_s"].fillna(pd.Series(starts, dtype=np.float64))
+        to_s = phases["to_s"].fillna(from_s + phases["green_s"])
+        for name, *green in zip(phases.index.tolist(), from_s.tolist(), to_s.tolist(), strict=True):
+            windows[name] = owner, (green[0], green[1]), cycle
     remarks = []
     if others := len(plan) - len(first):
         remarks.append(f"{plan.file}: left out {counted(others, 'timing plan')}: the first of each controller is read")
@@ -210,8 +220,8 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     for movement_id, phase_id, protection in names:
         if movement_id is None or phase_id not in windows or (protection or "").lower() == "rtor":
             continue
-        controller, green_window, cycle = windows[phase_id]
-        window = (*green_window, (protection or "protected").lower() == "protected", *cycle)
+        controller, (begin_s, stop_s), of_plan_cycle = windows[phase_id]
+        window = (begin_s, stop_s, (protection or "protected").lower() == "protected", *of_plan_cycle)
         found[movement_id] = controller, tuple(sorted({*found.get(movement_id, ("", ()))[1], window}))
     return found, remarks
 
