@@ -122,6 +122,30 @@ def test_tables_that_cannot_be_used_are_refused(tmp_path, table, old, new, messa
     assert message in re.sub(r" \(column '\w+'\)", "", caught.value.faults[0])
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("movement", "turn", '"sideways"'),
+        ("movement", "right_of_way", "7"),
+        ("movement", "group", "x"),
+        ("movement", "signal", "[1]"),
+        ("signal_timing_phase", "from_s", "x"),
+        ("signal_timing_plan", "offset_s", "inf"),
+    ],
+)
+def test_own_columns_that_cannot_be_used_are_refused(tmp_path, table, column, value):
+    roads, _ = read_gmns(folder(tmp_path, **TIMING))
+    write_gmns(roads, tmp_path / "written")
+    file = tmp_path / "written" / f"{table}.csv"
+    frame = pd.read_csv(file, dtype=str)
+    frame[f"crowdveil_{column}"] = value
+    frame.to_csv(file, index=False)
+    with pytest.raises(InputError) as caught:
+        read_gmns(tmp_path / "written")
+    assert f"{table}.csv: " in caught.value.faults[0]
+    assert f"crowdveil_{column} " in caught.value.faults[0]
+
+
 def same_movements(one, other):
     pd.testing.assert_frame_equal(one.movements, other.movements)
     pd.testing.assert_frame_equal(one.signals, other.signals)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from read_roads import read_sumo_net
 from test_sumo_net import JUNCTIONS, ONLY_BUS, edge, lane, net
 
 from simulator.files.errors import InputError
+from simulator.files.xml_elements import elements_of
+from simulator.formats.roads.sumo_plain import write_sumo_plain
 from simulator.roads.movements import MOVEMENT_COLUMNS, SIGNAL_COLUMNS
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
@@ -184,3 +187,39 @@ def test_real_networks_equal_sumolib_one_by_one(path, replaced):
             assert there["protected"].tolist() == {"G": [True], "g": [False]}.get(state[group], []), (signal, group)
             begin += duration
         assert (windows["cycle_s"] == begin).all()
+
+
+def test_movements_are_written_as_connections(write, tmp_path):
+    roads, _ = read_sumo_net(write(net(*PARTS)))
+    write_sumo_plain(roads, tmp_path / "plain")
+    names = {str(data["link"]): data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
+    elements = [(name, data) for name, data, _ in elements_of(tmp_path / "plain" / "roads.con.xml") if data]
+    found = [(name, names[data["from"]], names[data["to"]], data.get("fromLane")) for name, data in elements]
+    assert sorted(found, key=str) == [
+        ("connection", "AB", "BA", "1"),
+        ("connection", "AB", "BC", "0"),
+        ("connection", "CB", "BA", "0"),
+        ("delete", "BA", "AB", None),
+        ("delete", "BC", "CB", None),
+        ("delete", "CB", "BC", None),
+    ]
+    assert "roads.con.xml" in (tmp_path / "plain" / "roads.netccfg").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NETS, ids=lambda path: path.parent.name)
+def test_netconvert_makes_the_same_connections_again(path, tmp_path):
+    sumo = pytest.importorskip("sumo", reason="netconvert comes with the extra 'sumo'")
+    roads, _ = read_sumo_net(path)
+    write_sumo_plain(roads, tmp_path / "plain")
+    program = Path(sumo.SUMO_HOME, "bin", "netconvert")
+    environment = dict(os.environ, SUMO_HOME=sumo.SUMO_HOME)
+    subprocess.run([program, "-c", "roads.netccfg"], cwd=tmp_path / "plain", env=environment, check=True)
+    again, _ = read_sumo_net(tmp_path / "plain" / "roads.net.xml")
+    assert len(again.links) == len(roads.links)
+    links = {data["link"]: int(data["sumo_edge"]) for *_, data in again.graph.edges(data=True)}
+    columns = ["from_link", "to_link", "from_lane", "to_lane"]
+    expected = roads.movements.loc[roads.movements["allowed"], columns]
+    made = again.movements.loc[again.movements["allowed"], columns]
+    made = made.assign(**{name: made[name].map(links) for name in ("from_link", "to_link")})
+    assert set(made.itertuples(index=False, name=None)) == set(expected.itertuples(index=False, name=None))

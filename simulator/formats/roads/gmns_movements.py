@@ -9,9 +9,9 @@ import pandas as pd
 
 from simulator.files.messages import counted
 from simulator.files.tables import column_names
-from simulator.formats.roads.gmns_tables import find_table, forbids, open_table, own_values
+from simulator.formats.roads.gmns_tables import OWN_PREFIX, find_table, forbids, open_table, own_values
 from simulator.formats.roads.tables import unique_ids
-from simulator.roads.movements import movement_table, signal_table, unnamed_turns
+from simulator.roads.movements import RIGHTS_OF_WAY, TURNS, movement_table, signal_table, unnamed_turns
 from simulator.roads.schema import node_ids
 
 if TYPE_CHECKING:
@@ -94,7 +94,13 @@ def read_movements(
     for name, found in at.items():
         table.refuse(name, found < 0, f"in the {'node' if name == 'node_id' else 'link'} table")
     numbers = {name: table.checked_numbers(name, whole=True, optional=True) for name in _LANES}
-    own = own_values(table, frozenset())
+    own = own_values(table, frozenset({"group"}))
+    own_groups = table.checked_numbers(f"{OWN_PREFIX}group", at_least=-1, whole=True, optional=True)
+    for name, known in (("turn", TURNS), ("right_of_way", RIGHTS_OF_WAY)):
+        wrong = np.array([values.get(name) not in (None, *known) for values in own])
+        table.refuse(f"{OWN_PREFIX}{name}", wrong, f"one of {', '.join(known)}, in JSON")
+    wrong = np.array([not isinstance(values.get("signal", ""), str | int) for values in own])
+    table.refuse(f"{OWN_PREFIX}signal", wrong, "text or a whole number, in JSON")
     table.check()
     of_movement, remarks = _read_windows(folder)
     lanes = dict(zip(links.index.tolist(), links["lanes"].tolist(), strict=True))
@@ -108,8 +114,8 @@ def read_movements(
         if controller is None and (control or "").lower() in _SIGNALS:
             controller = node
         signal = own[i].get("signal", controller)
-        known = groups.setdefault(signal, {})
-        group = known.setdefault(windows, len(known)) if windows else -1
+        numbered = groups.setdefault(signal, {})
+        group = numbered.setdefault(windows, len(numbered)) if windows else -1
         row = {
             "node": int(at["node_id"][i]),
             "from_link": start,
@@ -118,7 +124,7 @@ def read_movements(
             "turn": _TYPES.get((kind or "").lower()),
             "right_of_way": _CONTROLS.get((control or "").lower()),
             "signal": signal,
-            "group": group,
+            "group": group if np.isnan(own_groups[i]) else int(own_groups[i]),
         } | {name: value for name, value in own[i].items() if name in _OWN}
         signals[row["signal"], row["group"]] = windows
         before, after = (
@@ -182,26 +188,30 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     }
     order = {name: phase.checked_numbers(name, whole=True) for name in ("barrier", "ring", "position")}
     cycle_s = plan.checked_numbers("cycle_length", at_least=0, optional=True)
-    own_plan, own_phase = (own_values(stating, frozenset()) for stating in (plan, phase))
+    own_cycle_s, offset_s = (
+        plan.checked_numbers(f"{OWN_PREFIX}{name}", optional=True) for name in ("cycle_s", "offset_s")
+    )
+    own_from_s, own_to_s = (phase.checked_numbers(f"{OWN_PREFIX}{name}", optional=True) for name in ("from_s", "to_s"))
+    own_actuated = plan.texts(f"{OWN_PREFIX}actuated")
     for table in tables.values():
         table.check()
     green_s = np.nan_to_num(np.fmax(seconds["min_green"], seconds["max_green"]))
     frame = pd.DataFrame(order | {"plan": of_plan, "green_s": green_s}, index=phase_ids)
     frame["all_s"] = green_s + np.nan_to_num(seconds["clearance"])
     frame["varies"] = seconds["max_green"] > seconds["min_green"]
-    stated = dict(zip(phase_ids, own_phase, strict=True))
+    frame["from_s"], frame["to_s"] = own_from_s, own_to_s
     first = {controller or "": row for row, controller in reversed([*enumerate(plan.texts("controller_id"))])}
     windows: dict[str, tuple[str, tuple[float, float], tuple[float, float, bool]]] = {}
     for owner, row in first.items():
         phases = frame[frame["plan"] == plan_ids[row]]
         starts, end_s = _starts(phases)
-        length_s = float(own_plan[row].get("cycle_s", np.fmax(cycle_s[row], end_s)))
-        offset_s = float(own_plan[row].get("offset_s", 0.0))
-        actuated = bool(own_plan[row].get("actuated", phases["varies"].any()))
-        for name, green in zip(phases.index.tolist(), phases["green_s"].tolist(), strict=True):
-            from_s = float(stated[name].get("from_s", starts[name]))
-            to_s = float(stated[name].get("to_s", from_s + green))
-            windows[name] = owner, (from_s, to_s), (length_s, offset_s, actuated)
+        length_s = np.fmax(cycle_s[row], end_s) if np.isnan(own_cycle_s[row]) else own_cycle_s[row]
+        actuated = bool(phases["varies"].any()) or own_actuated[row] == "true"
+        cycle = (float(length_s), float(np.nan_to_num(offset_s[row])), actuated)
+        from_s = phases["from_s"].fillna(pd.Series(starts, dtype=np.float64))
+        to_s = phases["to_s"].fillna(from_s + phases["green_s"])
+        for name, *green in zip(phases.index.tolist(), from_s.tolist(), to_s.tolist(), strict=True):
+            windows[name] = owner, (green[0], green[1]), cycle
     remarks = []
     if others := len(plan) - len(first):
         remarks.append(f"{plan.file}: left out {counted(others, 'timing plan')}: the first of each controller is read")
@@ -210,8 +220,8 @@ def _read_windows(folder: Path) -> tuple[dict[str, tuple[str, _Windows]], list[s
     for movement_id, phase_id, protection in names:
         if movement_id is None or phase_id not in windows or (protection or "").lower() == "rtor":
             continue
-        controller, green_window, cycle = windows[phase_id]
-        window = (*green_window, (protection or "protected").lower() == "protected", *cycle)
+        controller, (begin_s, stop_s), of_plan_cycle = windows[phase_id]
+        window = (begin_s, stop_s, (protection or "protected").lower() == "protected", *of_plan_cycle)
         found[movement_id] = controller, tuple(sorted({*found.get(movement_id, ("", ()))[1], window}))
     return found, remarks
 
@@ -233,7 +243,7 @@ def _starts(phases: pd.DataFrame) -> tuple[dict[str, float], float]:
 
 def movement_tables(
     network: RoadNetwork, ids: Sequence[object]
-) -> dict[str, tuple[pd.DataFrame, list[dict[str, Any]]]]:
+) -> dict[str, tuple[pd.DataFrame, list[dict[Any, Any]]]]:
     """Make the tables of movements and of signal timing.
 
     Every group of a signal is a ring, in which each green window is a phase that the time until the next one, or the
@@ -256,69 +266,53 @@ def movement_tables(
         return {}
     types = {turn: kind for kind, turn in _TYPES.items()} | {"slight_left": "left", "slight_right": "right"}
     controls = {right: control for control, right in reversed(_CONTROLS.items())}
-    rows, own = [], []
-    for number, row in enumerate(movements.to_dict("records")):
-        inbound, outbound = (
-            int(lanes[row[link]]) - row[lane] if row[lane] >= 0 else None
-            for link, lane in (("from_link", "from_lane"), ("to_link", "to_lane"))
-        )
-        rows.append(
-            {
-                "mvmt_id": number,
-                "node_id": ids[row["node"]],
-                "ib_link_id": row["from_link"],
-                "start_ib_lane": inbound,
-                "ob_link_id": row["to_link"],
-                "start_ob_lane": outbound,
-                "type": types.get(row["turn"]),
-                "ctrl_type": controls.get(row["right_of_way"]) if row["signal"] is None else "signal",
-                "allowed_uses": None if row["allowed"] else NO_USE,
-            }
-        )
-        own.append({name: row[name] for name in _OWN})
-    table = pd.DataFrame(rows).astype({"start_ib_lane": "Int64", "start_ob_lane": "Int64"})
+    inside = {
+        end: (lanes[movements[f"{end}_link"]] - movements[f"{end}_lane"]).where(movements[f"{end}_lane"] >= 0)
+        for end in ("from", "to")
+    }
+    table = pd.DataFrame(
+        {
+            "mvmt_id": movements.index,
+            "node_id": [ids[node] for node in movements["node"]],
+            "ib_link_id": movements["from_link"],
+            "start_ib_lane": inside["from"].astype("Int64"),
+            "ob_link_id": movements["to_link"],
+            "start_ob_lane": inside["to"].astype("Int64"),
+            "type": movements["turn"].map(types),
+            "ctrl_type": movements["right_of_way"].map(controls).where(movements["signal"].isna(), "signal"),
+            "allowed_uses": movements["allowed"].map({True: None, False: NO_USE}),
+        }
+    )
+    own = movements[[*_OWN]].to_dict("records")
     return {"movement": (table, own)} | ({} if network.signals.empty else _timing_tables(network))
 
 
-def _timing_tables(network: RoadNetwork) -> dict[str, tuple[pd.DataFrame, list[dict[str, Any]]]]:
+def _timing_tables(network: RoadNetwork) -> dict[str, tuple[pd.DataFrame, list[dict[Any, Any]]]]:
     """Make the tables of signal timing of a network that has green windows."""
-    controllers: dict[object, int] = {}
-    plans: list[dict[str, Any]] = []
-    phases: list[dict[str, Any]] = []
-    plans_own, phases_own, members = [], [], []
-    of_group: dict[tuple[object, int], list[int]] = {}
-    for number, row in enumerate(network.movements[["signal", "group"]].to_dict("records")):
-        of_group.setdefault((row["signal"], row["group"]), []).append(number)
-    windows = network.signals.to_dict("records")
-    for window, following in zip(windows, [*windows[1:], None], strict=True):
-        signal, group, to_s = window["signal"], window["group"], window["to_s"]
-        if signal not in controllers:
-            controllers[signal] = number = len(controllers)
-            plans.append({"timing_plan_id": number, "controller_id": number, "cycle_length": window["cycle_s"]})
-            plans_own.append({name: window[name] for name in ("cycle_s", "offset_s", "actuated")})
-        next_s = window["cycle_s"]
-        if following is not None and (following["signal"], following["group"]) == (signal, group):
-            next_s = following["from_s"]
-        phase = {
-            "timing_phase_id": len(phases),
-            "timing_plan_id": controllers[signal],
-            "signal_phase_num": group,
-            "min_green": to_s - window["from_s"],
-            "clearance": next_s - to_s,
-            "ring": group + 1,
+    windows = network.signals.rename_axis("timing_phase_id").reset_index()
+    plans = windows.drop_duplicates("signal", ignore_index=True)
+    controller = windows["signal"].map({signal: number for number, signal in enumerate(plans["signal"])})
+    group = windows.groupby(["signal", "group"])
+    phases = pd.DataFrame(
+        {
+            "timing_phase_id": windows["timing_phase_id"],
+            "timing_plan_id": controller,
+            "signal_phase_num": windows["group"],
+            "min_green": windows["to_s"] - windows["from_s"],
+            "clearance": group["from_s"].shift(-1).fillna(windows["cycle_s"]) - windows["to_s"],
+            "ring": windows["group"] + 1,
             "barrier": 1,
-            "position": len(phases),
+            "position": group.cumcount() + 1,
         }
-        protection = "protected" if window["protected"] else "permitted"
-        members += [
-            {"timing_phase_id": len(phases), "mvmt_id": movement, "protection": protection}
-            for movement in of_group[signal, group]
-        ]
-        phases.append(phase)
-        phases_own.append({"from_s": window["from_s"], "to_s": to_s})
+    )
+    movements = network.movements[["signal", "group"]].rename_axis("mvmt_id").reset_index()
+    members = movements.merge(windows, on=["signal", "group"])
+    members["protection"] = np.where(members["protected"], "protected", "permitted")
+    members = members[["timing_phase_id", "mvmt_id", "protection"]].rename_axis("signal_phase_mvmt_id").reset_index()
+    number = {"timing_plan_id": plans.index, "controller_id": plans.index, "cycle_length": plans["cycle_s"]}
     return {
-        "signal_controller": (pd.DataFrame({"controller_id": list(controllers.values())}), []),
-        "signal_timing_plan": (pd.DataFrame(plans), plans_own),
-        "signal_timing_phase": (pd.DataFrame(phases), phases_own),
-        "signal_phase_mvmt": (pd.DataFrame(members).rename_axis("signal_phase_mvmt_id").reset_index(), []),
+        "signal_controller": (pd.DataFrame({"controller_id": plans.index}), []),
+        "signal_timing_plan": (pd.DataFrame(number), plans[["cycle_s", "offset_s", "actuated"]].to_dict("records")),
+        "signal_timing_phase": (phases, windows[["from_s", "to_s"]].to_dict("records")),
+        "signal_phase_mvmt": (members, []),
     }

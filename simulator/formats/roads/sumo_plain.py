@@ -24,11 +24,12 @@ _NOT_IN_ID = re.compile(r"[\s|\\'\";,<>&:!]+")
 
 
 def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write ``roads.nod.xml``, ``roads.edg.xml``, ``roads.typ.xml`` and ``roads.netccfg``, all of them or none.
+    """Write ``roads.{nod,edg,typ}.xml``, ``roads.con.xml`` if there are movements, and ``roads.netccfg``, or nothing.
 
     ``netconvert -c roads.netccfg`` builds ``roads.net.xml`` from them. The id of an edge is the number of its link. An
     edge keeps its length, lanes, speed and shape; its type is its class of road. SUMO has no attribute for the capacity
     of a lane, which in SUMO results from vehicles, junctions and signals; it is written as a parameter of the edge.
+    Movements become connections; netconvert guesses right of way and signals.
 
     Parameters
     ----------
@@ -52,10 +53,13 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     for kind in dict.fromkeys(types.values()):
         ET.SubElement(classes, "type", id=kind)
     files = {"nod": _nodes(network, ids), "edg": _edges(edges, ids, types), "typ": classes}
+    if not network.movements.empty:
+        files["con"] = _connections(network)
     config = ET.Element("configuration")
     inputs = ET.SubElement(config, "input")
-    for option, kind in (("node-files", "nod"), ("edge-files", "edg"), ("type-files", "typ")):
-        ET.SubElement(inputs, option, value=f"{NAME}.{kind}.xml")
+    options = {"nod": "node-files", "edg": "edge-files", "typ": "type-files", "con": "connection-files"}
+    for kind in files:
+        ET.SubElement(inputs, options[kind], value=f"{NAME}.{kind}.xml")
     ET.SubElement(ET.SubElement(config, "output"), "output-file", value=f"{NAME}.net.xml")
 
     def fill(staging: Path) -> None:
@@ -103,6 +107,17 @@ def _edges(edges: Sequence[Any], ids: dict[Any, str], types: dict[Any, str]) -> 
             attributes["shape"] = " ".join(f"{x!r},{y!r}" for x, y in points)
         edge = ET.SubElement(root, "edge", attributes)
         ET.SubElement(edge, "param", key="capacity_vph", value=repr(float(data["capacity_vph"])))
+    return root
+
+
+def _connections(network: RoadNetwork) -> ET.Element:
+    """Return a connection for each movement, and a deletion for each turn that is not allowed."""
+    root = ET.Element("connections")
+    columns = (network.movements[name] for name in ("from_link", "to_link", "allowed", "from_lane", "to_lane"))
+    for start, end, allowed, *lanes in dict.fromkeys(zip(*columns, strict=True)):
+        stated = dict(zip(("fromLane", "toLane"), map(str, lanes), strict=True)) if min(lanes) >= 0 else {}
+        ends = {"from": str(start), "to": str(end)}
+        ET.SubElement(root, "connection" if allowed else "delete", ends | stated)
     return root
 
 
