@@ -224,7 +224,7 @@ class TraceTraffic(TextTables, TrafficSection):
     """Time for which a vehicle is assumed to stay at a fix that comes before a longer gap, and at its last fix,
     seconds."""
     match: Literal["none", "nearest", "hmm"] = "none"
-    """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together (leuvenmapmatching)."""
+    """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together."""
     match_m: Positive | None = None
     """For map matching: maximum distance from a fix to its road, metres. Default: 50."""
     match_noise_m: Positive | None = None
