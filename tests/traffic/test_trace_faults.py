@@ -137,6 +137,19 @@ BROKEN = {
         "points must be .longitude, latitude, altitude, time",
     ),
     "no parquet": ("f.parquet", b"PAR1" + b"\xff" * 40 + b"PAR1", "f.parquet: cannot be read as Parquet"),
+    "geolife place": ("f.plt", files.geolife().replace("44.51", "x"), "f.plt: line 8: lon and lat must be numbers"),
+    "geolife cut": ("f.plt", "Geolife trajectory\nWGS 84\n", "f.plt: it "),
+    "porto places": (
+        "t.csv",
+        files.porto().replace("[-8.61, 41.14]", "-8.61"),
+        r"t.csv: line 2: POLYLINE must be a list of places .longitude, latitude., got '\[-8.61\]'",
+    ),
+    "porto range": ("t.csv", files.porto().replace("41.14", "141.14"), "t.csv: line 2: lat must be -90"),
+    "taxi zones": (
+        "t.csv",
+        "tpep_pickup_datetime,tpep_dropoff_datetime,PULocationID,DOLocationID\n2019-01-01,2019-01-01,1,2\n",
+        "t.csv: its trips are between taxi zones",
+    ),
     "prose": ("readme.md", "# A folder of things\n", "its format cannot be recognised"),
 }
 
@@ -212,6 +225,8 @@ SMALL = {
     "drive.txt": files.tdrive().encode(),
     "new_a.txt": files.cabspotting("a").encode(),
     "a.gpx": files.gpx().encode(),
+    "p.csv": files.porto().encode(),
+    "g.plt": files.geolife().encode(),
     "f.xml": files.sumo_xml().encode(),
     "f.csv": files.sumo_csv().encode(),
     "t.json": files.deck_json().encode(),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyproj
 from pyproj.exceptions import CRSError
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
@@ -247,6 +249,11 @@ def system_of(crs: object | None) -> pyproj.CRS | None:
         return None if crs is None else pyproj.CRS.from_user_input(crs)
     except CRSError as error:
         raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
+
+
+def stem_of(file: Path) -> str:
+    """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
+    return Path(unpacked_name(file)).stem
 
 
 def numbers_of(column: "pd.Series[Any]") -> FloatArray:

@@ -1,8 +1,7 @@
 """Trace: recorded fixes in one table, sorted by vehicle and time, read from files or given from Python."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +10,6 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
-from simulator.formats.recorded import formats
 from simulator.formats.recorded.fixes import Fixes, TraceOptions, system_of
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 
@@ -336,90 +334,3 @@ def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
 
 def _fixes(chosen: Mask) -> str:
     return counted(int(np.count_nonzero(chosen)), "fix", "fixes")
-
-
-Reader = Callable[[Path, TraceOptions], Fixes]
-
-_READERS: Mapping[str, Reader] = {
-    "csv": formats.read_csv,
-    "tdrive": formats.read_tdrive,
-    "cabspotting": formats.read_cabspotting,
-    "parquet": formats.read_parquet,
-    "gpx": formats.read_gpx,
-    "sumo": formats.read_sumo_fcd,
-    "json": formats.read_json_paths,
-}
-
-FORMATS = ("auto", *_READERS)
-"""Values of `format` in `read_trace`; "sumo" is XML: SUMO's CSV and Parquet are recognised by their columns."""
-
-_A_FILE_A_VEHICLE = frozenset(["cabspotting", "gpx"])
-
-
-def read_trace(
-    paths: str | Path | Sequence[str | Path],
-    *,
-    format: str = "auto",  # noqa: A002 - the usual name of this argument
-    order: Order = "auto",
-    crs: object | None = None,
-    **reading: Any,
-) -> Trace:
-    """Read recorded positions.
-
-    Parameters
-    ----------
-    paths
-        A file, a folder (every file in it except those whose names begin with "." or "_"), or several of both.
-    format
-        One of `FORMATS`; "auto" recognises each file by its name and its beginning.
-    order
-        Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
-    crs
-        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
-    reading
-        All other attributes of `TraceOptions`.
-
-    Returns
-    -------
-    Trace
-        Trace of at least one fix.
-
-    Raises
-    ------
-    InputError
-        For every file that cannot be read, with file, line or row, rule and value received.
-    """
-    if format not in FORMATS:
-        raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(crs=system_of(crs), **reading)
-    parts: list[Fixes] = []
-    faults: list[str] = []
-    owner: dict[str, Path] = {}
-    for file in list(_files([paths] if isinstance(paths, str | Path) else paths)):
-        try:
-            kind = formats.format_of(file) if format == "auto" else format
-            part = _READERS[kind](file, options)
-        except InputError as error:
-            faults += error.faults
-            continue
-        parts.append(part)
-        if kind in _A_FILE_A_VEHICLE or options.one_vehicle_a_file:
-            faults += [
-                f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
-                for name in part.names
-                if owner.setdefault(name, file) != file
-            ]
-    if faults:
-        raise InputError(faults)
-    return Trace.from_fixes(parts, order=order)
-
-
-def _files(paths: Sequence[str | Path]) -> Iterator[Path]:
-    for path in map(Path, paths):
-        if not path.is_dir():
-            yield path
-            continue
-        inside = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
-        if not inside:
-            raise InputError([f"{path}: the folder holds no file"])
-        yield from inside
