@@ -1,8 +1,6 @@
 """Recordings in XML and JSON: SUMO's floating-car data, GPX tracks, and timed paths."""
 
 import json
-import math
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,7 @@ import pandas as pd
 from simulator.files.compressed_io import JSON_TIMES, opened
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
-from simulator.files.tntp_text import finite_number
-from simulator.files.xml_elements import TEXT, Element, elements_of
+from simulator.files.xml_elements import TEXT, elements_of
 from simulator.formats.recorded.fixes import Fixes, TraceOptions, stem_of
 from simulator.formats.recorded.trace_tables import fixes_of_sumo
 
@@ -29,51 +26,25 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
     Raises
     ------
     InputError
-        If the file is not such a document, or its times go back.
+        If the file is not such a document, or a value in it is invalid.
     """
-    unit_s = options.time_unit_s or 1.0
-    rows: list[tuple[str, float, float, float, float]] = []
+    rows: list[tuple[str | None, ...]] = []
     lines: list[int] = []
-    time, others, root = math.nan, 0, ""
-    for element in elements_of(file):
+    time, others = None, 0
+    for element in elements_of(file, root="fcd-export"):
         name, attributes = element.local_name, element.attributes
         if attributes is None:
             continue
-        if not root and name != "fcd-export":
-            raise _sumo_fault(file, element, f"the outermost element must be fcd-export, got {name}")
-        root = "fcd-export"
-        if name == "vehicle":
-            if math.isnan(time):
-                raise _sumo_fault(file, element, "vehicle must be within a timestep")
-            if "id" not in attributes:
-                raise _sumo_fault(file, element, "vehicle must have an id")
-            x, y = _sumo_number(file, element, "x"), _sumo_number(file, element, "y")
-            speed = _sumo_number(file, element, "speed") if "speed" in attributes else math.nan
-            rows.append((attributes["id"], time, x, y, speed))
+        if name == "timestep":
+            time = attributes.get("time")
+        elif name == "vehicle":
+            rows.append((attributes.get("id"), time, *map(attributes.get, ("x", "y", "speed"))))
             lines.append(element.line)
-        elif name == "timestep":
-            before, time = time, _sumo_number(file, element, "time")
-            if time < before:
-                rule = f"time must not go back, got {time * unit_s:g} s after {before * unit_s:g} s"
-                raise _sumo_fault(file, element, f"timestep: {rule}")
         elif name in {"person", "container"}:
             others += 1
-    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, index=lines)
+    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, index=lines, dtype="object")
     notes = (f"{file}: left out {counted(others, 'place')} of persons and containers",) if others else ()
     return fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
-
-
-def _sumo_number(file: Path, element: Element, name: str) -> float:
-    text = (element.attributes or {}).get(name)
-    value = None if text is None else finite_number(text)
-    if value is None:
-        got = "nothing" if text is None else repr(text[:40])
-        raise _sumo_fault(file, element, f"{element.local_name}: {name} must be a number, got {got}")
-    return value
-
-
-def _sumo_fault(file: Path, element: Element, rule: str) -> InputError:
-    return InputError([f"{file}: line {element.line}: {rule}"])
 
 
 def read_gpx(file: Path, options: TraceOptions) -> Fixes:
@@ -118,10 +89,6 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:
     return replace(fixes, piece=np.array([segment for _, segment, _ in points]), unnamed=True)
 
 
-class _BrokenError(Exception):
-    """Error with the rule that a path breaks."""
-
-
 def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
     """Read timed paths in JSON, one vehicle per path.
 
@@ -148,60 +115,41 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
     items = content.get("features") if kepler else content
     if not isinstance(items, list) or not items:
         raise InputError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
-    rows: list[tuple[int, str, float, float, float]] = []
+    rows: list[tuple[int, str, Any, Any, Any]] = []
     for number, item in enumerate(items, 1):
         try:
-            rows += [
-                (number, vehicle, _number(moment), *_lon_lat(at))
-                for vehicle, at, moment in (_kepler(number, item) if kepler else _deck(number, item))
-            ]
-        except (_BrokenError, OverflowError) as error:
-            raise InputError([f"{file}: path {number}: {error}"]) from None
+            named, path, stamps = _kepler(item) if kepler else _deck(item)
+            vehicle = f"trip {number}" if named is None else str(named)
+            rows += [(number, vehicle, moment, at[0], at[1]) for at, moment in zip(path, stamps, strict=True)]
+        except (LookupError, TypeError, AttributeError, ValueError):
+            form = (
+                "a LineString whose points are [longitude, latitude, altitude, time]"
+                if kepler
+                else "a path of places [longitude, latitude] and as many timestamps, or waypoints with both"
+            )
+            raise InputError([f"{file}: path {number}: must be {form}"]) from None
     if not rows:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", "vehicle", "time", "lon", "lat"]).set_index("path")
     own = TraceOptions(time_unit_s=options.time_unit_s)
     fixes = Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
-    return replace(fixes, piece=fixes.place, unnamed=not any(map(_vehicle_of, items)) if kepler else True)
+    unnamed = not kepler or all(_kepler(item)[0] is None for item in items)
+    return replace(fixes, piece=fixes.place, unnamed=unnamed)
 
 
-def _deck(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
-    if not isinstance(item, dict):
-        raise _BrokenError("must be a table with path and timestamps")
-    path, stamps = item.get("path"), item.get("timestamps")
-    waypoints = item.get("waypoints")
-    if isinstance(waypoints, list) and all(isinstance(point, dict) for point in waypoints):
-        path = [point.get("coordinates") for point in waypoints]
-        stamps = [point.get("timestamp") for point in waypoints]
-    if not isinstance(path, list) or not isinstance(stamps, list):
-        raise _BrokenError("must have a path and its timestamps")
-    if len(path) != len(stamps):
-        raise _BrokenError(f"must have as many timestamps as places, got {len(stamps):,} for {len(path):,}")
-    yield from ((f"trip {number}", at, moment) for at, moment in zip(path, stamps, strict=True))
+_Path = tuple[Any, list[Any], list[Any]]
+"""The name of a vehicle or None, its places and its times."""
 
 
-def _kepler(number: int, item: Any) -> Iterator[tuple[str, Any, Any]]:
-    geometry = item.get("geometry") if isinstance(item, dict) else None
-    if not isinstance(geometry, dict) or geometry.get("type") != "LineString":
-        raise _BrokenError("must be a feature with a LineString")
-    named = _vehicle_of(item)
-    vehicle = f"trip {number}" if named is None else str(named)
-    points = geometry.get("coordinates")
-    if not isinstance(points, list) or any(not isinstance(point, list) or len(point) < 4 for point in points):
-        raise _BrokenError("points must be [longitude, latitude, altitude, time]")
-    yield from ((vehicle, point, point[3]) for point in points)
+def _deck(item: Any) -> _Path:
+    if "waypoints" in item:
+        points = item["waypoints"]
+        return None, [point["coordinates"] for point in points], [point["timestamp"] for point in points]
+    return None, item["path"], item["timestamps"]
 
 
-def _vehicle_of(feature: Mapping[str, Any]) -> Any:
-    properties = feature.get("properties")
-    return properties.get("vehicle") if isinstance(properties, dict) else None
-
-
-def _lon_lat(at: Any) -> tuple[float, float]:
-    if not isinstance(at, list) or len(at) < 2 or isinstance(at[0], bool) or isinstance(at[1], bool):
-        raise _BrokenError("places must be [longitude, latitude]")
-    return _number(at[0]), _number(at[1])
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else math.nan
+def _kepler(item: Any) -> _Path:
+    points = item["geometry"]["coordinates"]
+    if item["geometry"]["type"] != "LineString":
+        raise ValueError
+    return (item.get("properties") or {}).get("vehicle"), points, [point[3] for point in points]

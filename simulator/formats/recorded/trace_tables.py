@@ -154,7 +154,7 @@ def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, p
     plain = set(map(comparable_name, frame.columns))
     if {"polyline", "timestamp"} <= plain:
         return _fixes_of_polylines(frame, options, **of_file)
-    ends = [find_columns(list(frame), end) for end in _TRIP_ENDS]
+    ends = [find_columns(frame.columns.tolist(), end) for end in _TRIP_ENDS]
     if all(len(end) == len(_TRIP_ENDS[0]) for end in ends):
         return _fixes_of_taxi_trips(frame, ends, options, **of_file)
     if plain >= _ZONES:
@@ -187,7 +187,7 @@ def _fixes_of_taxi_trips(
         If values are invalid.
     """
     known = {"taxi": ["medallion", "taxi_id", "vehicle_id"], "trip": ["id", "trip_id"]}
-    names = find_columns(list(frame), known)
+    names = find_columns(frame.columns.tolist(), known)
     vehicle = frame.get(names.get("taxi", names.get("trip")), frame.index.map(f"{place_word} {{}}".format))
     halves = [
         pd.DataFrame({role: frame[column] for role, column in end.items()}, index=frame.index).assign(vehicle=vehicle)
@@ -214,7 +214,7 @@ def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: s
         If a list of places or another value is invalid.
     """
     names = find_columns(
-        frame.columns, {"vehicle": ["taxi_id", "trip_id"], "time": ["timestamp"], "path": ["polyline"]}
+        frame.columns.tolist(), {"vehicle": ["taxi_id", "trip_id"], "time": ["timestamp"], "path": ["polyline"]}
     )
     rows: list[tuple[Any, int, Any, Any]] = []
     for row, written in frame[names["path"]].items():
