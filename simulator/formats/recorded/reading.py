@@ -12,7 +12,7 @@ from simulator.files.errors import InputError
 from simulator.files.tntp_text import finite_number
 from simulator.files.xml_elements import root_of
 from simulator.formats.recorded import trace_documents, trace_tables
-from simulator.formats.recorded.fixes import Fixes, TraceOptions, system_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, system_of
 from simulator.formats.recorded.times import Times
 from simulator.formats.recorded.trace import Order, Trace
 
@@ -77,7 +77,7 @@ def _is_time(text: str) -> bool:
     return bool(np.isfinite(Times.from_column(pd.Series([text])).seconds[0]))
 
 
-Reader = Callable[[Path, TraceOptions], Fixes]
+Reader = Callable[[Path, TraceOptions], Source]
 
 _READERS: Mapping[str, Reader] = {
     "csv": trace_tables.read_csv,
@@ -114,7 +114,7 @@ def read_trace(
     format
         One of `FORMATS`; "auto" recognises each file by its name and its beginning.
     order
-        Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
+        Permitted order of a vehicle's times within a file: see `Trace.from_sources`.
     crs
         Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
     reading
@@ -133,7 +133,7 @@ def read_trace(
     if format not in FORMATS:
         raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
     options = TraceOptions(crs=system_of(crs), **reading)
-    parts: list[Fixes] = []
+    parts: list[Source] = []
     faults: list[str] = []
     owner: dict[str, Path] = {}
     for file in list(_files([paths] if isinstance(paths, str | Path) else paths)):
@@ -147,12 +147,12 @@ def read_trace(
         if kind in _A_FILE_A_VEHICLE or options.one_vehicle_a_file:
             faults += [
                 f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
-                for name in part.names
+                for name in part.fixes["vehicle"].unique()
                 if owner.setdefault(name, file) != file
             ]
     if faults:
         raise InputError(faults)
-    return Trace.from_fixes(parts, order=order)
+    return Trace.from_sources(parts, order=order)
 
 
 def _files(paths: Sequence[str | Path]) -> Iterator[Path]:

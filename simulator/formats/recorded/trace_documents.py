@@ -1,24 +1,22 @@
 """Recordings in XML and JSON: SUMO's floating-car data, GPX tracks, and timed paths."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from simulator.files.compressed_io import JSON_TIMES, opened
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.xml_elements import TEXT, elements_of
-from simulator.formats.recorded.fixes import Fixes, TraceOptions, stem_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
 from simulator.formats.recorded.trace_tables import fixes_of_sumo
 
 _SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
 
 
-def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
+def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
     """Read SUMO's XML, one element after another; x and y are degrees, or metres of the network in the options.
 
     Persons and containers are left out.
@@ -47,7 +45,7 @@ def read_sumo_fcd(file: Path, options: TraceOptions) -> Fixes:
     return fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
 
 
-def read_gpx(file: Path, options: TraceOptions) -> Fixes:
+def read_gpx(file: Path, options: TraceOptions) -> Source:
     """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
 
     Between two segments of a track the receiver was off or had no signal: they are separate pieces of the recording.
@@ -85,11 +83,11 @@ def read_gpx(file: Path, options: TraceOptions) -> Fixes:
         {role: [point.get(name) for _, _, point in points] for role, name in columns.items()}, index=lines
     ).assign(vehicle=[f"{stem}/{number}" if several else stem for number, _, _ in points])
     own = TraceOptions(time_zone=options.time_zone)
-    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="line", ascending=True)
-    return replace(fixes, piece=np.array([segment for _, segment, _ in points]), unnamed=True)
+    made = checked_fixes(frame, own, source=str(file), place_word="line", ascending=True, unnamed=True)
+    return made.in_pieces([segment for _, segment, _ in points])
 
 
-def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
+def read_json_paths(file: Path, options: TraceOptions) -> Source:
     """Read timed paths in JSON, one vehicle per path.
 
     deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
@@ -132,9 +130,9 @@ def read_json_paths(file: Path, options: TraceOptions) -> Fixes:
         raise InputError([f"{file}: it holds no point of a path"])
     frame = pd.DataFrame(rows, columns=["path", "vehicle", "time", "lon", "lat"]).set_index("path")
     own = TraceOptions(time_unit_s=options.time_unit_s)
-    fixes = Fixes.from_frame(frame, own, source=str(file), place_word="path", ascending=True)
     unnamed = not kepler or all(_kepler(item)[0] is None for item in items)
-    return replace(fixes, piece=fixes.place, unnamed=unnamed)
+    made = checked_fixes(frame, own, source=str(file), place_word="path", ascending=True, unnamed=unnamed)
+    return made.in_pieces(made.fixes.index)
 
 
 _Path = tuple[Any, list[Any], list[Any]]

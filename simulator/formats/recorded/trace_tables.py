@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import Table, TextFormat, check_parquet, column_names, comparable_name, find_columns
-from simulator.formats.recorded.fixes import Fixes, TraceOptions, numbers_of, stem_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, numbers_of, stem_of
 from simulator.roads.projection import WGS84, transform
 
 T_DRIVE = ("vehicle", "time", "lon", "lat")
@@ -28,7 +28,7 @@ IN_NET_METRES = (
 )
 
 
-def read_csv(file: Path, options: TraceOptions) -> Fixes:
+def read_csv(file: Path, options: TraceOptions) -> Source:
     """Read a table with a header.
 
     SUMO's floating-car data and taxi trips (pick-up and drop-off, or a polyline, in one row) are recognised by their
@@ -44,13 +44,13 @@ def read_csv(file: Path, options: TraceOptions) -> Fixes:
     return _fixes_of_table(frame, options, file, place_word="line")
 
 
-def read_tdrive(file: Path, options: TraceOptions) -> Fixes:
+def read_tdrive(file: Path, options: TraceOptions) -> Source:
     """Read the T-Drive format: vehicle, time, longitude, latitude, separated by commas, without a header."""
     own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     return _fixes_without_header(file, own, ",", T_DRIVE, identifiers=["vehicle"])
 
 
-def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
+def read_cabspotting(file: Path, options: TraceOptions) -> Source:
     """Read the cabspotting format: latitude, longitude, occupied, seconds since 1970, one file per cab.
 
     A cab is named after its file, without the prefix ``new_``.
@@ -59,7 +59,7 @@ def read_cabspotting(file: Path, options: TraceOptions) -> Fixes:
     return _fixes_without_header(file, own, " ", CABSPOTTING)
 
 
-def read_geolife(file: Path, options: TraceOptions) -> Fixes:
+def read_geolife(file: Path, options: TraceOptions) -> Source:
     """Read the GeoLife format: six lines of a head, and latitude, longitude, 0, altitude, days, date and time in GMT.
 
     The vehicle is the user after whom the folder is named, as in ``000/Trajectory/20081023025304.plt``. A user's files
@@ -74,19 +74,19 @@ def read_geolife(file: Path, options: TraceOptions) -> Fixes:
     folder = file.absolute().parent
     user = folder.parent.name if folder.name.lower() == "trajectory" else folder.name
     own = TraceOptions({"time": "time"}, one_vehicle_a_file=True, time_zone=options.time_zone or "UTC")
-    fixes = Fixes.from_frame(frame, own, source=str(file), vehicle=user, place_word="line")
-    return replace(fixes, piece=np.full(len(fixes), fixes.times.seconds[0], dtype=np.int64))
+    source = checked_fixes(frame, own, source=str(file), vehicle=user, place_word="line", unnamed=False)
+    return source.in_pieces(int(source.fixes["time_s"].iloc[0]))
 
 
 def _fixes_without_header(
     file: Path, options: TraceOptions, separator: str, names: Sequence[str], *, identifiers: Sequence[str] = ()
-) -> Fixes:
+) -> Source:
     text = TextFormat(separator, ".")
     table = Table.from_file(
         file, format_=text, header=names, text=identifiers, identifiers=identifiers, keep_blank=True
     )
     frame = table.frame.set_axis(table.number).dropna(how="all")
-    return Fixes.from_frame(
+    return checked_fixes(
         frame, options, source=str(file), vehicle=stem_of(file).removeprefix("new_"), place_word="line"
     )
 
@@ -99,7 +99,7 @@ def _may_name_a_vehicle(column: str) -> bool:
     )
 
 
-def read_parquet(file: Path, options: TraceOptions) -> Fixes:
+def read_parquet(file: Path, options: TraceOptions) -> Source:
     """Read a table, SUMO's floating-car data, or points (GeoParquet), which are converted to longitude and latitude.
 
     Raises
@@ -140,7 +140,7 @@ def _points(file: Path) -> pd.DataFrame:
     return pd.DataFrame(frame.drop(columns=points.name)).assign(lon=degrees.x.to_numpy(), lat=degrees.y.to_numpy())
 
 
-def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, place_word: str) -> Fixes:
+def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, place_word: str) -> Source:
     """Convert a table whose index numbers its lines or rows: SUMO's floating-car data, taxi trips, or any other."""
     names = set(frame.columns)
     sumo = {"timestep_time", "vehicle_id"} <= names or (
@@ -148,7 +148,7 @@ def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, p
     )
     of_file: dict[str, Any] = {"source": str(file), "place_word": place_word}
     if options.columns:
-        return Fixes.from_frame(frame, options, vehicle=stem_of(file), **of_file)
+        return checked_fixes(frame, options, vehicle=stem_of(file), **of_file)
     if sumo:
         return fixes_of_sumo(frame, options, **of_file)
     plain = set(map(comparable_name, frame.columns))
@@ -160,7 +160,7 @@ def _fixes_of_table(frame: pd.DataFrame, options: TraceOptions, file: Path, *, p
     if plain >= _ZONES:
         rule = "its trips are between taxi zones (PULocationID, DOLocationID) and have no places"
         raise InputError([f"{file}: {rule}: files up to June 2016 have them"])
-    return Fixes.from_frame(frame, options, vehicle=stem_of(file), **of_file)
+    return checked_fixes(frame, options, vehicle=stem_of(file), **of_file)
 
 
 _TRIP_ENDS: tuple[Mapping[str, Sequence[str]], ...] = tuple(
@@ -178,7 +178,7 @@ _ZONES = {"pulocationid", "dolocationid"}
 
 def _fixes_of_taxi_trips(
     frame: pd.DataFrame, ends: Sequence[Mapping[str, str]], options: TraceOptions, *, source: str, place_word: str
-) -> Fixes:
+) -> Source:
     """Convert pick-ups and drop-offs to fixes; the vehicle is the medallion, else the trip's id, else the row.
 
     Raises
@@ -197,13 +197,13 @@ def _fixes_of_taxi_trips(
     both = pd.concat(halves).sort_index(kind="stable")
     own = replace(options, columns={}, crs=None, one_vehicle_a_file=False)
     notes = () if "taxi" in names else (f"{source}: no column names the taxi, so every trip is a vehicle of its own",)
-    return Fixes.from_frame(both, own, source=source, place_word=place_word, notes=notes)
+    return checked_fixes(both, own, source=source, place_word=place_word, notes=notes)
 
 
 _PORTO_STEP_S = 15
 
 
-def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str) -> Fixes:
+def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str) -> Source:
     """Convert Porto's taxi trips: a row has the time of its first place, and a JSON list of places 15 s apart.
 
     A taxi's trips are separate pieces of its recording.
@@ -234,13 +234,13 @@ def _fixes_of_polylines(frame: pd.DataFrame, options: TraceOptions, *, source: s
     empty = len(trips) - fixes.index.nunique()
     notes = (f"{source}: left out {counted(empty, 'trip')} without a place",) if empty else ()
     own = TraceOptions(time_unit_s=options.time_unit_s)
-    made = Fixes.from_frame(fixes.drop(columns="place"), own, source=source, place_word=place_word, notes=notes)
-    return replace(made, piece=made.place)
+    made = checked_fixes(fixes.drop(columns="place"), own, source=source, place_word=place_word, notes=notes)
+    return made.in_pieces(made.fixes.index)
 
 
 def fixes_of_sumo(
     frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, notes: tuple[str, ...] = ()
-) -> Fixes:
+) -> Source:
     """Convert SUMO's table to fixes; x and y are longitude and latitude, or metres of the network in the options.
 
     A timestep without vehicles is a row without a vehicle; such rows, and rows of persons, are left out.
@@ -273,4 +273,4 @@ def fixes_of_sumo(
     columns["lon"], columns["lat"] = columns.pop("x"), columns.pop("y")
     own = TraceOptions(columns, time_unit_s=options.time_unit_s or 1.0)
     recorded = frame[~empty]
-    return Fixes.from_frame(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
+    return checked_fixes(recorded, own, source=source, place_word=place_word, ascending=True, notes=notes)
