@@ -77,8 +77,9 @@ BROKEN = {
     "fcd without vehicles": ("f.xml", '<fcd-export><timestep time="0"/></fcd-export>', "f.xml: it holds no vehicle"),
     "fcd clock": (
         "f.xml",
-        '<fcd-export>\n<timestep time="5"><vehicle id="a" x="1" y="9"/></timestep>\n<timestep time="4">\n'
-        '<vehicle id="a" x="1" y="9"/></timestep></fcd-export>',
+        '<fcd-export>{0}5">{1}\n\n\n{0}4">{1}</fcd-export>'.format(
+            '<timestep time="', '<vehicle id="a" x="1" y="9"/></timestep>'
+        ),
         "f.xml: line 4: the clock of vehicle 'a' must not go back, got 4 s after line",
     ),
     "fcd in metres": (

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pyproj
-from numpy.typing import NDArray
 from pyproj.exceptions import CRSError
 
 from simulator.arrays import FloatArray
@@ -99,9 +98,9 @@ class Source:
     name
         Name of the file, for the beginning of messages.
     fixes
-        One row per fix: `vehicle` (text), `time_s`, `lon`, `lat` (WGS84 degrees), `speed_mps` (NaN where not recorded),
-        and `piece`, the piece of its vehicle's recording, such as a segment of a track: between two pieces the
-        vehicle's way is not recorded. The index is the number of the fix's line, row or path in the source.
+        One row per fix: `vehicle` (text, categorical), `time_s`, `lon`, `lat` (WGS84 degrees), `speed_mps` (NaN where
+        not recorded), and `piece`, the piece of its vehicle's recording, such as a segment of a track: between two
+        pieces the vehicle's way is not recorded. The index is the number of the fix's line, row or path in the source.
     calendar
         Whether times are dates.
     naive
@@ -164,7 +163,8 @@ def checked_fixes(
         lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
     speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
     speed_mps = numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.nan
-    names = vehicle if options.one_vehicle_a_file else _names_of(frame[by_role["vehicle"]])
+    one = options.one_vehicle_a_file
+    names = pd.Categorical([vehicle]).repeat(len(frame)) if one else _names_of(frame[by_role["vehicle"]])
     columns = {"vehicle": names, "lon": lon, "lat": lat, "speed_mps": speed_mps, "piece": 0}
     fixes = pd.DataFrame(columns, index=frame.index)
     stamps = frame[by_role["time"]]
@@ -173,7 +173,7 @@ def checked_fixes(
     fixes["time_s"] = times.seconds
     if faults := [f"{source}: {fault}" for fault in _faults(fixes, times, stamps, axes, place_word)]:
         raise InputError(faults)
-    about = {"unnamed": options.one_vehicle_a_file, **about}
+    about = {"unnamed": one, **about}
     about["notes"] = (*about.get("notes", ()), *unused, *(f"{source}: {note}" for note in repeated))
     return Source(source, fixes, times.calendar, times.naive, place_word, **about)
 
@@ -191,7 +191,7 @@ def _faults(
     swapped = high & (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
     hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
     for wrong, rule, columns in (
-        (fixes["vehicle"].to_numpy() == "", "vehicle must have a name", ()),
+        ((fixes["vehicle"] == "").to_numpy(), "vehicle must have a name", ()),
         (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
         (times.without_zone, MIXED_ZONES, (stamps,)),
         (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
@@ -298,8 +298,9 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
-def _names_of(column: "pd.Series[Any]") -> NDArray[np.object_]:
-    """Return the name of the vehicle in each row, (rows,) text, "" if there is none; a float 7.0 is vehicle 7."""
+def _names_of(column: "pd.Series[Any]") -> pd.Categorical:
+    """Return the name of the vehicle in each row, "" if there is none; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
-    return np.array([*names, ""], dtype=object)[codes]
+    again, distinct = pd.factorize(np.array([*names, ""], dtype=object))
+    return pd.Categorical.from_codes(again[codes], pd.Index(distinct))

@@ -258,9 +258,9 @@ def _turns(part: Source, order: Order) -> Iterator[str]:
     """Yield messages on times that violate the permitted order of a vehicle within one source."""
     if order == "any" and not part.naive:
         return
-    rows = part.fixes.reset_index(names="place")
-    rows = rows.assign(number=pd.factorize(rows["vehicle"])[0]).sort_values("number", kind="stable")
-    vehicle, time = rows["number"].to_numpy(), rows["time_s"].to_numpy()
+    codes, names = pd.factorize(part.fixes["vehicle"])
+    by_vehicle = np.argsort(codes, kind="stable")
+    vehicle, time = codes[by_vehicle], part.fixes["time_s"].to_numpy()[by_vehicle]
     turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
     steps = np.flatnonzero(turn)
     forth = np.ones(len(steps))
@@ -276,10 +276,10 @@ def _turns(part: Source, order: Order) -> Iterator[str]:
         way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
         hint = f"; {LOCAL}" if summer_ends else hint
-        here, before = rows.iloc[step + 1], rows.iloc[step]
+        here, before = part.fixes.index[by_vehicle[[step + 1, step]]]
         yield (
-            f"{part.name}: {part.place_word} {here['place']}: the clock of vehicle {here['vehicle']!r} must not go "
-            f"{way}, got {stamps[0]} after {part.place_word} {before['place']}'s {stamps[1]}{hint}"
+            f"{part.name}: {part.place_word} {here}: the clock of vehicle {names[vehicle[step]]!r} must not go {way}, "
+            f"got {stamps[0]} after {part.place_word} {before}'s {stamps[1]}{hint}"
         )
     if len(found) > _MOST_FAULTS:
         yield f"{part.name}: {len(found):,} such steps of clocks in all"
