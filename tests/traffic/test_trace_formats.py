@@ -105,15 +105,6 @@ def test_gpx_speeds_are_those_of_the_points_themselves(tmp_path):
     assert frame["lon"].tolist() == [11.3] * 3
 
 
-@pytest.mark.parametrize("place", ['lat="44.5" lon="east"', 'lat="44.5"', 'lat="" lon="11.3"'])
-def test_gpx_points_without_a_place_are_refused_by_line(tmp_path, place):
-    good = '<trkpt lat="44.5" lon="11.3"><time>2024-06-15T12:00:00Z</time></trkpt>'
-    bad = f"<trkpt {place}><time>2024-06-15T12:00:01Z</time></trkpt>"
-    file = files.written(tmp_path, "a.gpx", f"<gpx><trk><trkseg>\n{good}\n{bad}\n</trkseg></trk></gpx>")
-    with pytest.raises(InputError, match=r"a\.gpx: line 3: lon and lat must be numbers"):
-        read_trace(file)
-
-
 def test_gpx_segments_are_separate_pieces(tmp_path):
     file = files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{segments((0, 30), (90, 120))}</gpx>')
     trace = read_trace(file)
