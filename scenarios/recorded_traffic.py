@@ -192,8 +192,9 @@ class TraceTraffic(TextTables, TrafficSection):
         Field(strict=False, min_length=1),
         BeforeValidator(_several, json_schema_input_type=str | list[str]),
     ]
-    """The recording: a file, a folder (every file in it whose name does not begin with ``.`` or ``_``), or a list."""
-    format: Literal["auto", "csv", "tdrive", "cabspotting", "parquet", "gpx", "sumo", "json"] = "auto"
+    """The recording: a file, a folder (every file in it whose name does not begin with ``.`` or ``_``; or, if it holds
+    only folders, every ``.plt`` file in them), or a list."""
+    format: Literal["auto", "csv", "tdrive", "cabspotting", "geolife", "parquet", "gpx", "sumo", "json"] = "auto"
     """Format of the files; ``auto`` detects it from the name and the beginning of each file."""
     columns: TraceColumns = TraceColumns()
     """For tables: the columns."""
@@ -224,7 +225,7 @@ class TraceTraffic(TextTables, TrafficSection):
     """Time for which a vehicle is assumed to stay at a fix that comes before a longer gap, and at its last fix,
     seconds."""
     match: Literal["none", "nearest", "hmm"] = "none"
-    """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together (leuvenmapmatching)."""
+    """Map matching: none, each fix to the nearest road, or all fixes of a vehicle together."""
     match_m: Positive | None = None
     """For map matching: maximum distance from a fix to its road, metres. Default: 50."""
     match_noise_m: Positive | None = None

@@ -138,6 +138,7 @@ class Table:
         format_: TextFormat = RECOGNIZED,
         header: bool | Sequence[str] = True,
         keep_blank: bool = False,
+        skip: int = 0,
     ) -> Table:
         """Read a file.
 
@@ -163,6 +164,8 @@ class Table:
             of a file without such a line.
         keep_blank
             Whether blank lines are rows without values; if not, they are skipped and not counted.
+        skip
+            Number of lines before the table in a text file.
 
         Returns
         -------
@@ -188,6 +191,7 @@ class Table:
                     frame[mapped[name]] = frame[mapped[name]].map(_decoded, na_action="ignore")
             else:
                 how: dict[str, Any] = {"na_values": [""], "keep_default_na": False, "skip_blank_lines": not keep_blank}
+                how["skiprows"] = skip
                 frame, names, mapped, unread = _read_text(path, columns, text, identifiers, format_, how, header=header)
         except FileNotFoundError:
             raise InputError([f"{file}: no such file"]) from None

@@ -96,7 +96,7 @@ def test_doctor_states_what_is_there(call, monkeypatch, tmp_path):
     assert (done.returncode, found["problems"]) == (0, [])
     assert found["python"].endswith(f", {sys.executable}")
     assert {"numpy", "typer"} <= {each["name"] for each in found["packages"]}
-    assert {"osm", "sumo", "h3", "traces", "data", "dask"} <= found["extras"].keys()
+    assert {"osm", "sumo", "h3", "data", "dask"} <= found["extras"].keys()
     assert not {"all", "dev"} & found["extras"].keys()
     assert found["extras"]["osm"]["install"] == "pip install 'crowdveil[osm]'"
     assert found["cache"] == {"folder": str(tmp_path / "cache"), "files": 1, "bytes": 5}

@@ -14,7 +14,7 @@ from simulator import run
 from simulator.results.provenance import PACKAGES, package_versions
 
 ROOT = Path(__file__).parents[2]
-EXTRAS = {"osmnx", "osmium", "sumolib", "traci", "libsumo", "h3", "leuvenmapmatching", "pooch"}
+EXTRAS = {"osmnx", "osmium", "sumolib", "traci", "libsumo", "h3", "pooch"}
 NOT_ON_WINDOWS = ("fcntl", "grp", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty")
 HEXAGONS = """
 [scenario]

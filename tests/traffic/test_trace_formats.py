@@ -105,15 +105,6 @@ def test_gpx_speeds_are_those_of_the_points_themselves(tmp_path):
     assert frame["lon"].tolist() == [11.3] * 3
 
 
-@pytest.mark.parametrize("place", ['lat="44.5" lon="east"', 'lat="44.5"', 'lat="" lon="11.3"'])
-def test_gpx_points_without_a_place_are_refused_by_line(tmp_path, place):
-    good = '<trkpt lat="44.5" lon="11.3"><time>2024-06-15T12:00:00Z</time></trkpt>'
-    bad = f"<trkpt {place}><time>2024-06-15T12:00:01Z</time></trkpt>"
-    file = files.written(tmp_path, "a.gpx", f"<gpx><trk><trkseg>\n{good}\n{bad}\n</trkseg></trk></gpx>")
-    with pytest.raises(InputError, match=r"a\.gpx: line 3: lon and lat must be numbers"):
-        read_trace(file)
-
-
 def test_gpx_segments_are_separate_pieces(tmp_path):
     file = files.written(tmp_path, "a.gpx", f'<gpx version="1.1">{segments((0, 30), (90, 120))}</gpx>')
     trace = read_trace(file)
@@ -232,6 +223,57 @@ def test_pickups_and_dropoffs_are_two_fixes(tmp_path):
     frame = read_trace(files.written(tmp_path, "nyc.csv", f"{header}\n{rows}")).frame()
     assert frame.groupby("vehicle").size().to_dict() == {"M1": 4, "M2": 2}
     assert frame["lon"].tolist() == [-73.95, -73.96, -73.978, -73.989, -73.98, -73.99]
+
+
+@pytest.mark.parametrize("packed", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["Trip_Pickup_DateTime", "Trip_Dropoff_DateTime", "Start_Lon", "Start_Lat", "End_Lon", "End_Lat"],
+        [f"{end}_{what}" for what in ("datetime", "longitude", "latitude") for end in ("pickup", "dropoff")],
+        [f"tpep_{end}_datetime" for end in ("pickup", "dropoff")]
+        + [f"{end}_{axis}" for end in ("pickup", "dropoff") for axis in ("longitude", "latitude")],
+    ],
+    ids=["2009", "2010", "2015"],
+)
+def test_columns_of_new_yorks_taxis_by_year(tmp_path, columns, packed):
+    values = {"time": ("2009-01-04 02:52:00", "2009-01-04 03:02:00"), "lon": (-73.99, -73.95), "lat": (40.72, 40.77)}
+    row = {}
+    for column in columns:
+        role = "time" if "time" in column.lower() else "lon" if "lon" in column.lower() else "lat"
+        row[column] = values[role][any(end in column.lower() for end in ("drop", "end_"))]
+    frame = pd.DataFrame([row]).assign(vendor_name="VTS")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    read = read_trace(tmp_path / f"t.{packed}").frame()
+    assert read["lon"].tolist() == [-73.99, -73.95]
+    assert read["lat"].tolist() == [40.72, 40.77]
+    assert read["time_s"].diff().tolist()[1:] == [600]
+
+
+def test_porto_trips_of_a_taxi_are_pieces_in_the_order_of_their_starts(tmp_path):
+    trace = read_trace(files.written(tmp_path, "train.csv", files.porto()))
+    assert trace.names == ["7"]
+    assert (trace.time_s - files.EPOCH_S).tolist() == [0, 15, 600]
+    assert trace.lon.tolist() == [-8.62, -8.63, -8.61]
+    assert trace.piece.tolist() == [4, 4, 2]
+    assert any("left out 1 trip without a place" in note for note in texts_of(trace.left_out))
+
+
+def test_geolife_users_are_folders_and_their_files_pieces(tmp_path):
+    for user, name, vehicle in (("000", "1.plt", "a"), ("001", "2.plt", "b")):
+        (tmp_path / user / "Trajectory").mkdir(parents=True)
+        files.written(tmp_path / user / "Trajectory", name, files.geolife(vehicle))
+    later = files.geolife("a").replace("2008-05-17", "2008-05-18")
+    files.written(tmp_path / "000" / "Trajectory", "3.plt", later)
+    trace = read_trace(tmp_path)
+    assert trace.names == ["000", "001"]
+    frame = trace.frame()
+    tidy = files.TIDY.assign(vehicle=["000"] * 3 + ["001"] * 2)
+    first_day = frame[frame["time_s"] < files.EPOCH_S + 86_400].reset_index(drop=True)
+    assert_frame_equal(first_day, tidy, check_dtype=False)
+    assert len(np.unique(trace.piece[trace.vehicle == 0])) == 2
+    assert "times without a time zone" not in " ".join(texts_of(trace.left_out))
 
 
 def test_dropped_fixes_are_counted(tmp_path):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+import shapely
 import simpy
 
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
 from simulator.formats.recorded import Matching, Trace, recording_of
+from simulator.formats.recorded.hidden_markov import match_hmm
 from simulator.roads import RoadNetwork, build_grid
 from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.recording import Recording, Replay
+from simulator.traffic.recording import Recording, Replay, Tracks
 from simulator.traffic.trips import Trips
 
 CLOCK = Clock(1.0)
@@ -121,6 +125,52 @@ def test_matching_with_noise_finds_most_links(driven, method):
     apart = np.hypot(found["x"] - driven.fixes["x"], found["y"] - driven.fixes["y"])
     # Of noise in two directions only the component along the street remains.
     assert apart.mean() < 6.0
+
+
+def test_hidden_markov_matching_beats_the_nearest_link_where_noise_is_large(driven):
+    right = {}
+    for method in ("nearest", "hmm"):
+        found, _ = _matched(driven, driven.trace(25.0), Matching(method, 100.0, 25.0))
+        right[method] = (found["link"].to_numpy() == driven.link)[driven.away].mean()
+    assert right["hmm"] > right["nearest"] + 0.05
+
+
+def test_the_most_probable_sequence_of_links_is_that_of_all_sequences():
+    """Viterbi against every sequence of links, with the route lengths of networkx."""
+    roads = build_grid(rows=3, columns=3, spacing_x_m=60, spacing_y_m=50, speed_mps=10, lanes=1, anchor=(11.3, 44.5))
+    west, south, _, _ = roads.bounds
+    xy = np.array([west, south]) + np.array([[10.0, 8], [50, 21], [66, 44]])
+    tracks = Tracks.straight(
+        np.array([0, 3]), np.arange(3.0), xy, np.full(3, np.nan), known=np.array([True, True, False])
+    )
+    most_m, noise_m, detour = 30.0, 8.0, 3.0
+    link, fraction = match_hmm(tracks, roads, most_m=most_m, noise_m=noise_m, detour=detour)
+    lines, length = roads.shapes.lines(), roads.links.length_m
+    metres = dict(nx.all_pairs_dijkstra_path_length(nx.DiGraph(roads.graph), weight="length_m"))
+    names = list(roads.node_names)
+    points = [shapely.Point(*place) for place in xy]
+    near = [[n for n, line in enumerate(lines) if line.distance(point) <= most_m] for point in points]
+    assert max(map(len, near)) <= 12
+
+    def logarithm(sequence):
+        shares = [lines[n].project(point, normalized=True) for n, point in zip(sequence, points, strict=True)]
+        total = -0.5 * sum((lines[n].distance(point) / noise_m) ** 2 for n, point in zip(sequence, points, strict=True))
+        for leg, (a, b) in enumerate(itertools.pairwise(sequence)):
+            between = metres[names[roads.links.to_node[a]]][names[roads.links.from_node[b]]]
+            ahead = (shares[leg + 1] - shares[leg]) * length[a]
+            over = (1 - shares[leg]) * length[a] + between + shares[leg + 1] * length[b]
+            route_m = ahead if a == b and ahead >= -most_m else over
+            straight_m = points[leg].distance(points[leg + 1])
+            if route_m > detour * straight_m + 4 * most_m:
+                return -np.inf
+            total -= abs(route_m - straight_m) / (2 * noise_m)
+        return total
+
+    best = max(map(logarithm, itertools.product(*near)))
+    assert logarithm(link.tolist()) == pytest.approx(best)
+    assert fraction.tolist() == pytest.approx(
+        [lines[n].project(p, normalized=True) for n, p in zip(link, points, strict=True)]
+    )
 
 
 def test_between_fixes_a_vehicle_follows_the_roads(driven):

@@ -50,6 +50,22 @@ def cabspotting(vehicle: str, *, newest_first: bool = False) -> str:
     return text(None, lambda f: f"{f.lat} {f.lon} 0 {int(f.time_s)}", frame[::-1] if newest_first else frame)
 
 
+def geolife(vehicle: str = "a") -> str:
+    head = "Geolife trajectory\nWGS 84\nAltitude is in Feet\nReserved 3\n0,2,255,My Track,0,0,2,8421376\n0\n"
+    days = f"{{}},{{}},0,492,{39_744.1201},{{}}\n".format
+    frame = TIDY[TIDY["vehicle"] == vehicle]
+    return head + "".join(days(f.lat, f.lon, stamp(f.time_s).replace(" ", ",")) for f in frame.itertuples())
+
+
+def porto() -> str:
+    """Trips of two taxis, out of order; their places are 15 s apart. The trip in between has no place."""
+    header = '"TRIP_ID","CALL_TYPE","TAXI_ID","TIMESTAMP","MISSING_DATA","POLYLINE"\n'
+    rows = (("T3", 7, 600, [[-8.61, 41.14]]), ("T2", 8, 90, []), ("T1", 7, 0, [[-8.62, 41.15], [-8.63, 41.16]]))
+    return header + "".join(
+        f'"{trip}","C","{taxi}","{int(EPOCH_S) + start_s}","False","{places}"\n' for trip, taxi, start_s, places in rows
+    )
+
+
 def gpx(vehicle: str = "a") -> str:
     frame = TIDY[TIDY["vehicle"] == vehicle]
     points = "\n".join(

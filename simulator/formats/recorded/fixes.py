@@ -1,7 +1,8 @@
 """Fixes (recorded positions) of one source, converted from a table whose columns are given or recognised by name."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pandas as pd
 import pyproj
 from pyproj.exceptions import CRSError
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import FloatArray
+from simulator.files.compressed_io import unpacked_name
 from simulator.files.errors import InputError
 from simulator.files.messages import SHOWN_ROWS, numbers_in_words
 from simulator.files.tables import RECOGNIZED, TextFormat, comparable_name, numbers_in
@@ -88,151 +90,122 @@ class TraceOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Fixes:
+class Source:
     """Fixes of one file, or of a table given from Python, in their original order; every value is valid.
 
     Attributes
     ----------
-    source
+    name
         Name of the file, for the beginning of messages.
-    vehicle
-        (n,) int32, index into `names`; -1 where the source names no vehicle.
-    names
-        Names of the vehicles.
-    times
-        (n,) seconds.
-    lon, lat
-        (n,) float64, WGS84 degrees.
-    speed_mps
-        (n,) float64, NaN where no speed was recorded.
-    place
-        (n,) int64: number of each fix's line, row or path in the source.
+    fixes
+        One row per fix: `vehicle` (text, categorical), `time_s`, `lon`, `lat` (WGS84 degrees), `speed_mps` (NaN where
+        not recorded), and `piece`, the piece of its vehicle's recording, such as a segment of a track: between two
+        pieces the vehicle's way is not recorded. The index is the number of the fix's line, row or path in the source.
+    calendar
+        Whether times are dates.
+    naive
+        Whether times name no time zone and are taken as UTC.
     place_word
-        "line", "row" or "path".
+        What the index numbers: "line", "row" or "path".
     ascending
         Whether the format guarantees ascending times.
     notes
         Notes on what was left out while reading.
-    piece
-        (n,) int64: piece of the recording of each fix, such as a segment of a track; between two pieces a vehicle's way
-        is not recorded. None if a vehicle's fixes are one piece.
     unnamed
         Whether the source names no vehicles: each of its tracks, or each file, is taken as one.
     """
 
-    source: str
-    vehicle: Int32Array
-    names: Sequence[str]
-    times: Times
-    lon: FloatArray
-    lat: FloatArray
-    speed_mps: FloatArray
-    place: IntArray
-    place_word: str = "row"
+    name: str
+    fixes: pd.DataFrame
+    calendar: bool
+    naive: bool
+    place_word: str
     ascending: bool = False
     notes: tuple[str, ...] = ()
-    piece: IntArray | None = None
     unnamed: bool = False
 
-    @classmethod
-    def from_frame(
-        cls,
-        frame: pd.DataFrame,
-        options: TraceOptions,
-        *,
-        source: str,
-        place_word: str,
-        vehicle: str = "",
-        ascending: bool = False,
-        notes: tuple[str, ...] = (),
-    ) -> "Fixes":
-        """Convert a table with one fix per row.
+    def in_pieces(self, piece: Any) -> "Source":
+        """Return the same source with the piece of each fix, (fixes,) int64 or one number for all."""
+        return replace(self, fixes=self.fixes.assign(piece=piece))
 
-        Parameters
-        ----------
-        frame
-            Table of fixes; its index numbers the lines or rows of the source.
-        options
-            Options for reading the table.
-        source
-            The file's name.
-        place_word
-            What the index numbers: "line", "row" or "path".
-        vehicle
-            Name of the vehicle, if the table is of one vehicle.
-        ascending
-            Whether the format guarantees ascending times.
-        notes
-            Notes on what was left out before.
 
-        Raises
-        ------
-        InputError
-            If columns are missing or not recognised, or any value in them is invalid, with every broken rule.
-        """
-        by_role, unused = _find_columns(frame.columns, options, source)
-        if frame.empty:
-            raise InputError([f"{source}: it holds no rows"])
-        codes, names = np.zeros(len(frame), dtype=np.int32), [vehicle]
-        if not options.one_vehicle_a_file:
-            codes, names = _vehicles_of(frame[by_role["vehicle"]])
-        axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
-        lon, lat = map(numbers_of, axes)
-        if options.crs is not None:
-            lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
-        speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
-        stamps = frame[by_role["time"]]
-        times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
-        times, repeated = times.in_zone(options.time_zone, codes)
-        fixes = cls(
-            source,
-            codes,
-            names,
-            times,
-            lon,
-            lat,
-            numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.full(len(frame), np.nan),
-            frame.index.to_numpy(dtype=np.int64),
-            place_word,
-            ascending,
-            (*notes, *unused, *(f"{source}: {note}" for note in repeated)),
-            unnamed=options.one_vehicle_a_file,
-        )
-        if faults := list(fixes._faults(stamps, axes)):
-            raise InputError(faults)
-        return fixes
+def checked_fixes(
+    frame: pd.DataFrame, options: TraceOptions, *, source: str, place_word: str, vehicle: str = "", **about: Any
+) -> Source:
+    """Convert a table with one fix per row.
 
-    def __len__(self) -> int:
-        return len(self.vehicle)
+    Parameters
+    ----------
+    frame
+        Table of fixes; its index numbers the lines or rows of the source.
+    options
+        Options for reading the table.
+    source
+        The file's name.
+    place_word
+        What the index numbers: "line", "row" or "path".
+    vehicle
+        Name of the vehicle, if the table is of one vehicle.
+    about
+        `ascending`, `notes` and `unnamed` of the source.
 
-    def where(self, chosen: Mask) -> str:
-        """Return the source and the lines or rows of some fixes, at most the first 20."""
-        places = self.place[chosen]
-        return (
-            f"{self.source}: {numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=self.place_word)}"
-        )
+    Raises
+    ------
+    InputError
+        If columns are missing or not recognised, or any value in them is invalid, with every broken rule.
+    """
+    by_role, unused = _find_columns(frame.columns, options, source)
+    if frame.empty:
+        raise InputError([f"{source}: it holds no rows"])
+    axes = [frame[by_role[role]] for role in (("lon", "lat") if options.crs is None else ("x", "y"))]
+    lon, lat = map(numbers_of, axes)
+    if options.crs is not None:
+        lon, lat = transform(options.crs, WGS84, np.column_stack((lon, lat))).T
+    speed = next((role for role in METRES_PER_SECOND if role in by_role), None)
+    speed_mps = numbers_of(frame[by_role[speed]]) * METRES_PER_SECOND[speed] if speed else np.nan
+    one = options.one_vehicle_a_file
+    names = pd.Categorical([vehicle]).repeat(len(frame)) if one else _names_of(frame[by_role["vehicle"]])
+    columns = {"vehicle": names, "lon": lon, "lat": lat, "speed_mps": speed_mps, "piece": 0}
+    fixes = pd.DataFrame(columns, index=frame.index)
+    stamps = frame[by_role["time"]]
+    times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
+    times, repeated = times.in_zone(options.time_zone, pd.factorize(fixes["vehicle"])[0].astype(np.int32))
+    fixes["time_s"] = times.seconds
+    if faults := [f"{source}: {fault}" for fault in _faults(fixes, times, stamps, axes, place_word)]:
+        raise InputError(faults)
+    about = {"unnamed": one, **about}
+    about["notes"] = (*about.get("notes", ()), *unused, *(f"{source}: {note}" for note in repeated))
+    return Source(source, fixes, times.calendar, times.naive, place_word, **about)
 
-    def _faults(self, stamps: "pd.Series[Any]", axes: "Sequence[pd.Series[Any]]") -> Iterator[str]:
-        """Yield the faults of individual fixes: source, lines or rows, rule, and first value in the given columns."""
-        high = np.abs(self.lat) > 90
-        swapped = high & (np.abs(self.lat) <= 180) & (np.abs(self.lon) <= 90)
-        hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
-        with np.errstate(invalid="ignore"):
-            backwards = self.speed_mps < 0
-        seconds = self.times.seconds
-        for wrong, rule, columns in (
-            (self.vehicle < 0, "vehicle must have a name", ()),
-            (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
-            (self.times.without_zone, MIXED_ZONES, (stamps,)),
-            (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
-            (~(np.isfinite(self.lon) & np.isfinite(self.lat)), "lon and lat must be numbers", axes),
-            (high, f"lat must be -90 … 90 degrees{hint}", (self.lat,)),
-            (np.abs(self.lon) > 180, "lon must be -180 … 180 degrees", (self.lon,)),
-            (backwards, "speed must not be below 0", (self.speed_mps,)),
-        ):
-            if wrong.any():
-                received = [_quoted(column[wrong]) for column in columns]
-                yield f"{self.where(wrong)}: {rule}{', got ' + ' and '.join(received) if received else ''}"
+
+def _faults(
+    fixes: pd.DataFrame,
+    times: Times,
+    stamps: "pd.Series[Any]",
+    axes: "Sequence[pd.Series[Any]]",
+    place_word: str,
+) -> Iterator[str]:
+    """Yield the faults of individual fixes: lines or rows, rule, and first value in the given columns."""
+    lon, lat, speed_mps, seconds = (fixes[name].to_numpy() for name in ("lon", "lat", "speed_mps", "time_s"))
+    high = np.abs(lat) > 90
+    swapped = high & (np.abs(lat) <= 180) & (np.abs(lon) <= 90)
+    hint = "; longitude and latitude look swapped" if high.any() and swapped.sum() * 2 > high.sum() else ""
+    for wrong, rule, columns in (
+        ((fixes["vehicle"] == "").to_numpy(), "vehicle must have a name", ()),
+        (~np.isfinite(seconds), f"time must be {TIME_RULE}", (stamps,)),
+        (times.without_zone, MIXED_ZONES, (stamps,)),
+        (np.abs(seconds) >= LATEST_S, "time must be within the years to 9999, in seconds since 1970", (seconds,)),
+        (~(np.isfinite(lon) & np.isfinite(lat)), "lon and lat must be numbers", axes),
+        (high, f"lat must be -90 … 90 degrees{hint}", (lat,)),
+        (np.abs(lon) > 180, "lon must be -180 … 180 degrees", (lon,)),
+        (speed_mps < 0, "speed must not be below 0", (speed_mps,)),
+    ):
+        if wrong.any():
+            received = [_quoted(column[wrong]) for column in columns]
+            got = f", got {' and '.join(received)}" if received else ""
+            places = fixes.index[wrong]
+            rows = numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=place_word)
+            yield f"{rows}: {rule}{got}"
 
 
 def system_of(crs: object | None) -> pyproj.CRS | None:
@@ -247,6 +220,11 @@ def system_of(crs: object | None) -> pyproj.CRS | None:
         return None if crs is None else pyproj.CRS.from_user_input(crs)
     except CRSError as error:
         raise InputError([f"crs must name a coordinate system, got {crs!r}: {error}"]) from None
+
+
+def stem_of(file: Path) -> str:
+    """Return a file's name without ``.gz`` and its suffix: the vehicle's name, if each file is one vehicle."""
+    return Path(unpacked_name(file)).stem
 
 
 def numbers_of(column: "pd.Series[Any]") -> FloatArray:
@@ -320,9 +298,9 @@ def _listed(names: Sequence[str]) -> str:
     return shown + (f" … ({len(names)} in all)" if len(names) > 20 else "")
 
 
-def _vehicles_of(column: "pd.Series[Any]") -> tuple[Int32Array, list[str]]:
-    """Return a column's vehicles as indices of their names, -1 if empty, and the names; a float 7.0 is vehicle 7."""
+def _names_of(column: "pd.Series[Any]") -> pd.Categorical:
+    """Return the name of the vehicle in each row, "" if there is none; a float 7.0 is vehicle 7."""
     codes, found = pd.factorize(column, use_na_sentinel=True)
     names = [str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip() for name in found]
-    blank = np.array([not name for name in [*names, "-"]], dtype=bool)
-    return np.where(blank[codes], -1, codes).astype(np.int32), names
+    again, distinct = pd.factorize(np.array([*names, ""], dtype=object))
+    return pd.Categorical.from_codes(again[codes], pd.Index(distinct))

@@ -1,25 +1,30 @@
-"""Map matching by a hidden Markov model of a vehicle's whole path, with leuvenmapmatching."""
-
-from typing import Any
+"""Map matching by a hidden Markov model: all fixes of a vehicle together."""
 
 import numpy as np
 import shapely
-from leuvenmapmatching.map.inmem import InMemMap
-from leuvenmapmatching.matcher.distance import DistanceMatcher
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
 
-from simulator.arrays import FloatArray, Int32Array
+from simulator.arrays import FloatArray, Int32Array, IntArray
 from simulator.roads import RoadNetwork
 from simulator.traffic.recording import Tracks
 
-_LATTICE_WIDTH = 10
-"""Number of candidate paths kept at each fix: more are slower and seldom better."""
+_CANDIDATES = 12
+"""Maximum number of links, the nearest ones, that a fix may be matched to."""
+_BLOCK_FIXES = 10_000
+_BLOCK_CELLS = 1 << 22
 
 
-def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float) -> tuple[Int32Array, FloatArray]:
+def match_hmm(
+    tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: float, detour: float
+) -> tuple[Int32Array, FloatArray]:
     """Match the fixes of each vehicle to links, separately for each sequence of known legs.
 
     The method of P. Newson and J. Krumm, "Hidden Markov map matching through noise and sparseness" (ACM SIGSPATIAL
-    2009), as implemented by leuvenmapmatching. It is written in Python, and slow: some hundreds of fixes per second.
+    2009): the states of a fix are the links near it. The logarithm of a state's probability is -d²/2 for a fix d
+    standard deviations from the link, and that of a transition is -|r - s| / (2 `noise_m`) for a route of r metres
+    between fixes s metres apart. The most probable sequence of states is found by the Viterbi algorithm. It begins
+    anew where no transition is possible.
 
     Parameters
     ----------
@@ -31,6 +36,8 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
         Maximum distance of a matched link, metres.
     noise_m
         Standard deviation of recorded places, metres.
+    detour
+        Routes longer than this factor times the straight line plus 4 `most_m` are impossible.
 
     Returns
     -------
@@ -38,113 +45,101 @@ def match_hmm(tracks: Tracks, roads: RoadNetwork, *, most_m: float, noise_m: flo
         Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
 
     """
-    roads_map = SegmentMap(roads)
-    link = np.full(len(tracks.xy), -1, dtype=np.int32)
-    fraction = np.zeros(len(link))
-    matcher = DistanceMatcher(
-        roads_map,
-        max_dist=most_m,
-        max_dist_init=most_m,
-        obs_noise=noise_m,
-        obs_noise_ne=4.0 * noise_m,
-        dist_noise=4.0 * noise_m,
-        max_lattice_width=_LATTICE_WIDTH,
-        non_emitting_states=True,
-    )
-    ends = np.flatnonzero(~tracks.known) + 1
-    start = 0
-    for end in ends.tolist():
-        while start < end:
-            start = _match_from(matcher, roads_map, tracks.xy, start, end, link, fraction)
-    return link, fraction
+    link, fraction, score = _candidates(tracks.xy, roads, most_m=most_m)
+    score = -0.5 * (score / noise_m) ** 2
+    straight = np.append(np.hypot(*np.diff(tracks.xy, axis=0).T), 0.0)
+    longest = np.where(tracks.known, detour * straight + 4.0 * most_m, -np.inf)
+    before = np.full(link.shape, -1, dtype=np.int8)
+    for start in range(0, len(link) - 1, _BLOCK_FIXES):
+        legs = slice(start, min(start + _BLOCK_FIXES, len(link) - 1))
+        later = slice(legs.start + 1, legs.stop + 1)
+        metres = _route_metres(
+            roads, (link[legs], fraction[legs]), (link[later], fraction[later]), longest[legs], most_m
+        )
+        metres[metres > longest[legs, None, None]] = np.inf
+        change = np.abs(metres - straight[legs, None, None]) / (-2.0 * noise_m)
+        for leg in range(len(change)):
+            total = score[start + leg][:, None] + change[leg]
+            best = total.argmax(axis=0)
+            most = total[best, np.arange(len(best))]
+            if np.isfinite(most + score[start + leg + 1]).any():
+                before[start + leg + 1] = best
+                score[start + leg + 1] += most
+    chosen = score.argmax(axis=1)
+    for fix in range(len(link) - 1, 0, -1):
+        if before[fix, 0] >= 0:
+            chosen[fix - 1] = before[fix, chosen[fix]]
+    rows = np.arange(len(link))
+    return link[rows, chosen], fraction[rows, chosen]
 
 
-def _match_from(
-    matcher: Any,
-    roads_map: Any,
-    xy: FloatArray,
-    start: int,
-    end: int,
-    link: Int32Array,
-    fraction: FloatArray,
-) -> int:
-    """Match fixes from `start`, before `end`, as far as one path leads; return the fix to continue with."""
-    path = [(float(x), float(y)) for x, y in xy[start:end]]
-    if len(path) == 1:
-        near = roads_map.edges_closeto(path[0], max_dist=matcher.max_dist)
-        if near:
-            link[start], fraction[start] = roads_map.place(near[0][1], near[0][3], near[0][6])
-        return end
-    matcher.match(path)
-    best = matcher.lattice_best or []
-    reached = start
-    for state in best:
-        if state.obs_ne == 0 and state.edge_m.l2 is not None:
-            fix = start + state.obs
-            link[fix], fraction[fix] = roads_map.place(state.edge_m.l1, state.edge_m.l2, state.edge_m.ti)
-            reached = max(reached, fix)
-    return reached + 1
+def _candidates(xy: FloatArray, roads: RoadNetwork, *, most_m: float) -> tuple[Int32Array, FloatArray, FloatArray]:
+    """Return links near each fix, fractions nearest to it, and distances, (fixes, candidates); link -1 if fewer."""
+    lines, points = roads.shapes.lines(), np.asarray(shapely.points(xy))
+    fix, near = shapely.STRtree(lines).query(points, predicate="dwithin", distance=most_m)
+    apart = shapely.distance(points[fix], lines[near])
+    order = np.lexsort((near, apart, fix))
+    fix, near, apart = fix[order], near[order], apart[order]
+    rank = np.arange(len(fix)) - np.searchsorted(fix, fix)
+    fix, near, apart, rank = (column[rank < _CANDIDATES] for column in (fix, near, apart, rank))
+    shape = (len(xy), _CANDIDATES)
+    link, fraction, distance = np.full(shape, -1, dtype=np.int32), np.zeros(shape), np.full(shape, np.inf)
+    link[fix, rank], distance[fix, rank] = near, apart
+    fraction[fix, rank] = shapely.line_locate_point(lines[near], points[fix], normalized=True)
+    return link, fraction, distance
 
 
-Point = tuple[float, float]
+def _route_metres(
+    roads: RoadNetwork,
+    start: tuple[Int32Array, FloatArray],
+    end: tuple[Int32Array, FloatArray],
+    longest: FloatArray,
+    most_m: float,
+) -> FloatArray:
+    """Return the lengths of the shortest routes from all candidates of some fixes to all of the next ones.
 
+    A vehicle may be up to `most_m` metres back on its link, as noise may place it; such lengths are negative.
 
-class SegmentMap(InMemMap):  # type: ignore[misc]  # the library has no types
-    """Map of links split at their bends, so that every segment is straight and belongs to one link.
-
-    Parameters
-    ----------
-    roads
-        Links. If two straight links join the same nodes, the later one is split in the middle, because the library
-        identifies a segment by its end nodes.
+    Returns
+    -------
+    numpy.ndarray
+        (fixes, candidates, candidates) metres; inf where no route is shorter than the `longest` of its fix, (fixes,).
     """
+    links = roads.links
+    (a, a_share), (b, b_share) = start, end
+    possible = (a >= 0)[:, :, None] & (b >= 0)[:, None, :] & (longest >= 0)[:, None, None]
+    leg, i, j = np.nonzero(possible)
+    origin, destination = links.to_node[a[leg, i]], links.from_node[b[leg, j]]
+    between = _node_metres(roads, origin, destination, longest[leg])
+    ahead = (b_share[leg, j] - a_share[leg, i]) * links.length_m[a[leg, i]]
+    over = (1.0 - a_share[leg, i]) * links.length_m[a[leg, i]] + between + b_share[leg, j] * links.length_m[b[leg, j]]
+    metres = np.full(possible.shape, np.inf)
+    metres[leg, i, j] = np.where((a[leg, i] == b[leg, j]) & (ahead >= -most_m), ahead, over)
+    return metres
 
-    def __init__(self, roads: RoadNetwork) -> None:
-        graph: dict[int, tuple[Point, list[int]]] = {
-            node: ((float(x), float(y)), []) for node, (x, y) in enumerate(roads.node_xy)
-        }
-        super().__init__("roads", use_latlon=False, graph=graph)
-        self._segments: dict[tuple[int, int], tuple[int, float, float]] = {}
-        ends: list[tuple[int, int]] = []
-        for link in range(len(roads.links)):
-            chain, shares = self._chain(roads, link)
-            for a, b, from_share, to_share in zip(chain, chain[1:], shares, shares[1:], strict=False):
-                graph[a][1].append(b)
-                self._segments[a, b] = (link, from_share, to_share)
-                ends.append((a, b))
-        self._ends = ends
-        self._tree = shapely.STRtree([shapely.LineString([graph[a][0], graph[b][0]]) for a, b in ends])
 
-    def _chain(self, roads: RoadNetwork, link: int) -> tuple[list[int], list[float]]:
-        """Return the nodes of a link, with new nodes at its bends, and the fractions at which they are."""
-        shapes, start, end = roads.shapes, int(roads.links.from_node[link]), int(roads.links.to_node[link])
-        bend = int(shapes.polyline[link])
-        inner: list[tuple[float, Point]] = []
-        if bend >= 0:
-            vertices = slice(int(shapes.first_vertex[bend]) + 1, int(shapes.first_vertex[bend + 1]) - 1)
-            places = zip(shapes.milestones[vertices].tolist(), shapes.vertices[vertices].tolist(), strict=True)
-            inner = [(share, (x, y)) for share, (x, y) in places]
-        elif start == end or (start, end) in self._segments:
-            x, y = ((shapes.start_xy[link] + shapes.end_xy[link]) / 2).tolist()
-            inner = [(0.5, (x, y))]
-        bends = range(len(self.graph), len(self.graph) + len(inner))
-        self.graph.update({node: (place, []) for node, (_, place) in zip(bends, inner, strict=True)})
-        return [start, *bends, end], [0.0, *(share for share, _ in inner), 1.0]
-
-    def edges_closeto(self, loc: Point, max_dist: float | None = None, max_elmt: int | None = None) -> list[Any]:
-        """Return the segments within a distance, nearest first."""
-        point = shapely.Point(loc[:2])
-        found = self._tree.query(point, predicate="dwithin", distance=np.inf if max_dist is None else max_dist)
-        near = []
-        for index in found.tolist():
-            a, b = self._ends[index]
-            segment_start, segment_end = self.graph[a][0], self.graph[b][0]
-            distance, at, share = self.distance_point_to_segment(loc, segment_start, segment_end)
-            near.append((distance, a, segment_start, b, segment_end, at, share))
-        near.sort(key=lambda segment: (segment[0], segment[1], segment[3]))
-        return near[:max_elmt]
-
-    def place(self, a: int, b: int, share: float) -> tuple[int, float]:
-        """Return the link and fraction of a place on the segment between two nodes."""
-        link, begins, ends = self._segments[a, b]
-        return link, begins + (ends - begins) * min(max(float(share), 0.0), 1.0)
+def _node_metres(roads: RoadNetwork, origin: Int32Array, destination: Int32Array, longest: FloatArray) -> FloatArray:
+    """Return the length of the shortest path between each pair of nodes, (pairs,); inf if above its `longest`."""
+    links, nodes = roads.links, len(roads.node_xy)
+    open_ = np.flatnonzero(roads.through[links.from_node])
+    # The shortest of parallel links comes first and is kept.
+    open_ = open_[np.argsort(links.length_m[open_], kind="stable")]
+    ends = links.from_node[open_].astype(np.int64) * nodes + links.to_node[open_]
+    open_ = open_[np.unique(ends, return_index=True)[1]]
+    graph = csr_array((links.length_m[open_], (links.from_node[open_], links.to_node[open_])), shape=(nodes, nodes))
+    distinct, which = np.unique(origin, return_inverse=True)
+    limit = np.zeros(len(distinct))
+    np.maximum.at(limit, which, longest)
+    by_limit = np.argsort(limit, kind="stable")
+    place: IntArray = np.empty(len(distinct), dtype=np.int64)
+    place[by_limit] = np.arange(len(distinct))
+    row = place[which]
+    order = np.argsort(row, kind="stable")
+    metres = np.empty(len(origin))
+    rows = max(1, min(256, _BLOCK_CELLS // nodes))
+    for first in range(0, len(distinct), rows):
+        grown = by_limit[first : first + rows]
+        found = dijkstra(graph, indices=distinct[grown], limit=limit[grown[-1]])
+        pairs = order[slice(*np.searchsorted(row, [first, first + rows], sorter=order))]
+        metres[pairs] = found[row[pairs] - first, destination[pairs]]
+    return metres

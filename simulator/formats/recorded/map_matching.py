@@ -8,8 +8,8 @@ import pandas as pd
 import shapely
 
 from simulator.arrays import FloatArray, Int32Array, IntArray
-from simulator.files.extras import import_extra
 from simulator.files.messages import counted
+from simulator.formats.recorded.hidden_markov import match_hmm
 from simulator.roads import RoadNetwork
 from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.recording import Tracks
@@ -146,16 +146,6 @@ _REACH_M = 0.5
 _MOVED_M = 0.5
 
 
-def link_lines(roads: RoadNetwork) -> npt.NDArray[np.object_]:
-    """Return every link's geometry, (links,) shapely LineStrings."""
-    shapes = roads.shapes
-    lines = np.asarray(shapely.linestrings(np.stack([shapes.start_xy, shapes.end_xy], axis=1)))
-    for link in np.flatnonzero(shapes.polyline >= 0).tolist():
-        bend = shapes.polyline[link]
-        lines[link] = shapely.LineString(shapes.vertices[shapes.first_vertex[bend] : shapes.first_vertex[bend + 1]])
-    return lines
-
-
 def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple[Int32Array, FloatArray]:
     """Match each fix to the nearest link, by distance and direction.
 
@@ -173,7 +163,7 @@ def match_nearest(tracks: Tracks, roads: RoadNetwork, *, most_m: float) -> tuple
     tuple
         Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
     """
-    lines = link_lines(roads)
+    lines = roads.shapes.lines()
     tree = shapely.STRtree(lines)
     before, after = _courses(tracks)
     link = np.full(len(tracks.xy), -1, dtype=np.int32)
@@ -232,7 +222,7 @@ class Matching:
     ----------
     method
         "nearest": each fix is matched to the nearest link; among equally near links, to the one with the fix's
-        direction. "hmm": all fixes of a vehicle together, by a hidden Markov model (leuvenmapmatching).
+        direction. "hmm": all fixes of a vehicle together, by a hidden Markov model.
     most_m
         A fix further than this from every link, metres, stays where it was recorded, on no link.
     noise_m
@@ -260,21 +250,11 @@ def match_trace(tracks: Tracks, roads: RoadNetwork, matching: Matching) -> tuple
     -------
     tuple
         The tracks on the roads, and notes, one sentence each.
-
-    Raises
-    ------
-    InputError
-        If the library for map matching is not installed.
     """
     if matching.method == "nearest":
         link, fraction = match_nearest(tracks, roads, most_m=matching.most_m)
     else:
-        import_extra(
-            "leuvenmapmatching.matcher.distance", needed='match = "hmm" needs leuvenmapmatching', extra="traces"
-        )
-        from simulator.formats.recorded.hidden_markov import match_hmm  # noqa: PLC0415 - its library is an extra
-
-        link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m)
+        link, fraction = match_hmm(tracks, roads, most_m=matching.most_m, noise_m=matching.noise_m, detour=DETOUR)
     laid, joined = interpolate_paths(tracks, roads, link, fraction, most_m=matching.most_m)
     lost = int(np.count_nonzero(link < 0))
     of_all = counted(len(link), "fix is", "fixes are")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
+from simulator.arrays import IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import counted
 from simulator.files.tables import MOST_EXACT, FileFormat, Table, numbers_in
@@ -84,22 +84,15 @@ def _holds(column: "pd.Series[Any]", values: tuple[Any, ...]) -> Mask:
     return found.to_numpy(dtype=bool)
 
 
-def without_duplicates(
-    table: Table,
-    site: Int32Array,
-    arrive_s: FloatArray | None,
-    count: FloatArray | None,
-    *,
-    rule: str | None,
-) -> tuple[Mask, list[str]]:
+def without_duplicates(table: Table, rows: pd.DataFrame, *, rule: str | None) -> tuple[Mask, list[str]]:
     """Select among rows with the same place, period, time and owner.
 
     Parameters
     ----------
     table
         Rows to use.
-    site, arrive_s, count
-        (rows,) each, or None if the file does not have the column.
+    rows
+        The `site`, `arrive_s` (NaN if the file has no times) and `count` (1 if it has none) of each.
     rule
         "refuse", "first", "last", "greatest" or "sum"; None for "refuse" if rows have counts, else "sum".
 
@@ -115,16 +108,16 @@ def without_duplicates(
     """
     everything = np.ones(len(table), dtype=bool)
     distinct_by = [name for name in ("period", "time", "owner") if table.has(name)]
-    if count is None and not distinct_by:
+    if not table.has("count") and not distinct_by:
         return everything, []  # only the owners' places are known
-    frame = pd.DataFrame({"site": site})
+    frame = pd.DataFrame({"site": rows["site"].array})
     for name in distinct_by:
-        frame[name] = arrive_s if name == "time" else texts_of(table, name).array
+        frame[name] = (rows["arrive_s"] if name == "time" else texts_of(table, name)).array
     repeated = frame.duplicated(keep="first").to_numpy()
     if not repeated.any():
         return everything, []
     alike = " and ".join(["place", *distinct_by])
-    rule = rule or ("sum" if count is None else "refuse")
+    rule = rule or ("refuse" if table.has("count") else "sum")
     number = f"{counted(int(repeated.sum()), 'row')} of the same {alike} as an earlier one"
     if rule == "refuse":
         missing = "" if distinct_by else "; name the column that distinguishes rows of a place as columns.period"
@@ -132,26 +125,19 @@ def without_duplicates(
         raise InputError([f'{request}"first", "last", "greatest" or "sum"{missing}'])
     if rule == "sum":
         return everything, [f"{table.file}: {number}: each counts"]
-    order = np.argsort(-count, kind="stable") if rule == "greatest" and count is not None else np.arange(len(table))
+    order = np.argsort(-rows["count"].to_numpy(), kind="stable") if rule == "greatest" else np.arange(len(table))
     keep = np.empty(len(table), dtype=bool)
     keep[order] = ~frame.iloc[order].duplicated(keep="last" if rule == "last" else "first").to_numpy()
     return keep, [f"{table.file}: {number}: the {rule} of each counts"]
 
 
-def expanded(
-    table: Table,
-    site: Int32Array,
-    arrive_s: FloatArray | None,
-    count: FloatArray | None,
-    *,
-    fractions: str,
-) -> tuple[IntArray | None, list[str]]:
+def owners_of(table: Table, rows: pd.DataFrame, *, fractions: str) -> tuple[IntArray, list[str]]:
     """Return the number of owners each row stands for.
 
     Parameters
     ----------
-    table, site, arrive_s, count
-        Rows, with the site, time and count of each.
+    table, rows
+        Rows, as for `without_duplicates`.
     fractions
         "refuse", or "nearest": the total of each place and time is rounded, halves to even, and the last row takes the
         remainder.
@@ -159,27 +145,25 @@ def expanded(
     Returns
     -------
     tuple
-        (rows,) int64, None if each row is one owner; and notes.
+        (rows,) int64; and notes.
 
     Raises
     ------
     InputError
         If counts are not whole and `fractions` is "refuse", or there are too many owners.
     """
-    total = float(len(table)) if count is None else float(count.sum())
-    if fault := too_many(total):
+    count = rows["count"].to_numpy()
+    if fault := too_many(float(count.sum())):
         hint = "choose rows with where or window, or take a part of them"
         raise InputError([f"{table.file}: a vehicle is a data owner: {fault}; {hint}"])
-    if count is None:
-        return None, []
     broken = np.abs(count - np.rint(count)) > _WHOLE
     if not broken.any():
         return np.rint(count).astype(np.int64), []
     if fractions == "refuse":
         raise InputError(table.faults("count", broken, 'whole; or take the nearest, fractions = "nearest"'))
-    keys = [site] if arrive_s is None else [arrive_s, site]
+    keys = ["arrive_s", "site"] if table.has("time") else ["site"]
     # Rounding the running total of each place gives whole numbers that add up to the rounded total.
-    running = pd.Series(count).groupby(keys).cumsum().round(6).round()
-    whole = running.groupby(keys).diff().fillna(running).to_numpy().astype(np.int64)
+    running = rows.groupby(keys)["count"].cumsum().round(6).round()
+    whole = running.groupby([rows[key] for key in keys]).diff().fillna(running).to_numpy().astype(np.int64)
     counts = counted(int(broken.sum()), "count is", "counts are")
     return whole, [f"{table.file}: {counts} not whole: the total of each place is rounded"]

@@ -14,7 +14,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import counted, notes_of
 from simulator.files.tables import FileFormat, Table
 from simulator.formats.recorded.owner_rows import (
-    expanded,
+    owners_of,
     read_rows,
     texts_of,
     without_duplicates,
@@ -99,51 +99,44 @@ def read_owners(file: str | Path, reading: OwnerOptions, *, crs: pyproj.CRS | No
     """
     table, chosen = read_rows(file, columns=reading.columns, format_=reading.format)
     table, site, sites, notes = place_rows(table, chosen, crs=crs, given=reading.crs, window=reading.window)
-    count = None
+    rows = pd.DataFrame({"site": site, "count": 1.0})
     if table.has("count"):
-        count = table.checked_numbers("count", at_least=0)
+        rows["count"] = table.checked_numbers("count", at_least=0)
         table.check()
-    arrive_s, keep, more, epoch_s = _arrivals(table, reading)
-    if count is None and not table.has("owner"):
+    rows["arrive_s"], keep, more, epoch_s = _arrivals(table, reading)
+    if not table.has("count") and not table.has("owner"):
         words = "name the number of owners of a row as count in traffic.columns, or each row would be one owner"
         table.refuse_unread({*map(str, reading.ignored)}, remedy=f"{words}; and others as ignored = {{0}}")
         table.check()
-    table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
-    keep, again = without_duplicates(table, site, arrive_s, count, rule=reading.duplicates)
+    table, rows = table.kept(keep), rows[keep]
+    keep, again = without_duplicates(table, rows, rule=reading.duplicates)
     notes += more + again
     if reading.one_per == "owner":
-        last = _last_of_each(table, arrive_s, keep)
+        last = _last_of_each(table, rows, keep)
         owners, of_rows = counted(int(last.sum()), "owner"), counted(int(keep.sum()), "row")
         notes.append(f"{table.file}: {owners}, each where it was last in {of_rows}")
         keep = last
-    table, site, arrive_s, count = table.kept(keep), site[keep], _taken(arrive_s, keep), _taken(count, keep)
-    number, rounded = expanded(table, site, arrive_s, count, fractions=reading.fractions)
+    table, rows = table.kept(keep), rows[keep]
+    number, rounded = owners_of(table, rows, fractions=reading.fractions)
     notes += rounded
-    if number is not None:
-        site = np.repeat(site, number)
-        arrive_s = None if arrive_s is None else np.repeat(arrive_s, number)
-    if not len(site):
+    if not number.any():
         raise InputError([f"{file}: it holds no data owner: every count is 0"])
+    each = rows.loc[rows.index.repeat(number)].sort_values("arrive_s", kind="stable")
     present_s = None
-    if arrive_s is not None:
-        order = np.argsort(arrive_s, kind="stable")
-        arrive_s, site = arrive_s[order], site[order]
+    if table.has("time"):
+        arrive_s = each["arrive_s"].to_numpy()
         present_s = arrive_s, arrive_s + (np.inf if reading.dwell_s is None else reading.dwell_s)
-    sites = replace(sites, of_owner=site)
+    sites = replace(sites, of_owner=each["site"].to_numpy())
     return Recording.of_owners(sites, present_s, read=notes_of("rows", notes), epoch_s=epoch_s)
 
 
-def _taken(column: FloatArray | None, keep: Mask) -> FloatArray | None:
-    return None if column is None else column[keep]
-
-
-def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray | None, Mask, list[str], float | None]:
+def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray, Mask, list[str], float | None]:
     """Read the times from which the owners in the rows of a table are present.
 
     Returns
     -------
     tuple
-        (rows,) float64: seconds of the run, below 0 for owners present before it starts, None if the table has no
+        (rows,) float64: seconds of the run, below 0 for owners present before it starts, NaN if the table has no
         times; (rows,) bool: rows whose time is known and not over before the run starts; notes on what was left out;
         seconds from 1970 to second 0, None if times are no dates.
 
@@ -153,7 +146,7 @@ def _arrivals(table: Table, reading: OwnerOptions) -> tuple[FloatArray | None, M
         If times cannot be read, `start` names a time zone and they do not, or no owner is present after the start.
     """
     if not table.has("time"):
-        return None, np.ones(len(table), dtype=bool), [], None
+        return np.full(len(table), np.nan), np.ones(len(table), dtype=bool), [], None
     start, time_zone = reading.start, reading.time_zone
     column = table.column("time")
     times = Times.from_column(column, unit_s=reading.time_unit_s)
@@ -201,11 +194,11 @@ def _start(start: str | float, reading: OwnerOptions, *, numeric: bool, file: st
     return moment
 
 
-def _last_of_each(table: Table, arrive_s: FloatArray | None, keep: Mask) -> Mask:
+def _last_of_each(table: Table, rows: pd.DataFrame, keep: Mask) -> Mask:
     """Select the row with the last time of each owner, and the last of rows with equal time; (rows,) bool."""
     owner = texts_of(table, "owner")
     table.refuse("owner", owner.isna().to_numpy(dtype=bool) & keep, "the name of an owner")
     table.check()
-    moves = pd.DataFrame({"owner": owner.array, "time": 0.0 if arrive_s is None else arrive_s})[keep]
+    moves = pd.DataFrame({"owner": owner.array, "time": rows["arrive_s"].array})[keep]
     last = moves.sort_values("time", kind="stable").drop_duplicates("owner", keep="last").index
     return np.isin(np.arange(len(table)), last)

@@ -1,8 +1,7 @@
 """Trace: recorded fixes in one table, sorted by vehicle and time, read from files or given from Python."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -11,8 +10,7 @@ import pandas as pd
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask
 from simulator.files.errors import InputError
 from simulator.files.messages import Note, counted, warning
-from simulator.formats.recorded import formats
-from simulator.formats.recorded.fixes import Fixes, TraceOptions, system_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, system_of
 from simulator.formats.recorded.times import LOCAL, NAIVE, in_words
 
 Order = Literal["auto", "ascending", "any"]
@@ -60,7 +58,7 @@ class Trace:
     left_out: tuple[Note, ...] = ()
 
     @classmethod
-    def from_fixes(cls, parts: Sequence[Fixes], *, order: Order = "auto") -> "Trace":
+    def from_sources(cls, parts: Sequence[Source], *, order: Order = "auto") -> "Trace":
         """Combine the fixes of several sources.
 
         Parameters
@@ -78,32 +76,22 @@ class Trace:
             If a vehicle's times violate the order, dates are mixed with relative times, or no fix is left.
         """
         faults = [fault for part in parts for fault in _turns(part, order)] if parts else ["it has no files"]
-        clocks = {part.times.calendar for part in parts}
+        clocks = {part.calendar for part in parts}
         if len(clocks) > 1:
-            dated, other = (next(p.source for p in parts if p.times.calendar is dates) for dates in (True, False))
+            dated, other = (next(p.name for p in parts if p.calendar is dates) for dates in (True, False))
             faults.append(f"{other}: its times are relative, and those of {dated} are dates: they cannot be combined")
         if faults:
             raise InputError(faults)
-        names = list(dict.fromkeys(name for part in parts for name in part.names))
-        number = dict(zip(names, range(len(names)), strict=True))
-        fixes = pd.concat(
-            pd.DataFrame(
-                {
-                    "vehicle": np.array([number[name] for name in part.names], dtype=np.int32)[part.vehicle],
-                    "time_s": part.times.seconds,
-                    "lon": part.lon,
-                    "lat": part.lat,
-                    "speed_mps": part.speed_mps,
-                    "piece": 0 if part.piece is None else part.piece,
-                }
-            )
-            for part in parts
-        )
+        fixes = pd.concat([part.fixes for part in parts], ignore_index=True)
+        unnamed = np.repeat([part.unnamed for part in parts], [len(part.fixes) for part in parts])
+        numbers, found = pd.factorize(fixes["vehicle"])
+        names, unnamed_vehicles = found.tolist(), np.unique(numbers[unnamed])
+        fixes["vehicle"] = numbers.astype(np.int32)
         notes = [Note("fixes", text) for part in parts for text in part.notes]
-        naive = [part.source for part in parts if part.times.naive]
+        naive = [part.name for part in parts if part.naive]
         if naive:
             notes.append(Note("no_time_zone", NAIVE))
-        zoned = [part.source for part in parts if part.times.calendar and not part.times.naive]
+        zoned = [part.name for part in parts if part.calendar and not part.naive]
         if naive and zoned:
             rule = f"its times name no time zone and are taken as UTC, but those of {zoned[0]} are in UTC"
             notes.append(
@@ -129,8 +117,7 @@ class Trace:
             there = "of a vehicle that is elsewhere at the same moment, left out: the first in the file is kept"
             notes.append(Note("elsewhere", f"{_fixes(elsewhere)} {there}"))
         fixes = fixes[~again]
-        unnamed = [number[name] for part in parts if part.unnamed for name in part.names]
-        copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed)])
+        copy_of = _copies(fixes[fixes["vehicle"].isin(unnamed_vehicles)])
         if copy_of:
             first, second = next((names[other], names[copy]) for copy, other in copy_of.items())
             recorded = counted(len(copy_of), "recording is a copy", "recordings are copies")
@@ -173,7 +160,7 @@ class Trace:
     ) -> "Trace":
         """Build a trace from a table with one fix per row; columns as in `read_trace`."""
         options, rows = TraceOptions(columns or {}, system_of(crs)), frame.set_axis(range(1, len(frame) + 1))
-        return cls.from_fixes([Fixes.from_frame(rows, options, source=source, place_word="row")], order=order)
+        return cls.from_sources([checked_fixes(rows, options, source=source, place_word="row")], order=order)
 
     @classmethod
     def from_geodataframe(
@@ -198,7 +185,7 @@ class Trace:
         speed_mps
             Column of speeds, if any.
         order
-            As in `from_fixes`.
+            As in `from_sources`.
 
         Raises
         ------
@@ -267,12 +254,13 @@ class Trace:
         return f"<Trace: {self.vehicles:,} vehicles, {len(self):,} fixes, {self.span_words}>"
 
 
-def _turns(part: Fixes, order: Order) -> Iterator[str]:
+def _turns(part: Source, order: Order) -> Iterator[str]:
     """Yield messages on times that violate the permitted order of a vehicle within one source."""
-    if order == "any" and not part.times.naive:
+    if order == "any" and not part.naive:
         return
-    by_vehicle = np.argsort(part.vehicle, kind="stable")
-    vehicle, time = part.vehicle[by_vehicle], part.times.seconds[by_vehicle]
+    codes, names = pd.factorize(part.fixes["vehicle"])
+    by_vehicle = np.argsort(codes, kind="stable")
+    vehicle, time = codes[by_vehicle], part.fixes["time_s"].to_numpy()[by_vehicle]
     turn = np.where(vehicle[1:] == vehicle[:-1], np.sign(np.diff(time)), 0.0)
     steps = np.flatnonzero(turn)
     forth = np.ones(len(steps))
@@ -280,22 +268,21 @@ def _turns(part: Fixes, order: Order) -> Iterator[str]:
         # The first step of a vehicle determines the direction of its log; steps in the other direction are faults.
         forth = pd.Series(turn[steps]).groupby(vehicle[1:][steps]).transform("first").to_numpy()
     found = steps[turn[steps] != forth]
-    summer_ends = part.times.naive and _repeat_an_hour(time[found], time[found + 1])
+    summer_ends = part.naive and _repeat_an_hour(time[found], time[found + 1])
     if order == "any" and not summer_ends:
         return
     for step in found[:_MOST_FAULTS].tolist():
-        here, before = by_vehicle[step + 1], by_vehicle[step]
-        stamps = [in_words(float(part.times.seconds[i]), calendar=part.times.calendar) for i in (here, before)]
+        stamps = [in_words(float(time[at]), calendar=part.calendar) for at in (step + 1, step)]
         way = "forward again in a log that runs backward" if turn[step] > 0 else "back"
         hint = "" if part.ascending else '; order = "any" sorts such logs'
         hint = f"; {LOCAL}" if summer_ends else hint
-        name = part.names[part.vehicle[here]]
+        here, before = part.fixes.index[by_vehicle[[step + 1, step]]]
         yield (
-            f"{part.where(np.arange(len(part)) == here)}: the clock of vehicle {name!r} must not go {way}, "
-            f"got {stamps[0]} after {part.place_word} {part.place[before]}'s {stamps[1]}{hint}"
+            f"{part.name}: {part.place_word} {here}: the clock of vehicle {names[vehicle[step]]!r} must not go {way}, "
+            f"got {stamps[0]} after {part.place_word} {before}'s {stamps[1]}{hint}"
         )
     if len(found) > _MOST_FAULTS:
-        yield f"{part.source}: {len(found):,} such steps of clocks in all"
+        yield f"{part.name}: {len(found):,} such steps of clocks in all"
 
 
 def _repeat_an_hour(before: FloatArray, after: FloatArray) -> bool:
@@ -336,90 +323,3 @@ def _at_null_island(lon: FloatArray, lat: FloatArray) -> Mask:
 
 def _fixes(chosen: Mask) -> str:
     return counted(int(np.count_nonzero(chosen)), "fix", "fixes")
-
-
-Reader = Callable[[Path, TraceOptions], Fixes]
-
-_READERS: Mapping[str, Reader] = {
-    "csv": formats.read_csv,
-    "tdrive": formats.read_tdrive,
-    "cabspotting": formats.read_cabspotting,
-    "parquet": formats.read_parquet,
-    "gpx": formats.read_gpx,
-    "sumo": formats.read_sumo_fcd,
-    "json": formats.read_json_paths,
-}
-
-FORMATS = ("auto", *_READERS)
-"""Values of `format` in `read_trace`; "sumo" is XML: SUMO's CSV and Parquet are recognised by their columns."""
-
-_A_FILE_A_VEHICLE = frozenset(["cabspotting", "gpx"])
-
-
-def read_trace(
-    paths: str | Path | Sequence[str | Path],
-    *,
-    format: str = "auto",  # noqa: A002 - the usual name of this argument
-    order: Order = "auto",
-    crs: object | None = None,
-    **reading: Any,
-) -> Trace:
-    """Read recorded positions.
-
-    Parameters
-    ----------
-    paths
-        A file, a folder (every file in it except those whose names begin with "." or "_"), or several of both.
-    format
-        One of `FORMATS`; "auto" recognises each file by its name and its beginning.
-    order
-        Permitted order of a vehicle's times within a file: see `Trace.from_fixes`.
-    crs
-        Coordinate system of x and y, in metres; None if places are longitudes and latitudes.
-    reading
-        All other attributes of `TraceOptions`.
-
-    Returns
-    -------
-    Trace
-        Trace of at least one fix.
-
-    Raises
-    ------
-    InputError
-        For every file that cannot be read, with file, line or row, rule and value received.
-    """
-    if format not in FORMATS:
-        raise InputError([f"format must be one of {', '.join(FORMATS)}, got {format!r}"])
-    options = TraceOptions(crs=system_of(crs), **reading)
-    parts: list[Fixes] = []
-    faults: list[str] = []
-    owner: dict[str, Path] = {}
-    for file in list(_files([paths] if isinstance(paths, str | Path) else paths)):
-        try:
-            kind = formats.format_of(file) if format == "auto" else format
-            part = _READERS[kind](file, options)
-        except InputError as error:
-            faults += error.faults
-            continue
-        parts.append(part)
-        if kind in _A_FILE_A_VEHICLE or options.one_vehicle_a_file:
-            faults += [
-                f"{file}: its vehicle {name!r} is also that of {owner[name]}: files of one vehicle must differ in name"
-                for name in part.names
-                if owner.setdefault(name, file) != file
-            ]
-    if faults:
-        raise InputError(faults)
-    return Trace.from_fixes(parts, order=order)
-
-
-def _files(paths: Sequence[str | Path]) -> Iterator[Path]:
-    for path in map(Path, paths):
-        if not path.is_dir():
-            yield path
-            continue
-        inside = [file for file in sorted(path.iterdir()) if file.is_file() and not file.name.startswith((".", "_"))]
-        if not inside:
-            raise InputError([f"{path}: the folder holds no file"])
-        yield from inside

@@ -1,0 +1,153 @@
+"""Recordings in XML and JSON: SUMO's floating-car data, GPX tracks, and timed paths."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from simulator.files.compressed_io import JSON_TIMES, opened
+from simulator.files.errors import InputError
+from simulator.files.messages import counted
+from simulator.files.xml_elements import TEXT, elements_of
+from simulator.formats.recorded.fixes import Source, TraceOptions, checked_fixes, stem_of
+from simulator.formats.recorded.trace_tables import fixes_of_sumo
+
+_SUMO_COLUMNS = ("vehicle_id", "timestep_time", "vehicle_x", "vehicle_y", "vehicle_speed")
+
+
+def read_sumo_fcd(file: Path, options: TraceOptions) -> Source:
+    """Read SUMO's XML, one element after another; x and y are degrees, or metres of the network in the options.
+
+    Persons and containers are left out.
+
+    Raises
+    ------
+    InputError
+        If the file is not such a document, or a value in it is invalid.
+    """
+    rows: list[tuple[str | None, ...]] = []
+    lines: list[int] = []
+    time, others = None, 0
+    for element in elements_of(file, root="fcd-export"):
+        name, attributes = element.local_name, element.attributes
+        if attributes is None:
+            continue
+        if name == "timestep":
+            time = attributes.get("time")
+        elif name == "vehicle":
+            rows.append((attributes.get("id"), time, *map(attributes.get, ("x", "y", "speed"))))
+            lines.append(element.line)
+        elif name in {"person", "container"}:
+            others += 1
+    frame = pd.DataFrame(rows, columns=_SUMO_COLUMNS, index=lines, dtype="object")
+    notes = (f"{file}: left out {counted(others, 'place')} of persons and containers",) if others else ()
+    return fixes_of_sumo(frame, options, source=str(file), place_word="line", notes=notes)
+
+
+def read_gpx(file: Path, options: TraceOptions) -> Source:
+    """Read the tracks of a GPX file, one vehicle per track, named after the file, and numbered if there are several.
+
+    Between two segments of a track the receiver was off or had no signal: they are separate pieces of the recording.
+    Routes and waypoints do not have a time for every point, and are left out.
+
+    Raises
+    ------
+    InputError
+        If the file is not GPX, or a point of a track has no time.
+    """
+    points: list[tuple[int, int, dict[str, str]]] = []
+    lines: list[int] = []
+    track = segment = 0
+    extended = False
+    point: dict[str, str] | None = None
+    for element in elements_of(file, root="gpx", texts=("time", "speed")):
+        name, attributes = element.local_name, element.attributes
+        track += name == "trk" and not element.ends
+        segment += name == "trkseg" and not element.ends
+        if name == "trkpt" and attributes is not None:
+            point = {**attributes}
+            points.append((track, segment, point))
+            lines.append(element.line)
+        elif name == "trkpt":
+            point = None
+        elif name == "extensions":  # they repeat names, in units of their own
+            extended = not element.ends
+        elif name == TEXT and point is not None and not extended:
+            point.update(attributes or {})
+    if not points:
+        raise InputError([f"{file}: it holds no point of a track"])
+    stem, several = stem_of(file), len({number for number, _, _ in points}) > 1
+    columns = {"time": "time", "lon": "lon", "lat": "lat", "speed_mps": "speed"}
+    frame = pd.DataFrame(
+        {role: [point.get(name) for _, _, point in points] for role, name in columns.items()}, index=lines
+    ).assign(vehicle=[f"{stem}/{number}" if several else stem for number, _, _ in points])
+    own = TraceOptions(time_zone=options.time_zone)
+    made = checked_fixes(frame, own, source=str(file), place_word="line", ascending=True, unnamed=True)
+    return made.in_pieces([segment for _, segment, _ in points])
+
+
+def read_json_paths(file: Path, options: TraceOptions) -> Source:
+    """Read timed paths in JSON, one vehicle per path.
+
+    deck.gl: a list of ``{"path": [[lon, lat], …], "timestamps": […]}`` or ``{"waypoints": [{"coordinates",
+    "timestamp"}, …]}``. kepler.gl: GeoJSON LineStrings whose points are [lon, lat, altitude, time]; a property
+    ``vehicle`` names the vehicle, and features with the same name are separate pieces of the same vehicle's recording.
+
+    Raises
+    ------
+    InputError
+        If the file is not JSON of these forms; messages give a path's number, from 1.
+    """
+    try:
+        with opened(file, times=JSON_TIMES) as stream:
+            content = json.load(stream)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        if isinstance(error, json.JSONDecodeError):
+            why = f"line {error.lineno}: {error.msg}"
+        raise InputError([f"{file}: must be JSON: {why}"]) from None
+    kepler = isinstance(content, dict)
+    items = content.get("features") if kepler else content
+    if not isinstance(items, list) or not items:
+        raise InputError([f"{file}: must be a list of paths with timestamps, or a GeoJSON FeatureCollection"])
+    rows: list[tuple[int, str, Any, Any, Any]] = []
+    for number, item in enumerate(items, 1):
+        try:
+            named, path, stamps = _kepler(item) if kepler else _deck(item)
+            vehicle = f"trip {number}" if named is None else str(named)
+            rows += [(number, vehicle, moment, at[0], at[1]) for at, moment in zip(path, stamps, strict=True)]
+        except (LookupError, TypeError, AttributeError, ValueError):
+            form = (
+                "a LineString whose points are [longitude, latitude, altitude, time]"
+                if kepler
+                else "a path of places [longitude, latitude] and as many timestamps, or waypoints with both"
+            )
+            raise InputError([f"{file}: path {number}: must be {form}"]) from None
+    if not rows:
+        raise InputError([f"{file}: it holds no point of a path"])
+    frame = pd.DataFrame(rows, columns=["path", "vehicle", "time", "lon", "lat"]).set_index("path")
+    own = TraceOptions(time_unit_s=options.time_unit_s)
+    unnamed = not kepler or all(_kepler(item)[0] is None for item in items)
+    made = checked_fixes(frame, own, source=str(file), place_word="path", ascending=True, unnamed=unnamed)
+    return made.in_pieces(made.fixes.index)
+
+
+_Path = tuple[Any, list[Any], list[Any]]
+"""The name of a vehicle or None, its places and its times."""
+
+
+def _deck(item: Any) -> _Path:
+    if "waypoints" in item:
+        points = item["waypoints"]
+        return None, [point["coordinates"] for point in points], [point["timestamp"] for point in points]
+    return None, item["path"], item["timestamps"]
+
+
+def _kepler(item: Any) -> _Path:
+    points = item["geometry"]["coordinates"]
+    if item["geometry"]["type"] != "LineString":
+        raise ValueError
+    return (item.get("properties") or {}).get("vehicle"), points, [point[3] for point in points]
