@@ -26,6 +26,8 @@ class Kind(NamedTuple):
     reader
         What reads files of this kind, in `simulator.formats`, as ``module:attribute``: those of a road format, of a
         recording that an engine replays, and of the table whose places are cells.
+    flows
+        What reads the file of published flows of a road format, as ``module:attribute``.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Kind(NamedTuple):
     constructor: str
     capabilities: frozenset[str] = frozenset()
     reader: str = ""
+    flows: str = ""
 
 
 _BUILD = "simulator.experiment.build."
@@ -126,7 +129,9 @@ _ROLES: Mapping[str, tuple[Kind, ...]] = {
         _roads("tables", "tables of nodes and edges", "Tables", "tables:read_tables"),
         _roads("osm", "OpenStreetMap", "OsmRoads", "osm:read_osm"),
         _roads("sumo", "SUMO network", "SumoRoads", "sumo_net:read_sumo_net"),
-        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp"),
+        _roads("tntp", "TNTP network", "TntpRoads", "tntp:read_tntp")._replace(
+            flows="simulator.formats.roads.tntp_files:read_flows"
+        ),
         _roads("gmns", "GMNS network", "GmnsRoads", "gmns:read_gmns"),
         _roads("geopackage", "GeoPackage", "GeoPackageRoads", "geo_files:read_geopackage"),
         _roads("geoparquet", "GeoParquet", "GeoParquetRoads", "geo_files:read_geoparquet"),

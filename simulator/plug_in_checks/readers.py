@@ -16,12 +16,9 @@ from typing import Any
 import numpy as np
 
 from mechanisms.conformance.findings import ConformanceReport, Findings, checks_of
-from simulator.files.errors import InputError
 from simulator.plug_in_checks.kit import expect_no_global_draws, report_of, require_methods
 from simulator.roads import RoadNetwork
-from simulator.roads.raw_network import RawNetwork, build
-
-_NODES, _LINKS = ("node", "x", "y"), ("from", "to")
+from simulator.roads.raw_network import RawNetwork, build, check_tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,23 +31,12 @@ class ReaderTrial:
 
 
 def _read(make: Callable[[], Any]) -> RawNetwork:
-    raw = make().read()
-    if not isinstance(raw, RawNetwork):
-        raise InputError([f"read must return a RawNetwork, got {type(raw).__name__}"])
-    return raw
+    return check_tables(make().read(), "read")
 
 
 def _prepare(make: Callable[..., Any], _: int, findings: Findings) -> ReaderTrial:
     require_methods("roads", make())
     raw = _read(make)
-    faults = [f"nodes must have a column {name!r}" for name in _NODES if name not in raw.nodes]
-    faults += [f"links must have a column {name!r}" for name in _LINKS if name not in raw.links]
-    for name in _LINKS if not faults else ():
-        rows = raw.links[name].to_numpy()
-        if not (np.issubdtype(rows.dtype, np.integer) and ((rows >= 0) & (rows < len(raw.nodes))).all()):
-            faults.append(f"{name} of links must be rows of nodes, whole numbers from 0 to {len(raw.nodes) - 1}")
-    if faults:
-        raise InputError(faults)
     network, report = build(raw)
     for note in report.notes():
         findings.note(str(note))

@@ -40,6 +40,7 @@ _MOST_FAULTS = 20
 _LINK_COLUMNS = frozenset(
     {"from", "to", "key", "length", "speed", "lanes", "capacity", "shape", "direction", "two_way"}
 )
+_LINK_NUMBERS = {"length", "speed", "lanes", "capacity", "free_flow_s"}
 _STATED_BY = {"speed_mps": ("speed", "free_flow_s"), "lanes": ("lanes",), "capacity_vph": ("capacity",)}
 """Columns that state a value; a default is no news where the files have none of them."""
 _UNITS = {"speed_mps": " m/s", "lanes": "", "capacity_vph": " vehicles/h/lane"}
@@ -157,6 +158,47 @@ class RawNetwork:
 def column_of(values: Iterable[Any], index: NDArray[np.int64] | None = None) -> pd.Series[Any]:
     """Return values of any type as a column, in which None stays None."""
     return pd.Series(list(values), dtype="object", index=index)
+
+
+def check_tables(raw: object, reader: str) -> RawNetwork:
+    """Verify the tables that a user's reader returns, and return them.
+
+    Raises
+    ------
+    InputError
+        If they are no `RawNetwork`, a column is missing, or values cannot be used; each fault names table, row and
+        column.
+    """
+    if not isinstance(raw, RawNetwork):
+        raise InputError([f"{reader} must return a RawNetwork, got {type(raw).__name__}"])
+    faults = []
+    tables = {"nodes": (raw.nodes, ("node", "x", "y")), "links": (raw.links, ("from", "to"))}
+    for title, (frame, names) in tables.items():
+        missing = [name for name in names if name not in frame]
+        faults += [f"{reader}: {title}: must have a column {name!r}" for name in missing]
+    if faults:
+        raise InputError(faults)
+    nodes, links = raw.nodes, raw.links
+
+    def expect(title: str, name: str, wrong: Any, rule: str) -> None:
+        for row, value in tables[title][0].loc[np.asarray(wrong), name].head(_MOST_FAULTS).items():
+            faults.append(f"{reader}: {title}: row {row}: {name} must be {rule}, got {value!r}")
+
+    expect("nodes", "node", nodes["node"].duplicated() | nodes["node"].isna(), "a key that no other node has")
+    for name in ("x", "y"):
+        numbers = pd.to_numeric(nodes[name], errors="coerce")
+        expect("nodes", name, ~np.isfinite(numbers.astype(float)), "a finite number")
+    for name in ("from", "to"):
+        rows = pd.to_numeric(links[name], errors="coerce")
+        expect("links", name, ~rows.isin(range(len(nodes))), f"a row of nodes, 0 … {len(nodes) - 1}")
+    expect("links", "to", links["from"] == links["to"], "another node than that of from")
+    for name in _LINK_NUMBERS & set(links):
+        numbers = pd.to_numeric(links[name], errors="coerce")
+        wrong = (numbers.isna() & links[name].notna()) | (numbers < 0) | np.isinf(numbers.astype(float))
+        expect("links", name, wrong, "a finite number, 0 or more, or NaN")
+    if faults:
+        raise InputError(faults)
+    return raw
 
 
 def build(raw: RawNetwork) -> tuple[RoadNetwork, ReadReport]:

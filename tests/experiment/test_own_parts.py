@@ -174,7 +174,7 @@ def test_a_reader_of_roads_is_given_its_file(tmp_path):
     ("roads", "fault"),
     [
         ({"source": Ring, "broken": True}, r"raises RuntimeError: the file is torn \(line \d+ of test_own_parts.py\)"),
-        ({"source": NoNetwork}, "read must return a RawNetwork, got list"),
+        ({"source": NoNetwork}, "NoNetwork must return a RawNetwork, got list"),
         ({"source": Ring, "colour": "red"}, "refuses its parameters"),
         ({"source": Ring, "path": "nowhere.txt"}, "roads.path: there is no such file"),
         ({"source": "somewhere:Ring"}, "imported only with permission"),

@@ -45,7 +45,7 @@ def test_lima_geometries_start_at_their_nodes():
     starts = np.array([shapely.get_point(data["geometry"], 0).coords[0] for *_, data in network.graph.edges(data=True)])
     nodes = np.array([(network.graph.nodes[a]["x"], network.graph.nodes[a]["y"]) for a, _ in network.graph.edges()])
     assert np.hypot(*(starts - nodes).T).max() < 1
-    assert not any("dir_flag" in note for note in texts_of(report.notes()))
+    assert not any("direction in which they run" in note for note in texts_of(report.notes()))
 
 
 def test_cambridge_by_car():

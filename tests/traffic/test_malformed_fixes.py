@@ -60,6 +60,11 @@ MALFORMED = {
     ),
     "binary": ("t.csv", bytes(range(256)) * 4, "t.csv: "),
     "utf-16": ("t.csv", (HEADER + FINE).encode("utf-16"), "t.csv: "),
+    "no speed": (
+        "t.csv",
+        "vehicle,time,lon,lat,speed_mps\na,0,1,1,fast\n",
+        "line 2: speed must be a number, or nothing, got 'fast'",
+    ),
     "negative speed": ("t.csv", "vehicle,time,lon,lat,speed_mps\na,0,1,1,-3\n", "line 2: speed must not be below 0"),
     "clock": (
         "drive.txt",

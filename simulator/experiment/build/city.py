@@ -29,7 +29,7 @@ from simulator.files.errors import InputError
 from simulator.files.messages import Note, notes_of, warnings_among
 from simulator.roads import RoadNetwork, build_grid
 from simulator.roads.plausibility import speed_warnings
-from simulator.roads.raw_network import RawNetwork, build
+from simulator.roads.raw_network import RawNetwork, build, check_tables
 
 WIDEST_CITY_KM = 200.0
 """Extent greater than that of any metropolitan area; wider roads were more likely read in a wrong coordinate system."""
@@ -155,9 +155,7 @@ def own_roads(section: OwnRoads) -> Built:
     if section.path is not None:
         parameters["path"] = str(scenarios.locate(section.path))
     raw = build_own_kind("roads", section.source, parameters).read()
-    if not isinstance(raw, RawNetwork):
-        raise InputError([f"{section.source}: read must return a RawNetwork, got {type(raw).__name__}"])
-    roads, report = build(raw)
+    roads, report = build(check_tables(raw, section.source))
     return roads, report.notes()
 
 

@@ -10,7 +10,6 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.attacks import corrupted_in, parties_of
 from scenarios.kinds import find_kind, import_dotted, is_capable
-from scenarios.roads import TntpRoads
 from scenarios.simulated_traffic import DrivenTraffic
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -36,8 +35,6 @@ from simulator.traffic.demand.trip_table import TripTable, TripZones
 from simulator.traffic.demand.trip_table_readers import is_sumo_routes, read_trip_table, table_of_frame
 from simulator.traffic.demand.zone_gravity import ZoneMasses, gravity_table
 from simulator.traffic.paths import ShortestPaths
-
-_FLOWS = "simulator.formats.roads.tntp_files:read_flows"
 
 
 def plan_traffic(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, *, clock: Clock, streams: Streams) -> Demand:
@@ -210,7 +207,8 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         If a file cannot be used or does not fit the network.
     """
     section, traffic = scenario.roads, scenario.traffic
-    if not isinstance(section, TntpRoads) or section.flows is None or roads is None:
+    kind = find_kind("roads", section.source)
+    if kind is None or not kind.flows or section.flows is None or roads is None:
         return None, []
     files = traffic.trip_files if isinstance(traffic, DrivenTraffic) else ()
     if len(files) != 1 or is_sumo_routes(scenarios.locate(files[0])):
@@ -218,7 +216,7 @@ def build_flow_check(scenario: Any, roads: RoadNetwork | None) -> tuple[FlowChec
         return None, [Note("flows_not_used", unused, where="roads.flows")]
     with faults_of_files(scenario, "roads"):
         file = scenarios.locate(section.flows)
-        published = PublishedFlows.matched(import_dotted(_FLOWS)(file), roads, file=str(file))
+        published = PublishedFlows.matched(import_dotted(kind.flows)(file), roads, file=str(file))
         bpr = Bpr.from_network(roads, hours=section.capacity_hours)
     with faults_of_files(scenario, "traffic"):
         pairs, lost = _pairs(files[0], traffic, roads)

@@ -19,6 +19,8 @@ from simulator.formats.recorded.times import LATEST_S, MIXED_ZONES, TIME_RULE, T
 from simulator.roads.projection import WGS84, transform
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from simulator.roads.sumo_frame import NetFrame
 
 METRES_PER_SECOND: Mapping[str, float] = {"speed_mps": 1.0, "speed_kph": 1 / 3.6, "speed_mph": 1609.344 / 3600}
@@ -49,6 +51,10 @@ _KNOWN: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "speed_mph": (("speedmph",),),
 }  # fmt: skip
 """Map from our name of a column to its common names, as `comparable_name` writes them, the most reliable first."""
+
+
+_NOTHING = ("", "na", "n/a", "nan", "null", "none", "-")
+"""Texts, in lower case, of a speed that was not recorded."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +177,8 @@ def checked_fixes(
     times = Times.from_column(stamps, unit_s=options.time_unit_s, written=options.time_format)
     times, repeated = times.in_zone(options.time_zone, pd.factorize(fixes["vehicle"])[0].astype(np.int32))
     fixes["time_s"] = times.seconds
-    if faults := [f"{source}: {fault}" for fault in _faults(fixes, times, stamps, axes, place_word)]:
+    given = frame[by_role[speed]] if speed else pd.Series(np.nan, index=frame.index)
+    if faults := [f"{source}: {fault}" for fault in _faults(fixes, times, stamps, axes, given, place_word)]:
         raise InputError(faults)
     about = {"unnamed": one, **about}
     about["notes"] = (*about.get("notes", ()), *unused, *(f"{source}: {note}" for note in repeated))
@@ -183,6 +190,7 @@ def _faults(
     times: Times,
     stamps: "pd.Series[Any]",
     axes: "Sequence[pd.Series[Any]]",
+    speeds: "pd.Series[Any]",
     place_word: str,
 ) -> Iterator[str]:
     """Yield the faults of individual fixes: lines or rows, rule, and first value in the given columns."""
@@ -199,6 +207,7 @@ def _faults(
         (high, f"lat must be -90 … 90 degrees{hint}", (lat,)),
         (np.abs(lon) > 180, "lon must be -180 … 180 degrees", (lon,)),
         (speed_mps < 0, "speed must not be below 0", (speed_mps,)),
+        (_not_numbers(speeds, speed_mps), "speed must be a number, or nothing", (speeds,)),
     ):
         if wrong.any():
             received = [_quoted(column[wrong]) for column in columns]
@@ -206,6 +215,12 @@ def _faults(
             places = fixes.index[wrong]
             rows = numbers_in_words(places[:SHOWN_ROWS].tolist(), total=len(places), unit=place_word)
             yield f"{rows}: {rule}{got}"
+
+
+def _not_numbers(column: "pd.Series[Any]", numbers: FloatArray) -> "NDArray[np.bool_]":
+    """Return where a column states something that is no finite number."""
+    missing = column.isna() | column.astype(str).str.strip().str.lower().isin(_NOTHING)
+    return (~missing).to_numpy() & ~np.isfinite(numbers)
 
 
 def system_of(crs: object | None) -> pyproj.CRS | None:
