@@ -111,6 +111,64 @@ def test_table_and_mechanism_agree(name):
             assert one.delta(epsilon) == pytest.approx(other.delta(epsilon), abs=1e-12)
 
 
+RATES = {"sampling": (51, 100), "sampling_no": (0, 50)}
+RANDOM_MOVES = {
+    "shift": (5, 100),
+    "yes_second": (50, 60),
+    "yes_third": (0, 40),
+    "no_second": (0, 50),
+    "no_third": (30, 50),
+    "onward": (60, 100),
+}
+# The least and the greatest value of each parameter in hundredths; within these the count of Yes can be estimated.
+RANGES = {
+    "Warner": {"truthful": (55, 100)},
+    "value": RATES,
+    "noise": RATES,
+    "toy 2": {"sampling": (5, 100), "first_coin": (5, 100), "second_coin": (0, 100)},
+    "plausible deniability": {**RATES, "first_coin": (5, 100), "second_coin": (0, 100)},
+    "yes, no and ⊥": {
+        "sampling_yes_one": (30, 50),
+        "sampling_yes_two": (0, 50),
+        "sampling_no": (5, 30),
+        "first_coin": (80, 100),
+        "second_coin": (0, 100),
+        "third_coin": (0, 50),
+    },
+    "first attempt": {"base": (40, 60), "shift_yes": (21, 40), "shift_no": (0, 20)},
+    "cancelling": {"shift": (5, 100)},
+    "deniable": RANDOM_MOVES,
+    "deniable both ways": {**RANDOM_MOVES, "onward_yes": (1, 20)},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_random_laws_and_variances_equal_the_exact_tables(name):
+    make, kind, _, outputs = CASES[name]
+    rng = np.random.default_rng(33)
+    for _ in range(45):
+        given = {field: int(rng.integers(low, high + 1)) / 100 for field, (low, high) in RANGES[name].items()}
+        if name in ("value", "noise"):
+            given["says"] = name
+        protocol, mechanism = make(**given), kind(cells=1, **given)
+        query, people = mechanism.binary_query, {"no": 900, "yes": 70}
+        answers = [tuple(outputs[output] for output in answer) for answer in query.answers]
+        for holder, law in (("no", query.no), ("yes", query.yes)):
+            exact = {answer: float(p) for answer, p in protocol.law(holder).items()}
+            given_law = {answer: p for answer, p in zip(answers, law, strict=True) if p}
+            assert given_law == pytest.approx(exact, rel=1e-12, abs=1e-12), given
+        weights = {label: Fraction(w) for label, w in weights_by_label(mechanism, outputs).items()}
+        counts = Tallies.by_round(protocol, asked=True).counts
+        variance = Fraction(0)
+        for holder, mean in (("no", 0), ("yes", 1)):
+            each = {a: sum(weights[c.label] for c in counts if a in c.answers) for a in protocol.answers}
+            law = protocol.law(holder)
+            assert float(sum(p * each[a] for a, p in law.items())) == pytest.approx(mean, abs=1e-11), given
+            variance += people[holder] * sum(p * (each[a] - mean) ** 2 for a, p in law.items())
+        expected = pytest.approx(math.sqrt(variance), rel=1e-9, abs=1e-5)
+        assert mechanism.std_error(np.array([900, 70]))[0] == expected, given
+
+
 @pytest.mark.parametrize(
     ("name", "labels"),
     [
