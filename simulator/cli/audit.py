@@ -60,6 +60,7 @@ def audit(
         bias = _called(randomiser, lambda: report_bias(reports, alpha=alpha))
     contradicted = epsilon is not None and bound.epsilon > epsilon
     if json:
+        numbers = {name: getattr(bias, name).tolist() for name in ("mean", "lower", "upper")} if bias else {}
         print_json(
             {
                 "randomiser": randomiser,
@@ -73,15 +74,7 @@ def audit(
                 "pair": [bound.value, bound.other],
                 "outcomes": bound.outcomes,
                 "contradicted": contradicted,
-                "bias": None
-                if bias is None
-                else {
-                    "mean": bias.mean.tolist(),
-                    "lower": bias.lower.tolist(),
-                    "upper": bias.upper.tolist(),
-                    "unit": bias.unit,
-                    "found": bias.found,
-                },
+                "bias": bias and {**numbers, "unit": bias.unit, "found": bias.found},
                 "note": subject.note,
             }
         )

@@ -29,6 +29,8 @@ Overrides = Annotated[
         "--set", metavar="A.B=V", help="Change a value, list items by name or index: mechanisms.sampling.sampling=0.3"
     ),
 ]
+FinishedRun = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Continue even if memory may not suffice.")]
 Seed = Annotated[int | None, typer.Option(help="Seed that replaces the scenario's.", min=0)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no summary.")]

@@ -5,13 +5,15 @@ from typing import Annotated, Literal
 
 import typer
 
+from simulator.cli.common import FinishedRun, Overwrite
+
 NAMES = {"geopackage": "run.gpkg", "kepler": "kepler.geojson", "simwrapper": "simwrapper"}
 """What is written into the run directory if no path is given."""
 POSITIONS = "the true positions of vehicles are in it: no mechanism protects them"
 
 
 def export(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
+    directory: FinishedRun,
     *,
     to: Annotated[
         Literal["geopackage", "kepler", "simwrapper"],
@@ -21,7 +23,7 @@ def export(
         Path | None,
         typer.Option(help="What to write; DIR/run.gpkg, DIR/kepler.geojson or DIR/simwrapper if not given."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write a finished run for QGIS, kepler.gl or SimWrapper."""
     from simulator.exports.geopackage import write_geopackage  # noqa: PLC0415 - slow to import

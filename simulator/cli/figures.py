@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from simulator.cli.common import FinishedRun, Overwrite
+
 
 def figures(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a finished run.")],
+    directory: FinishedRun,
     *,
     out: Annotated[Path | None, typer.Option(help="Folder of the figures; DIR/figures if not given.")] = None,
     width: Annotated[
@@ -15,7 +17,7 @@ def figures(
     ] = "single",
     format_: Annotated[str, typer.Option("--format", metavar="svg,pdf,png", help="Formats, with commas.")] = "svg,pdf",
     every: Annotated[bool, typer.Option("--all", help="Maps of every campaign, not of the first only.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace figures of the same names.")] = False,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write the figures of a finished run as SVG and PDF, at the width of a paper's column."""
     from simulator.plots.files import formats_of, width_in_inches, write_figures  # noqa: PLC0415 - slow to import

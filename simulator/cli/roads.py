@@ -1,14 +1,13 @@
 """`crowdveil roads`: shows a scenario's roads, or writes them in another format."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from scenarios.kinds import import_dotted
 from simulator.cli.commands import Group
-from simulator.cli.common import AllowPlugins, Reference, load_scenario, print_rows
+from simulator.cli.common import AllowPlugins, Overrides, Overwrite, Reference, load_scenario, print_rows
 
 if TYPE_CHECKING:
     from scenarios import Scenario
@@ -17,27 +16,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(cls=Group, help="Roads of a scenario: show, export.", add_completion=False)
 
-
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="A.B=V", help="Change a value: roads.project_to=EPSG:32610")
-]
-
-
-class Format(StrEnum):
-    """What roads can be written as."""
-
-    GMNS = "gmns"
-    GEOPACKAGE = "geopackage"
-    GEOPARQUET = "geoparquet"
-    SUMO = "sumo"
-
-
-_WRITERS = {
-    Format.GMNS: "gmns_writer:write_gmns",
-    Format.GEOPACKAGE: "geo_files:write_geopackage",
-    Format.GEOPARQUET: "geo_files:write_geoparquet",
-    Format.SUMO: "sumo_plain:write_sumo_plain",
+Format = Literal["gmns", "geopackage", "geoparquet", "sumo"]
+_WRITERS: dict[Format, str] = {
+    "gmns": "gmns_writer:write_gmns",
+    "geopackage": "geo_files:write_geopackage",
+    "geoparquet": "geo_files:write_geoparquet",
+    "sumo": "sumo_plain:write_sumo_plain",
 }
+"""What writes each format, in `simulator.formats.roads`."""
 
 
 @app.command("show")
@@ -76,7 +62,7 @@ def export_roads(
     *,
     format_: Annotated[Format, typer.Option("--format", help="What to write.")],
     set_: Overrides = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files of the same names.")] = False,
+    overwrite: Overwrite = False,
     allow_plugins: AllowPlugins = False,
 ) -> None:
     """Write a scenario's roads: all files, or none."""
@@ -84,7 +70,7 @@ def export_roads(
     for note in notes:
         typer.echo(f"note: {note}", err=True)
     import_dotted(f"simulator.formats.roads.{_WRITERS[format_]}")(roads, path, overwrite=overwrite)
-    typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_.value}")
+    typer.echo(f"{path}: {len(roads.node_names):,} nodes and {len(roads.links):,} links written as {format_}")
 
 
 def _build(scenario: "Scenario") -> "tuple[RoadNetwork, list[Note]]":

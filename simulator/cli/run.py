@@ -9,6 +9,7 @@ import typer
 from simulator.cli.commands import notice
 from simulator.cli.common import (
     AllowPlugins,
+    FinishedRun,
     Overrides,
     Quiet,
     Reference,
@@ -59,9 +60,7 @@ def run(
         print_summary(saved)
 
 
-def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A finished run.")],
-) -> None:
+def report(directory: FinishedRun) -> None:
     """Write report.html of a finished run again."""
     from simulator.reporting import write_report  # noqa: PLC0415 - imported only when needed
 

@@ -24,9 +24,8 @@ from mechanisms.local.common.binary_query_mechanism import EstimatorChoice
 from mechanisms.privacy import LinkedReports, Report
 from simulator.charts import Series
 from simulator.reproduction.data import PEMS, locate, read_table
-from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import SimulatedError, Z, one_cell, simulate_error, simulated_series, std_error
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import DataError, Results
 from simulator.streams import Streams
 
 RECORDS, HOURS = 50_000, 24

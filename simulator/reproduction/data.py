@@ -10,7 +10,7 @@ import pandas as pd
 
 import scenarios
 from scenarios import ScenarioError
-from simulator.reproduction.errors import DataError
+from simulator.reproduction.published_results import DataError
 
 GOWALLA = "gowalla_nyc/gowalla_events.csv.gz"
 PEMS = "pems_typical_weekday/pems_hour_d04_2019.csv.gz"

@@ -59,12 +59,13 @@ def styled(chart: Chart) -> Chart:
         published: list(dict.fromkeys(_family(each) for each in chart.series if (each.style is PUBLISHED) is published))
         for published in (True, False)
     }
+    every = {each.name for each in chart.series}
     series: list[Series] = []
     for each in chart.series:
         published = each.style is PUBLISHED
         names = families[published]
         look = styles_of(names)[_family(each)]
-        accompanies = each.name.endswith(SIMULATED) and len(names) > MANY and _family(each) in _names(chart)
+        accompanies = each.name.endswith(SIMULATED) and len(names) > MANY and _family(each) in every
         drawn = replace(each, style=look, legend="" if accompanies else None)
         if published:
             mark = "linked" if each.mark == "line" else each.mark
@@ -80,10 +81,6 @@ def styled(chart: Chart) -> Chart:
         series, x = over_names(series, x.title)
     entries = sum(bool(each.label) for each in series)
     return replace(chart, series=series, x=x, height=400 + 22 * max(0, entries - 4))
-
-
-def _names(chart: Chart) -> set[str]:
-    return {each.name for each in chart.series}
 
 
 def _family(series: Series) -> str:

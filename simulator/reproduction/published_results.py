@@ -18,12 +18,19 @@ from typing import TypeAlias
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from scenarios.suggestions import suggestion
 from simulator.charts import Axis, Chart, Series
-from simulator.reproduction.errors import DataError
+from simulator.files.errors import InputError
 
 Value: TypeAlias = float | int | str | bool | None
 OWN = "crowdveil"
 """Abbreviation of this project's own tables, which compare theory with simulation and have no published values."""
+ALL = "all"
+"""In place of an entry's name: every entry."""
+
+
+class DataError(Exception):
+    """A data set that an entry reads is missing or malformed: the entry is skipped."""
 
 
 @dataclass(frozen=True)
@@ -395,3 +402,19 @@ ENTRIES: tuple[Entry, ...] = tuple(
     for paper in PAPERS
     for declared in paper.entry
 )
+
+
+def find_entries(name: str, entries: Sequence[Entry] = ENTRIES) -> tuple[Entry, ...]:
+    """Return the entry of a name, those of a paper by its abbreviation, or every entry for "all".
+
+    Raises
+    ------
+    InputError
+        If there is no such entry; the message names the most similar one.
+    """
+    chosen = [entry for entry in entries if name in (ALL, entry.name)]
+    if found := chosen or [entry for entry in entries if entry.paper.lower() == name.lower()]:
+        return tuple(found)
+    names = [*(entry.name for entry in entries), ALL]
+    hint = suggestion(name, names) or f": {', '.join(names)}"
+    raise InputError([f"NAME must be an entry or all{hint}; crowdveil reproduce --list shows them; got {name!r}"])

@@ -26,9 +26,8 @@ from mechanisms.privacy.sampling_privacy_claims import round_two_claim
 from simulator.charts import Series
 from simulator.charts.styles import PUBLISHED
 from simulator.reproduction.data import GOWALLA, locate, read_table
-from simulator.reproduction.errors import DataError
 from simulator.reproduction.monte_carlo import one_cell, simulate_error, simulated_series, std_error
-from simulator.reproduction.published_results import Results
+from simulator.reproduction.published_results import DataError, Results
 from simulator.streams import Streams
 
 FIRST_COIN, SECOND_COIN = 0.8, 0.2

@@ -57,7 +57,7 @@ def score_charts(own: pd.DataFrame, factors: Sequence[str], titles: Mapping[str,
     for score in SCORES:
         if score.column not in own or not own[score.column].notna().any():
             continue
-        stated = score._replace(unit=unit if score.unit is None else score.unit)
+        stated = score._replace(unit=unit if score.unit == "statistic" else score.unit)
         if charts := _curves(own, stated, "mechanism", factors, titles):
             drawn.append(PageGroup(score.title if drawn else "", charts, folded=bool(drawn)))
     return drawn

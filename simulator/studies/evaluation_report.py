@@ -11,7 +11,8 @@ from simulator.reporting.document import Document, PageGroup, render, write_docu
 from simulator.results.formatting import number
 from simulator.studies.evaluation_tables import best_of
 from simulator.studies.report import FILE_NAME
-from simulator.studies.tables import SHOWN, TABLES, sections_of, view_table, write_tables
+from simulator.studies.summary import SHOWN
+from simulator.studies.tables import TABLES, sections_of, view_table, write_tables
 
 
 def write_evaluation(

@@ -22,34 +22,19 @@ from simulator.studies.charts import (
 from simulator.studies.study import Study
 from simulator.studies.summary import (
     HALF,
+    SHOWN,
     attacks_table,
     differences_table,
     leaks_table,
     settings_table,
     stated_privacy,
 )
-from simulator.studies.tables import SHOWN, TABLES, interval_text, sections_of, view_table, write_tables
+from simulator.studies.tables import TABLES, interval_text, sections_of, view_table, write_tables
 
 FILE_NAME = "report.html"
 _MOST_NAMED = 6
 """Mechanisms whose errors the finding states; the table of settings has all."""
 _OF_MEANS = "Points are means over replicates, bars their 95 % intervals."
-
-
-def build_report(study: Study) -> str:
-    """Build the page.
-
-    Parameters
-    ----------
-    study
-        The study, finished or not.
-
-    Returns
-    -------
-    html
-        One page with its style, scripts and data inside, which loads nothing.
-    """
-    return _build(study, tables_of(study))
 
 
 def write_report(study: Study, directory: str | Path) -> Path:
@@ -69,7 +54,7 @@ def write_report(study: Study, directory: str | Path) -> Path:
     """
     tables = tables_of(study)
     write_tables(Path(directory) / TABLES, tables)
-    return write_document(_build(study, tables), Path(directory) / FILE_NAME)
+    return write_document(build_report(study, tables), Path(directory) / FILE_NAME)
 
 
 def tables_of(study: Study) -> dict[str, pd.DataFrame]:
@@ -84,7 +69,21 @@ def tables_of(study: Study) -> dict[str, pd.DataFrame]:
     return {name: table for name, table in tables.items() if len(table)}
 
 
-def _build(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
+def build_report(study: Study, tables: Mapping[str, pd.DataFrame]) -> str:
+    """Build the page.
+
+    Parameters
+    ----------
+    study
+        The study, finished or not.
+    tables
+        As of `tables_of`.
+
+    Returns
+    -------
+    html
+        One page with its style, scripts and data inside, which loads nothing.
+    """
     factors, titles = study.factors, factor_titles(study.factors)
     settings, leaks = tables.get("settings", pd.DataFrame()), tables.get("leaks")
     names = list(dict.fromkeys(map(str, settings["campaign"]))) if len(settings) else []

@@ -1,6 +1,8 @@
 """Statistics of a finished study: means over replicates with intervals, paired differences, and leaks by view."""
 
+import tomllib
 from collections.abc import Sequence
+from importlib import resources
 from typing import NamedTuple
 
 import numpy as np
@@ -15,27 +17,22 @@ from simulator.studies.study import Study
 class ScoreColumn(NamedTuple):
     """A score of `scores.parquet`: its column, its title, its unit and its format in a report.
 
-    The unit None is that of the campaign's statistic; empty for none.
+    The unit ``statistic`` is that of the campaign's statistic; empty for none.
     """
 
     column: str
     title: str
-    unit: str | None
+    unit: str
     format: str = "number"
 
 
-SCORES = (
-    ScoreColumn("rmse", "RMSE", None),
-    ScoreColumn("mae", "Mean absolute error", None),
-    ScoreColumn("bias", "Bias", None),
-    ScoreColumn("coverage", "Coverage", "share", "percent"),
-    ScoreColumn("hot_cells_recall", "Busiest cells found", "share", "percent"),
-    ScoreColumn("earth_movers_m", "Earth mover’s distance", "m"),
-    ScoreColumn("jensen_shannon", "Jensen-Shannon divergence", "bits"),
-    ScoreColumn("kendall_tau", "Kendall’s τ", ""),
-    ScoreColumn("top_n_overlap", "Ten busiest cells found", "share", "percent"),
+SHOWN = tomllib.loads(resources.files("simulator.studies").joinpath("tables.toml").read_text(encoding="utf-8"))
+"""Captions of tables, titles and formats of their columns, and units of scores, on pages."""
+SCORES = tuple(
+    ScoreColumn(name, SHOWN["titles"][name], unit, SHOWN["formats"].get(name, "number"))
+    for name, unit in SHOWN["scores"].items()
 )
-SHARES = {*(score.column for score in SCORES if score.format == "percent"), "success", "prior"}
+SHARES = {name for name, format_name in SHOWN["formats"].items() if format_name == "percent"}
 """Columns whose values are between 0 and 1."""
 HALF = "_half"
 """Suffix of the column with half the width of an interval."""

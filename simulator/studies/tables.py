@@ -2,9 +2,7 @@
 
 import base64
 import math
-import tomllib
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +11,8 @@ import pandas as pd
 
 from simulator.reporting.document import FORMATS, PageGroup, PageSection, ShownTable, marked, write_document
 from simulator.results.formatting import whole
-from simulator.studies.summary import HALF, is_numeric
+from simulator.studies.summary import HALF, SHOWN, is_numeric
 
-SHOWN = tomllib.loads(resources.files("simulator.studies").joinpath("tables.toml").read_text(encoding="utf-8"))
-"""Captions of tables, and titles and formats of their columns, on pages."""
 TABLES = "tables"
 """Folder of the files."""
 MOST_ROWS = 1000

@@ -10,8 +10,7 @@ import pytest
 
 from simulator.cli import main
 from simulator.files.errors import InputError
-from simulator.reproduction import command
-from simulator.reproduction.published_results import ENTRIES, Entry, Reproduction, Row
+from simulator.reproduction.published_results import ENTRIES, Entry, Reproduction, Row, find_entries
 
 KEYS = {"name", "paper", "title", "rows", "findings", "skipped"}
 
@@ -145,7 +144,7 @@ def test_ctrl_c_exits_with_130_and_writes_no_page(call_in_process, tmp_path, mon
     def interrupted(*, seed):
         raise KeyboardInterrupt(seed)
 
-    (entry,) = command.find_entries("sp-fig6")
+    (entry,) = find_entries("sp-fig6")
     monkeypatch.setitem(entry.__dict__, "reproduce", interrupted)
     done = call_in_process("sp-fig6")
     assert done.returncode == 130
@@ -153,22 +152,21 @@ def test_ctrl_c_exits_with_130_and_writes_no_page(call_in_process, tmp_path, mon
     assert not list(tmp_path.rglob("*.html"))
 
 
-def test_all_gives_a_list_for_any_catalogue(tmp_path, capfd):
+def test_all_gives_a_list_for_any_catalogue(call_in_process, tmp_path, monkeypatch):
     rows = [Row("a", None, math.inf, None, "nothing printed")]
     entries = (
         Entry("one", "LQS", "First", lambda seed: Reproduction(rows=rows, findings=[f"seed {seed}"])),
         Entry("two", "crowdveil", "Second", lambda seed: Reproduction(skipped=f"no data, seed {seed}")),
     )
-    command.reproduce("all", seed=3, as_json=True, out=tmp_path / "all.html", entries=entries)
-    first, second = json.loads(capfd.readouterr().out)
+    monkeypatch.setattr("simulator.cli.reproduce.ENTRIES", entries)
+    first, second = json.loads(call_in_process("all", "--seed", "3", "--json", "--out", "all.html").stdout)
     assert first["rows"][0]["computed"] == "infinite"
     assert first["findings"] == ["seed 3"]
     assert second["skipped"] == "no data, seed 3"
     assert (tmp_path / "all.html").is_file()
-    command.reproduce("one", seed=3, as_json=True, out=None, entries=entries)
-    assert json.loads(capfd.readouterr().out)["name"] == "one"
+    assert json.loads(call_in_process("one", "--json").stdout)["name"] == "one"
     with pytest.raises(InputError, match="did you mean two"):
-        command.find_entries("tow", entries)
+        find_entries("tow", entries)
 
 
 def test_help(call_in_process):

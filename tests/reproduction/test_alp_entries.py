@@ -17,8 +17,8 @@ from simulator.reproduction.anonymized_local import (
     grow,
     read_station,
 )
-from simulator.reproduction.command import find_entries
 from simulator.reproduction.data import PEMS
+from simulator.reproduction.published_results import find_entries
 
 REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), PEMS)
 HEAD = "station,type,hour,median_flow,avg_flow"

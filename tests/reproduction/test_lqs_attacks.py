@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from simulator.reproduction.command import find_entries
-from simulator.reproduction.published_results import Results, read_paper
+from simulator.reproduction.published_results import Results, find_entries, read_paper
 from simulator.reproduction.safe_sampling.generalization import net_worths
 from simulator.reproduction.safe_sampling.noncomposition import (
     BETA,

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from mechanisms.planning import plan
-from simulator.reproduction.command import find_entries
-from simulator.reproduction.published_results import Results, read_paper
+from simulator.reproduction.published_results import Results, find_entries, read_paper
 from simulator.reproduction.rivals import (
     FORMS,
     OCCUPANCY,

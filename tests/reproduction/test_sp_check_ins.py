@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulator.reproduction.command import find_entries
 from simulator.reproduction.data import GOWALLA
 from simulator.reproduction.page import write_page
+from simulator.reproduction.published_results import find_entries
 from simulator.reproduction.sampling_privacy import MILLION, read_check_ins
 
 REAL = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), GOWALLA)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.reproduction.command import find_entries
-from simulator.reproduction.published_results import read_paper
+from simulator.reproduction.published_results import find_entries, read_paper
 from simulator.reproduction.sampling_privacy import (
     AGE,
     PATIENTS,

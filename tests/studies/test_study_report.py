@@ -21,6 +21,11 @@ T95 = {2: 12.706204736, 3: 4.302652730}
 SAMPLING, OUTSIDE = "mechanisms.sampling.sampling", "population.outside"
 
 
+def page_of(made):
+    """The report of a study."""
+    return build_report(made, tables_of(made))
+
+
 def study(rows, factors, *, scores=None, claims=None, attacks=None, failures=None, warnings=None, missing=0):
     """Return a study of points (replicate, values of the factors), with the rmse of each mechanism."""
     points = pd.DataFrame(
@@ -86,7 +91,7 @@ def test_means_and_intervals_are_those_computed_by_hand():
 
 
 def test_numbers_of_the_report(two_factors):
-    html = build_report(two_factors)
+    html = page_of(two_factors)
     text = str(Text(html))
     half = number(T95[2] * 0.5)  # of two values one apart
     assert (
@@ -119,7 +124,7 @@ def test_numbers_of_the_report(two_factors):
     ],
 )
 def test_axis_of_a_factor(values, log, labels):
-    html = build_report(study([(1, (value,), {"m": float(i)}) for i, value in enumerate(values, 1)], (OUTSIDE,)))
+    html = page_of(study([(1, (value,), {"m": float(i)}) for i, value in enumerate(values, 1)], (OUTSIDE,)))
     chart = charts(html)["curves-0"]
     axis = chart["x"]
     assert axis.get("log", False) == log
@@ -132,7 +137,7 @@ def test_axis_of_a_factor(values, log, labels):
 def test_settings_drawn_at_random_are_points_without_lines():
     rng = np.random.default_rng(1)
     rows = [(1, (float(rng.random()), float(rng.random())), {"m": float(rng.random())}) for _ in range(30)]
-    html = build_report(study(rows, (SAMPLING, OUTSIDE)))
+    html = page_of(study(rows, (SAMPLING, OUTSIDE)))
     drawn = charts(html)
     assert not any(name.startswith("heat") for name in drawn)
     series = [chart["series"] for chart in drawn.values() if chart["y"]["title"][:4] == "RMSE"]
@@ -150,7 +155,7 @@ def test_differences_are_paired_by_replicate():
 
 
 def test_one_replicate_has_no_interval():
-    html = build_report(study([(1, (0.1,), {"m": 4.0}), (1, (0.2,), {"m": 2.0})], (SAMPLING,)))
+    html = page_of(study([(1, (0.1,), {"m": 4.0}), (1, (0.2,), {"m": 2.0})], (SAMPLING,)))
     text = str(Text(html))
     assert "Each setting was run once, so there are no intervals." in text
     assert "m has the smallest error, 2.00 vehicles (RMSE), at sampling = 0.2" in text
@@ -164,7 +169,7 @@ def test_names_of_users_are_escaped():
     bad = "<script>alert(1)</script>"
     rows = [(r, (value,), {bad: 1.0 + r}) for value in (bad, "other") for r in (1, 2)]
     warnings = pd.DataFrame({"key": ["k0"], "warning": [bad]})
-    html = build_report(study(rows, (f"traffic.{bad}",), warnings=warnings))
+    html = page_of(study(rows, (f"traffic.{bad}",), warnings=warnings))
     data = re.search(r'id="page-data">(.*?)</script>', html, re.DOTALL)[1]
     assert bad not in html
     assert "<script" not in data
@@ -172,15 +177,15 @@ def test_names_of_users_are_escaped():
 
 
 def test_empty_one_point_and_all_failed():
-    assert "No point is finished." in str(Text(build_report(study([], ()))))
-    one = build_report(study([(1, (), {"m": 3.0})], ()))
+    assert "No point is finished." in str(Text(page_of(study([], ()))))
+    one = page_of(study([(1, (), {"m": 3.0})], ()))
     assert "m has the smallest error, 3.00 vehicles (RMSE)." in str(Text(one))
     assert "No setting was varied." in str(Text(one))
     failures = pd.DataFrame(
         {"key": ["a", "b"], "point": [1, 2], "setting": [1, 2], "replicate": [1, 1], "seed": [1, 1],
          SAMPLING: [0.1, 0.2], "error": ["MemoryError: too large", "ValueError: x"]}
     )  # fmt: skip
-    text = str(Text(build_report(study([], (SAMPLING,), failures=failures, missing=3))))
+    text = str(Text(page_of(study([], (SAMPLING,), failures=failures, missing=3))))
     assert "2 points failed" in text
     assert "1 point was not run" in text
     assert "MemoryError: too large" in text
@@ -191,7 +196,7 @@ def test_warnings_are_stated_with_the_number_of_points():
     warnings = pd.DataFrame({"key": ["k0", "k1", "k1"], "warning": ["rare", "often", "often"]})
     warnings = pd.concat([warnings, pd.DataFrame({"key": ["k0"], "warning": ["often"]})])
     rows = [(r, (0.1,), {"m": 1.0}) for r in (1, 2)]
-    text = str(Text(build_report(study(rows, (SAMPLING,), warnings=warnings))))
+    text = str(Text(page_of(study(rows, (SAMPLING,), warnings=warnings))))
     assert "often (2 points)" in text
     assert "rare (1 point)" in text
 
@@ -201,7 +206,7 @@ def test_campaigns_of_speeds_are_in_metres_a_second():
     made = study(rows, ("traffic.vehicles",))
     made.scores["statistic"] = "mean_speed"
     made.scores["kendall_tau"] = np.nan
-    html = build_report(made)
+    html = page_of(made)
     assert "m has the smallest error, 2.50 ± 6.35 m/s (RMSE)" in str(Text(html))
     assert charts(html)["curves-0"]["y"]["title"] == "RMSE, m/s"
     assert "Kendall’s τ against" not in html
@@ -236,7 +241,7 @@ def test_front_of_error_and_leak_with_infinite_epsilon():
     assert np.isinf(leaks.loc["a", "epsilon"]).all()
     assert leaks.loc["a", "delta"].tolist() == [0.1, 0.2]
     assert (leaks["at_epsilon"] == 1.0).all()
-    drawn = charts(build_report(made))
+    drawn = charts(page_of(made))
     fronts = drawn["fronts-0"]["series"]
     # Errors of a are 2.5 and 3.5 at ε = ∞: the first is on the front, and both points of b, with less ε and more error.
     shown = {(each["name"], each["style"]["hollow"]): each["y"] for each in fronts if each["mark"] == "points"}
@@ -282,7 +287,7 @@ def test_attacks_are_drawn_against_what_was_varied():
     )  # fmt: skip
     made = study(rows, (SAMPLING,), attacks=attacks)
     assert tables_of(made)["attacks"]["success"].tolist() == pytest.approx([0.115, 0.415])
-    html = build_report(made)
+    html = page_of(made)
     drawn = [chart["series"][0]["y"] for chart in charts(html).values() if "Success" in chart["y"]["title"]]
     assert drawn == [pytest.approx([0.115, 0.415])]
     assert "link, campaign c" in str(Text(html))
