@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 NODES = {
     1: (24.940, 60.170),
     2: (24.950, 60.170),
@@ -60,3 +63,22 @@ def write_pbf(path, nodes=None, ways=None, node_tags=None):
         for way, (refs, tags) in (WAYS if ways is None else ways).items():
             writer.add_way(osmium.osm.mutable.Way(id=way, nodes=refs, tags=tags))
     return path
+
+
+def blob(kind, content, *, header_bytes=None, size=None, raw_size=None):
+    """One blob of a PBF file; its stated sizes may be wrong."""
+    packed = zlib.compress(content)
+    body = b"\x10" + number(len(content) if raw_size is None else raw_size) + b"\x1a" + number(len(packed)) + packed
+    header = b"\x0a" + number(len(kind)) + kind + b"\x18" + number(len(body) if size is None else size)
+    return struct.pack(">I", len(header) if header_bytes is None else header_bytes) + header + body
+
+
+def number(value):
+    written = b""
+    while value > 127:
+        written += bytes([value & 127 | 128])
+        value >>= 7
+    return written + bytes([value])
+
+
+HEADER = blob(b"OSMHeader", b"\x22\x0eOsmSchema-V0.6\x22\x0aDenseNodes")

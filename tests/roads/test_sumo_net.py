@@ -177,68 +177,6 @@ def test_parallel_edges_are_kept_and_loops_dropped(write):
     assert any(note.endswith("left out 1 edge from a junction to itself: AA") for note in texts_of(report.notes()))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "it is empty"),
-        ("no xml", "line 1: not well-formed XML"),
-        ("<routes/>", "line 1: the file must begin with <net>, got <routes>"),
-        ("<net>", "line 1: <net> cannot be used: it lacks, or nothing has the name, 'version'"),
-        (net(), None),
-        (net()[:-20], "not well-formed XML"),
-        (
-            net(location=LOCATION.replace("projParameter", "projection")),
-            "line 3: <location> cannot be used: it lacks, or nothing has the name, 'projParameter'",
-        ),
-        (
-            net(edge("AB", "A", "B", lane("AB", 0, length=0)), *JUNCTIONS),
-            "length of a lane must be above 0, got 0",
-        ),
-        (
-            net(edge("AB", "A", "B", lane("AB", 0, length="x")), *JUNCTIONS),
-            "line 5: <lane> cannot be used: could",
-        ),
-        (
-            net(edge("AB", "A", "B", lane("AB", 0, speed=-1)), *JUNCTIONS),
-            "speed of a lane must be above 0, got -1",
-        ),
-        (
-            net(edge("AB", "A", "B", lane("AB", 0, speed="nan")), *JUNCTIONS),
-            "speed of a lane must be above 0, got nan",
-        ),
-        (net(edge("AB", "A", "B", lane("AB", 0, shape="0,0 1")), *JUNCTIONS), "line 5: <lane> cannot be used"),
-        (net(edge("AB", "A", "B", lane("AB", 0, shape="")), *JUNCTIONS), "two points or more, finite, got 0"),
-        (net(edge("AB", "A", "B", lane("AB", 0, shape="3,3")), *JUNCTIONS), "two points or more, finite, got 1"),
-        (
-            net(edge("AB", "A", "B", lane("AB", 0, shape="0,0 1,inf")), *JUNCTIONS),
-            "shape of a lane must have two points or more, finite, got 2",
-        ),
-        (net('<edge id="AB" from="A" to="B"/>', *JUNCTIONS), "edge 'AB': it has no lanes"),
-        (net('<edge id="AB" from="A"/>', *JUNCTIONS), "edge 'AB': to must be a junction of the file, got none"),
-        (net(*EDGES, *JUNCTIONS, edge("AB", "A", "C")), "edge 'AB' is defined twice, first in line 4"),
-        (net(*EDGES, *JUNCTIONS, junction("A")), "junction 'A' is defined twice"),
-        (net(edge("AB", "A", "Z"), *JUNCTIONS), "edge 'AB': to must be a junction of the file, got 'Z'"),
-        (
-            net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace("BC", "no")),
-            "<connection> cannot be used: it lacks, or nothing has the name, 'no'",
-        ),
-        (net(*EDGES, *JUNCTIONS, CONNECTIONS[0].replace('"1"', '"9"')), "<connection> cannot be used: "),
-        (net(*JUNCTIONS), "of its 0 edges, none has a lane for class 'passenger'; its lanes allow no edge at all"),
-        (net(EDGES[3], *JUNCTIONS), "of its 1 edge, none has a lane for class 'passenger'; its lanes allow bus"),
-        ('<!DOCTYPE net [<!ENTITY a "aaaa">]><net/>', "line 1: must not declare a document type or entities"),
-        ('<!DOCTYPE net SYSTEM "file:///etc/passwd"><net/>', "must not declare a document type"),
-    ],
-)
-def test_unusable_net_file_is_refused(write, text, message):
-    path = write(text)
-    if message is None:
-        read_sumo_net(path)
-        return
-    faults = faults_of(path)
-    assert message in faults[0]
-    assert str(path) in faults[0]
-
-
 def test_truncated_uncompressed_or_missing_file_is_refused(write, tmp_path):
     whole = gzip.compress(net().encode())
     assert "cannot be read" in faults_of(write(whole[:-30], "cut.net.xml").rename(tmp_path / "cut.net.xml.gz"))[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from pathlib import Path
 
@@ -296,38 +295,6 @@ def test_missing_columns_of_both_files_are_named_together(write):
         "no column 'metres' for length_m; its columns are 'src', 'dst', 'len'",
         "no column 'n' for lanes; its columns are 'src', 'dst', 'len'",
     ]
-
-
-GZIPPED = gzip.compress(edges().to_csv(index=False).encode(), mtime=0)
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("edges.csv.gz", GZIPPED[:-12], "cannot be read: it is incomplete: its gzip ends early"),
-        ("edges.csv.gz", b"src,dst,len\n1,2,3\n", "cannot be read: its name ends in .gz, but it is not gzip"),
-        ("edges.csv", b"", "it is empty"),
-        ("edges.csv", b"src,dst,len\n", "it holds no rows"),
-        ("edges.csv", b"src dst len\n1 2 3\n", "'src dst len'; is it separated by commas"),
-        (
-            "edges.csv",
-            b"src,dst,len\n1,2,3\n2,3,4,5\n",
-            "cannot be read as a table: .*Expected 3 fields in line 3",
-        ),
-        ("edges.csv", b"src,dst,len\n1,2,3,4\n2,3,4,5\n", "its rows hold more values than its header names"),
-        ("edges.csv", b"src,dst,len,len\n1,2,3,4\n", "two columns are called 'len': which of them is length_m"),
-        ("edges.csv", b"src,dst,len\n\xff\xfe,2,3\n", "must be text in UTF-8: invalid"),
-        ("edges.parquet", b"src,dst,len\n1,2,3\n", "cannot be read as Parquet"),
-        ("edges.parquet", b"", "cannot be read as Parquet"),
-        ("edges.xlsx", b"", r"the name must end in .csv, .csv.gz or .parquet"),
-        (None, None, "absent.csv: no such file"),
-    ],
-)
-def test_unreadable_file_is_refused_with_the_reason(write, tmp_path, name, content, message):
-    path = write(name, content) if name else tmp_path / "absent.csv"
-    with pytest.raises(InputError, match=message) as caught:
-        read_tables(nodes=write("nodes.csv", nodes()), edges=path, columns=COLUMNS)
-    assert all(fault.startswith(str(path)) for fault in caught.value.faults)
 
 
 def test_faults_of_both_files_are_reported_together(tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from read_roads import read_tntp
-from small_networks import PLACES, RING, ROWS, tntp_network, tntp_nodes
+from small_networks import PLACES, tntp_network, tntp_nodes
 
 from simulator.files.errors import InputError
 from simulator.formats.roads.tntp_files import read_flows
@@ -24,110 +24,6 @@ def faults(tmp_path, network=None, nodes=None, **more):
     with pytest.raises(InputError) as caught:
         read_tntp(network=tmp_path / "net.tntp", nodes=tmp_path / "node.tntp", **(UNITS | more))
     return str(caught.value)
-
-
-LINE_OF_ROW_1 = 8
-
-
-@pytest.mark.parametrize(
-    ("network", "message"),
-    [
-        pytest.param("", "net.tntp: it is empty", id="empty"),
-        pytest.param(
-            tntp_network().replace("<NUMBER OF ZONES> 2\n", ""), "<NUMBER OF ZONES> is missing", id="no zones"
-        ),
-        pytest.param(
-            tntp_network().replace("<END OF METADATA>", ""), "line 8: must have the form <NAME> value", id="no end"
-        ),
-        pytest.param("<NUMBER OF NODES> 5\n", "<END OF METADATA> is missing", id="only metadata"),
-        pytest.param(
-            tntp_network(nodes="five"), "line 2: <NUMBER OF NODES> must be a whole number, 2 or more", id="word"
-        ),
-        pytest.param(tntp_network(nodes="-5"), "line 2: <NUMBER OF NODES> must be a whole number", id="negative"),
-        pytest.param(tntp_network(zones=9), "line 1: <NUMBER OF ZONES> is 9, more than the 5 nodes", id="zones"),
-        pytest.param(tntp_network(first=7), "line 3: <FIRST THRU NODE> is 7", id="first through"),
-        pytest.param(tntp_network(links=9), "line 4: <NUMBER OF LINKS> is 9, and 7 usable rows follow", id="links"),
-        pytest.param(tntp_network(rows=()), "line 4: the road network is empty", id="no links"),
-        pytest.param(
-            tntp_network(extra="<NUMBER OF NODES> 5\n"), "line 5: <NUMBER OF NODES> must occur only once", id="twice"
-        ),
-        pytest.param(
-            tntp_network().replace("\t", ","), "lines 8, 9, 10, 11, 12, 13, 14: a link must have 10 fields", id="commas"
-        ),
-        pytest.param(
-            tntp_network(rows=((1, 1, 1, 1, 1), *ROWS, *RING)),
-            f"line {LINE_OF_ROW_1}: term_node must be another node than init_node, got '1'",
-            id="self-loop",
-        ),
-        pytest.param(
-            tntp_network(rows=(*ROWS, *RING, (6, 1, 1, 1, 1))), "line 15: init_node must be a node, 1 … 5", id="node 6"
-        ),
-        pytest.param(
-            tntp_network(rows=((1.5, 2, 1, 1, 1), *ROWS, *RING)), "line 8: init_node must be a node", id="node 1.5"
-        ),
-        pytest.param(
-            tntp_network(rows=((1, 2, 1, -1, 1), *ROWS, *RING)),
-            "line 8: length must be a finite number, 0 or more, got '-1'",
-            id="length -1",
-        ),
-        pytest.param(
-            tntp_network(rows=((1, 2, "nan", 1, 1), *ROWS, *RING)),
-            "line 8: capacity must be a finite number",
-            id="nan",
-        ),
-        pytest.param(
-            tntp_network(rows=((1, 2, 1, 1e308, 1e-308), *ROWS, *RING)),
-            "line 8: length_m must be a finite number above 0, and comes out as inf",
-            id="too long",
-        ),
-        pytest.param(tntp_network()[:-3], "line 14: all rows must end in ';', or none", id="cut after a number"),
-        pytest.param(tntp_network()[:-16], "line 14: a link must have 10 fields", id="cut within a row"),
-        pytest.param(tntp_network().encode("utf-16"), "line 1: must be text (UTF-8 or ASCII)", id="utf-16"),
-        pytest.param(gzip.compress(tntp_network().encode())[:-20], "net.tntp: cannot be read", id="gzip cut"),
-        pytest.param(b"\x1f\x8b" + bytes(range(200)), "net.tntp: cannot be read", id="no gzip"),
-        pytest.param(gzip.compress(bytes(17 * 2**20)), "line 1: a line must not be longer", id="gzip of zeros"),
-    ],
-)
-def test_invalid_network_files_are_refused(tmp_path, network, message):
-    assert message in faults(tmp_path, network)
-
-
-@pytest.mark.parametrize(
-    ("nodes", "message"),
-    [
-        pytest.param("", "node.tntp: it is empty", id="empty"),
-        pytest.param("Node X Y ;\n", "node.tntp: it holds no node", id="header alone"),
-        pytest.param(tntp_nodes((*PLACES, PLACES[2])), "lines 4, 7: node must be in one row only, got '3'", id="twice"),
-        pytest.param(tntp_nodes(PLACES[:4]), "use others; without coordinates: 5", id="one missing"),
-        pytest.param(tntp_nodes((*PLACES, (6, 0, 0))), "line 7: nodes must be 1 … 5", id="one more"),
-        pytest.param(tntp_nodes(((1, "x", 2), *PLACES[1:])), "line 2: x must be a finite number, got 'x'", id="word"),
-        pytest.param(
-            tntp_nodes((("one", 1, 2), *PLACES[1:])),
-            "line 2: node must be a whole number, 1 or more, got 'one'",
-            id="node one",
-        ),
-        pytest.param(
-            tntp_nodes(((1, "inf", 2), *PLACES[1:])), "line 2: x must be a finite number, got 'inf'", id="infinite"
-        ),
-        pytest.param(tntp_nodes().replace("\t", ","), "lines 2, 3, 4, 5, 6: a node must have 3 fields", id="commas"),
-        pytest.param(
-            tntp_nodes([(node, y, x) for node, x, y in PLACES]),
-            "lines 2, 3, 4, 5, 6: coordinates must be a longitude and a latitude from -90 to 90 (are the two swapped?)",
-            id="swapped",
-        ),
-        pytest.param("{", "cannot be read as GeoJSON", id="json cut"),
-        pytest.param("[" * 100_000, "cannot be read as GeoJSON", id="json deep"),
-        pytest.param("{}", 'GeoJSON must have a list of "features"', id="json of nothing"),
-        pytest.param('{"features": [1]}', "feature 1: must have a Point", id="no feature"),
-        pytest.param(
-            json.dumps({"features": [{"properties": {}, "geometry": {"type": "Point", "coordinates": [1, 2]}}]}),
-            "feature 1: node must be a whole number, 1 or more, got 'None'",
-            id="no id",
-        ),
-    ],
-)
-def test_invalid_node_files_are_refused(tmp_path, nodes, message):
-    assert message in faults(tmp_path, nodes=nodes)
 
 
 def test_positions_outside_the_area_of_use_are_refused(tmp_path):

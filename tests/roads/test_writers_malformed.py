@@ -35,42 +35,6 @@ def changed(written, folder, table, change):
     return folder
 
 
-@pytest.mark.parametrize(
-    ("table", "change", "message"),
-    [
-        ("nodes", lambda t: t.iloc[:3], r"links.parquet: row \d: from and to must be in"),
-        (
-            "nodes",
-            lambda t: t.assign(node_json="[0, 0]"),
-            "nodes.parquet: row 2: node must be a name that no other row has",
-        ),
-        ("nodes", lambda t: t.assign(node_json="[0,"), "nodes.parquet: row 1: node_json must be JSON"),
-        ("nodes", lambda t: t.drop(columns="x"), "nodes.parquet: no column 'x'"),
-        ("nodes", lambda t: t.assign(x="east"), "x must be a finite number"),
-        ("links", lambda t: pd.concat([t, t]), r"links.parquet: row 9: key must be one that no other link"),
-        ("links", lambda t: t.assign(from_json=t["to_json"], key=range(8)), "parquet: .* from a node to itself"),
-        (
-            "links",
-            lambda t: t.assign(length_m=0.0),
-            r"links.parquet: row 1: edge .*: length_m must be a finite number above 0",
-        ),
-        ("links", lambda t: t.drop(columns="speed_mps"), "links.parquet: no column 'speed_mps'"),
-        ("links", lambda t: t.assign(lanes=10**9), "lanes must be at most 10,000"),
-        ("links", lambda t: t.iloc[:0], "links.parquet: it holds no rows"),
-        ("links", lambda t: t.set_geometry(t.centroid).assign(straight=False), "geometry must be a LineString"),
-        (
-            "nodes",
-            lambda t: t.to_crs("EPSG:4326"),
-            r"links.parquet: crs must be that of .*nodes.parquet, 'WGS 84', got",
-        ),
-        ("links", lambda t: t.to_crs("EPSG:4326"), r"links.parquet: crs must be that of .*, got 'WGS 84'"),
-    ],
-)
-def test_invalid_tables_are_refused(table, change, message, written, tmp_path):
-    with pytest.raises(InputError, match=message):
-        read_geoparquet(changed(written, tmp_path, table, change))
-
-
 def test_missing_files_are_refused(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_geopackage(tmp_path / "roads.gpkg")
