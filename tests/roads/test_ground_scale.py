@@ -6,7 +6,7 @@ import pytest
 from pyproj import CRS, Geod, Transformer
 from read_roads import read_gmns, read_osm, read_tables
 
-from scenarios.roads import GeoPackageRoads
+import scenarios
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of
@@ -90,7 +90,8 @@ def test_gmns_and_openstreetmap_and_geopackage_are_replaced_too(tmp_path):
         data.pop("geometry", None)
     graph.graph["crs"] = "EPSG:3857"
     write_geopackage(RoadNetwork.from_graph(graph), tmp_path / "block.gpkg")
-    read, notes = build_roads(GeoPackageRoads(source="geopackage", path=str(tmp_path / "block.gpkg")))
+    roads = {"source": "geopackage", "path": str(tmp_path / "block.gpkg")}
+    read, notes = build_roads(scenarios.load("tiny").with_({"roads": roads}))
     assert read.crs == CRS("EPSG:32632")
     assert "projected to" in notes[0].text
     assert np.allclose(read.bounds, osm.bounds, atol=0.1)

@@ -11,7 +11,7 @@ from read_roads import read_gmns, read_osm, read_sumo_net, read_tables, read_tnt
 from small_networks import tntp_network, tntp_nodes, write_gmns_text
 from test_sumo_net import LOCATION, edge, junction, lane
 
-from scenarios import Scenario
+import scenarios
 from simulator.experiment.build.city import build_roads
 from simulator.files.errors import InputError
 from simulator.files.messages import texts_of, warnings_among
@@ -21,21 +21,6 @@ from simulator.roads.plausibility import speed_warnings
 
 DATA = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"))
 LENGTH_M = 500.0
-
-
-def section(**roads):
-    """Check [roads] of a scenario."""
-    campaign = {"name": "c", "start_s": 0, "queries": 1, "every_s": 60, "round_gap_s": 10, "deadline_s": 10}
-    return Scenario.model_validate(
-        {
-            "scenario": {"name": "s", "duration_s": 600},
-            "roads": roads,
-            "cells": {"kind": "square", "size_m": 100},
-            "traffic": {"vehicles": 10},
-            "campaigns": [campaign],
-            "mechanisms": [{"name": "m", "kind": "no_privacy"}],
-        }
-    ).roads
 
 
 def tables(folder, mps):
@@ -80,18 +65,22 @@ def small_grid(mps):
     return build_grid(rows=3, columns=3, spacing_x_m=200, spacing_y_m=200, speed_mps=mps, lanes=1)
 
 
+def notes_of(**roads):
+    return build_roads(scenarios.load("tiny").with_({"roads": roads}))[1]
+
+
 def grid(_folder, mps):
-    return build_roads(section(source="grid", rows=3, columns=3, spacing_m=200, speed_mps=mps, lanes=1))[1]
+    return notes_of(source="grid", rows=3, columns=3, spacing_m=200, speed_mps=mps, lanes=1)
 
 
 def geopackage(folder, mps):
     write_geopackage(small_grid(mps), folder / "r.gpkg", overwrite=True)
-    return build_roads(section(source="geopackage", path=str(folder / "r.gpkg")))[1]
+    return notes_of(source="geopackage", path=str(folder / "r.gpkg"))
 
 
 def geoparquet(folder, mps):
     write_geoparquet(small_grid(mps), folder / "r", overwrite=True)
-    return build_roads(section(source="geoparquet", path=str(folder / "r")))[1]
+    return notes_of(source="geoparquet", path=str(folder / "r"))
 
 
 READERS = (tables, tntp, gmns, osm, sumo, grid, geopackage, geoparquet)
