@@ -42,7 +42,7 @@ MALFORMED = {
         "line 3: time must be a time: ISO 8601 text.*, got 'soon'",
     ),
     "far future": ("t.csv", f"{HEADER}{FINE}a,9e30,11.3,44.5\n", "line 3: time must be within the years to 9999"),
-    "nobody": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must have a name"),
+    "no vehicle": ("t.csv", f"{HEADER}{FINE},1,11.3,44.5\n", "line 3: vehicle must have a name"),
     "blank name": ("t.csv", f"{HEADER}{FINE}  ,1,11.3,44.5\n", "line 3: vehicle must have a name"),
     "many": ("t.csv", HEADER + "a,0,999,1\n" * 50, r"lines 2, 3, .*, 21 … \(50 in all\): lon must be"),
     "too wide": ("t.csv", f"{HEADER}{FINE}a,1,11.3,44.5,9,9\n", "cannot be read as a table: .*line 3"),
@@ -90,7 +90,7 @@ MALFORMED = {
         '<fcd-export><timestep time="0">\n<vehicle id="a" x="?" y="9"/></timestep></fcd-export>',
         "f.xml: line 2: lon and lat must be numbers, got '[?]'",
     ),
-    "fcd nobody": (
+    "fcd without a vehicle": (
         "f.xml",
         '<fcd-export><timestep time="0">\n<vehicle x="1" y="9"/></timestep></fcd-export>',
         "f.xml: line 2: vehicle must have a name",

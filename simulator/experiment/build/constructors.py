@@ -78,7 +78,7 @@ def check_own_kinds(scenario: Scenario, *, only: str | None = None) -> None:
     """
     faults = []
     for where, role, kind in scenario.own_kinds():
-        if only not in (None, role):
+        if only is not None and role != only:
             continue
         if not scenario.permits(kind):
             faults.append(Fault(where, PLUGIN_REFUSAL, kind))

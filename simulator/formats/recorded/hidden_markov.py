@@ -43,7 +43,6 @@ def match_hmm(
     -------
     tuple
         Link, (fixes,) int32, -1 if no link; fraction of its geometry, (fixes,) float64.
-
     """
     link, fraction, score = _candidates(tracks.xy, roads, most_m=most_m)
     score = -0.5 * (score / noise_m) ** 2

@@ -114,7 +114,7 @@ def movements_of(
     controlled = [_control(link, controls) for link in links]
     lanes = [_turn_lanes(link) for link in links]
     arriving: dict[int, list[int]] = {}
-    for node, link, _ in dict.fromkeys((node, link, 0) for node, link, _ in turns):
+    for node, link in dict.fromkeys((node, link) for node, link, _ in turns):
         arriving.setdefault(node, []).append(link)
     signed = {node for node, at in arriving.items() if any(controlled[link] in _SIGNS for link in at)}
     stated = {node for node, at in arriving.items() if any(controlled[link] or lanes[link] for link in at)}
