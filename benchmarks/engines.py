@@ -14,7 +14,7 @@ from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 
 
 def crossings_per_second(engine: Fleet | Agents, *, ticks: int) -> tuple[float, int]:

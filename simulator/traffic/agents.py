@@ -1,95 +1,161 @@
-"""Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the queue model."""
+"""Engine `agents`: one SimPy process per vehicle; the readable reference implementation of the physics."""
 
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
-
 import numpy as np
 import simpy
 
-from simulator.arrays import Int32Array, IntArray, StateArray
+from simulator.arrays import IntArray
+from simulator.roads.network import Links
 from simulator.traffic.clock import PriorityEvent
 from simulator.traffic.engine import State, Totals
-from simulator.traffic.physics import FRACTION_BITS
-from simulator.traffic.queue_engine import LOG_BITS, QueueEngine
+from simulator.traffic.kernel import lane_positions, log_row
+from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.physics import (
+    CLEARING,
+    FRACTION_BITS,
+    FREE,
+    FULL,
+    GAP,
+    LONG_AGO,
+    NEVER,
+    ONE_TICK,
+    PROTECTED,
+    RED,
+    accepted_gap,
+    entry_slot,
+    green_at,
+    lane_cost,
+    next_visit,
+)
+from simulator.traffic.queue_engine import QueueEngine, Survey, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
-_BEFORE_ALL, _FIRST_LINK = 0, 16
-"""Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, link 0, link 1 …"""
+_BEFORE_ALL, _FIRST_LANE = 0, 16
+"""Priorities within a tick: re-routing, SimPy's own events (0 and 1) with the tick's departures, lane 0, lane 1 …"""
 
 
 @dataclass(eq=False, slots=True)
 class _Vehicle:
     number: int
     turn: PriorityEvent
-    """Event that happens when the vehicle reaches the head of its queue and may try to leave the link."""
+    """Event that happens when the vehicle reaches the head of its queue and may try to leave the lane."""
     route: list[int]
     departure: int
     state: State = State.WAITING
     position: int = 0  # of the link it is on, or waits to enter, in its route
+    lane: "_Lane | None" = None
     entry: int = 0
+    process: simpy.Process | None = None
+
+    # What holds it at the end of its lane:
+    ready_since: int = -1
+    why: int = FREE
+    full_tick: int = -2
+    full_lane: "_Lane | None" = None
+    blocked_since: int = -1
+    claimed: "_Lane | None" = None
 
     @property
     def link(self) -> int:
         """Number of the link it is on, waits to enter, or ended its trip on."""
         return self.route[self.position]
 
+    def after(self, links: int) -> int:
+        """Return the link `links` after the present one in its route, -1 after its end."""
+        place = self.position + links
+        return self.route[place] if place < len(self.route) else -1
+
+
+@dataclass(eq=False, slots=True)
+class _Movement:
+    number: int
+    lane: "_Lane"
+    crossing: int
+    headway: int
+    stride: int
+    window_first: int
+    window_last: int
+    cycle: int
+    offset: int
+    onto_lanes: int
+    foes: list[tuple[int, bool]]
+    served: int = 0
+    last_pass: int = LONG_AGO
+
+
+@dataclass(eq=False, slots=True)
+class _Claim:
+    """Who enters a lane next: the lane it comes from, or number of lanes + link of the origin, and its tag."""
+
+    number: int
+    served: int
+
+
+@dataclass(eq=False, slots=True)
+class _Lane:
+    number: int
+    link: "_Link"
+    storage: int
+    free: int
+    headway: int
+    hole: int
+    critical: int
+    movements: dict[int, _Movement] | None = None  # by the next link; None where every lane leads everywhere
+    last_in: int = LONG_AGO
+    discharge: int = 0
+    loss: int = 0
+    served: int = 0
+    claim: _Claim | None = None
+    queue: deque[_Vehicle] = field(default_factory=deque)
+    exits: deque[int] = field(default_factory=deque)  # the last one first
+
+    def ready(self, vehicle: _Vehicle) -> int:
+        """Return when `vehicle`, at the head of the queue, may leave if nothing holds it."""
+        return max(vehicle.entry + self.free, self.discharge)
+
+    def slot(self) -> int:
+        """Return when the lane can take one more vehicle, `NEVER` while it is full."""
+        before = LONG_AGO
+        ahead = self.storage - len(self.queue) - 1
+        if len(self.queue) >= self.critical and 0 <= ahead < len(self.exits):
+            before = self.exits[ahead]
+        return entry_slot(self.last_in, self.headway, len(self.queue), self.storage, self.hole, before)
+
 
 @dataclass(eq=False, slots=True)
 class _Link:
     number: int
-    free_ticks: int
-    storage: int
-    headway: int
-    discharge: int = 0
-    blocked_since: int = -1
-    freed_tick: int = -1
-    freed_count: int = 0
+    lanes: list[_Lane] = field(default_factory=list)
+    turns: dict[int, int] = field(default_factory=dict)  # lanes that allow the turn onto a link, a bit each
+    virtual: int = 0
     left: int = 0
-    spent_ticks: int = 0
-    queue: deque[_Vehicle] = field(default_factory=deque)
+    spent: int = 0
     waiting: deque[_Vehicle] = field(default_factory=deque)
+    origin_served: int = 0
+    origin_stride: int = 0
+    origin_claimed: _Lane | None = None
     closures: list[tuple[int, int]] = field(default_factory=list)
 
     def is_closed(self, tick: int) -> bool:
-        """Return whether no vehicle may enter in `tick`, however many places are free."""
+        """Return whether no vehicle may enter in `tick`."""
         return any(start <= tick < end for start, end in self.closures)
-
-    def has_room(self, tick: int) -> bool:
-        """Return whether one more vehicle may enter in `tick`: a place freed in that tick counts from the next tick."""
-        freed_now = self.freed_count if self.freed_tick == tick else 0
-        return len(self.queue) + freed_now < self.storage and not self.is_closed(tick)
-
-    def ready_tick(self, vehicle: _Vehicle) -> int:
-        """Return the first tick in which `vehicle`, at the head of the queue, may leave if the next link has room."""
-        return max(vehicle.entry + self.free_ticks, self.discharge >> FRACTION_BITS)
-
-    def release_head(self, tick: int) -> None:
-        """Remove the head: its place is free from the next tick; the next vehicle may follow one headway later."""
-        head = self.queue.popleft()
-        self.left += 1
-        self.spent_ticks += tick - head.entry
-        if self.freed_tick == tick:
-            self.freed_count += 1
-        else:
-            self.freed_tick, self.freed_count = tick, 1
-        self.discharge = max(self.discharge, tick << FRACTION_BITS) + self.headway
-        self.blocked_since = -1
 
 
 class Agents(QueueEngine):
     """Engine that moves `trips` along `routes` with one process per vehicle, by the same rules as `Fleet` in each tick.
 
     It is fast enough for about 10⁵ vehicles. It serves reading and teaching, and is the reference the kernel is tested
-    against. The priority of the events sets the order within a tick (links ascending, then origin queues).
+    against. The priority of the events sets the order within a tick (lanes ascending, then origin queues).
     """
 
     def _prepare(self) -> None:
-        physics = self._physics
-        numbers = (values.tolist() for values in (physics.free_ticks, physics.storage, physics.headway))
-        self._links = [_Link(*values) for values in zip(range(len(physics)), *numbers, strict=True)]
+        self._links = _links_of(self._physics, self._road_links)
+        self._lanes = [lane for link in self._links for lane in link.lanes]
+        self._movements = _movements_of(self._physics, self._lanes)
         self._vehicles: list[_Vehicle] = []
-        self._stuck = self._trip_ticks = 0
+        self._stuck = self._rotated = self._trip_time = 0
         self._log: list[int] = []
         self._env = simpy.Environment()
 
@@ -115,113 +181,351 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            env.process(self._drive(env, vehicle))
+            vehicle.process = env.process(self._drive(env, vehicle))
 
     def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
-        """Simulate one trip: wait to enter, drive link by link, arrive."""
+        """Simulate one trip: wait to enter, drive lane by lane, arrive."""
         yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
-        driving = True
-        while driving:
-            driving = yield from self._cross(env, vehicle, self._links[vehicle.link])
-        self._trip_ticks += int(env.now) - vehicle.departure
-        vehicle.state = State.ARRIVED
-        self._keep(vehicle)
+        while vehicle.state == State.ON_ROAD:
+            lane = vehicle.lane
+            priority = _FIRST_LANE + lane.number
+            try:
+                yield vehicle.turn
+                while (time := self._try_to_cross(vehicle, lane, int(env.now))) is not None:
+                    tick = int(env.now)
+                    yield PriorityEvent(env).schedule(delay=next_visit(time, tick) - tick, priority=priority)
+            except simpy.Interrupt:
+                pass  # it has moved on in a rotation
+
+    def _try_to_cross(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> int | None:
+        """Move the first vehicle of a lane on in `tick` if nothing holds it; else return when to try again."""
+        now, ready, rules = tick << FRACTION_BITS, lane.ready(vehicle), self._physics.rules
+        if ready > now:
+            return ready
+        onto = vehicle.after(1)
+        if onto < 0:
+            self._leave(vehicle, lane, ready, lane.headway)
+            self._arrive(vehicle, ready)
+            return None
+        ahead = self._links[onto]
+        movement = None if lane.movements is None else lane.movements[onto]
+        crossing, headway = (movement.crossing, movement.headway) if movement else (0, lane.headway)
+        if ahead.is_closed(tick):
+            self._hold(vehicle, ready, FULL)
+            vehicle.full_tick, vehicle.full_lane, vehicle.blocked_since = tick, None, -1
+            return now + 1
+        target, slot = self._choose_lane(ahead, vehicle, 1, ready + crossing, lane.number)
+        forced = False
+        if slot == NEVER:
+            self._hold(vehicle, ready, FULL)
+            vehicle.full_tick, vehicle.full_lane = tick, target
+            if vehicle.blocked_since < 0:
+                vehicle.blocked_since = tick
+            blocked = tick - vehicle.blocked_since
+            if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
+                if blocked > 0 and blocked % rules.rotation_ticks == 0 and self._rotate(vehicle, lane, tick):
+                    return None
+                self._seek(target, vehicle, lane, movement)
+                return now + 1
+            slot = now + crossing
+            forced = True
+        time = max(ready, slot - crossing)
+        if time > now:
+            self._hold(vehicle, ready, FREE)
+            self._seek(target, vehicle, lane, movement)
+            return time
+        if movement is not None:
+            time, holds = self._junction(vehicle, lane, movement, time, ready, tick)
+            if holds != FREE:
+                self._hold(vehicle, ready, holds)
+                return time
+        if target.claim is not None:
+            queue = lane if movement is None else movement
+            if _goes_before(target.claim, lane.number, queue.served, ahead.virtual):
+                return now + 1
+            ahead.virtual = max(queue.served, ahead.virtual)
+            queue.served = ahead.virtual + (headway if movement is None else movement.stride)
+            if target.claim.number == lane.number:
+                target.claim = None
+        self._stuck += forced
+        loss = 0
+        if movement is not None:
+            if vehicle.why >= RED:
+                loss = rules.start_loss
+            elif vehicle.why == FREE:
+                loss = lane.loss * rules.loss_kept >> FRACTION_BITS
+            lane.loss = loss
+            movement.last_pass = time
+        self._leave(vehicle, lane, time, headway)
+        vehicle.position += 1
+        self._enter(vehicle, target, time + crossing, loss)
+        return None
+
+    def _junction(
+        self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, tick: int
+    ) -> tuple[int, int]:
+        """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does in `tick`."""
+        now, rules, right = tick << FRACTION_BITS, self._physics.rules, PROTECTED
+        if movement.window_first >= 0:
+            time, right = self._green(movement, time)
+            if time > now:
+                return time, RED
+        if not movement.foes or (movement.window_first >= 0 and right == PROTECTED):
+            return time, FREE
+        held = vehicle.ready_since >= 0
+        if held and vehicle.why == GAP:
+            time = max(time, now - ONE_TICK)
+        gap = accepted_gap(rules.gap, time - (vehicle.ready_since if held else ready), rules.impatience)
+        for foe, _ in movement.foes:
+            passed = self._movements[foe].last_pass
+            if passed <= time + rules.clearance and passed + rules.clearance > time:
+                time = passed + rules.clearance
+        if time > now:
+            return time, GAP
+        if right != CLEARING and any(
+            self._foe_takes(self._movements[foe], time + gap, ready, lane, tick, mutual=mutual)
+            for foe, mutual in movement.foes
+        ):
+            return now + 1, GAP
+        return time, FREE
+
+    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, tick: int, *, mutual: bool) -> bool:
+        """Return whether a vehicle that has the right of way could cross before `until`."""
+        if not foe.lane.queue:
+            return False
+        other = foe.lane.queue[0]
+        onto = other.after(1)
+        if other.full_tick >= tick - 1 or onto < 0 or foe.lane.movements[onto] is not foe:
+            return False
+        theirs, right = foe.lane.ready(other), PROTECTED
+        if theirs >= until:
+            return False
+        if foe.window_first >= 0:
+            theirs, right = self._green(foe, theirs)
+            if theirs >= until:
+                return False
+        first_come = mutual and (foe.window_first < 0 or right != PROTECTED)
+        return not (first_come and (theirs > ready or (theirs == ready and foe.lane.number > lane.number)))
+
+    def _green(self, movement: _Movement, time: int) -> tuple[int, int]:
+        first, last = movement.window_first, movement.window_last
+        return green_at(time, self._physics.windows, first, last, movement.cycle, movement.offset)
+
+    def _choose_lane(
+        self, link: _Link, vehicle: _Vehicle, ahead: int, earliest: int, number: int
+    ) -> tuple[_Lane, int]:
+        """Return the lane of `link`, `ahead` links after the present one, that costs least, and when it has a place.
+
+        If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
+        """
+        if len(link.lanes) == 1:
+            return link.lanes[0], link.lanes[0].slot()
+        allowed, preferred = self._lanes_ahead(link, vehicle, ahead, 3)
+        found, full = [], []
+        for place, lane in enumerate(link.lanes):
+            if allowed >> place & 1:
+                slot = lane.slot()
+                change = 0 if preferred >> place & 1 else self._physics.rules.other_lane
+                if slot == NEVER:
+                    full.append(lane)
+                else:
+                    found.append((lane_cost(len(lane.queue), lane.storage, slot - earliest, change), place, slot))
+        if found:
+            _, place, slot = min(found)
+            return link.lanes[place], slot
+        mine = [lane for lane in full if lane.claim is None or (lane is full[0] and lane.claim.number == number)]
+        return (mine or full)[0], NEVER
+
+    def _lanes_ahead(self, link: _Link, vehicle: _Vehicle, ahead: int, turns: int) -> tuple[int, int]:
+        """Return the lanes of a link that allow the next turn, and those that also lead on for `turns` − 1 more."""
+        every = (1 << 64) - 1
+        following = vehicle.after(ahead + 1)
+        if following < 0:
+            return every, every
+        allowed = link.turns[following]
+        if turns == 1 or link.lanes[0].movements is None:
+            return allowed, allowed
+        goal = self._lanes_ahead(self._links[following], vehicle, ahead + 1, turns - 1)[1]
+        best = sum(
+            1 << place
+            for place, lane in enumerate(link.lanes)
+            if allowed >> place & 1 and lane.movements[following].onto_lanes & goal
+        )
+        return allowed, best or allowed
+
+    def _hold(self, vehicle: _Vehicle, ready: int, why: int) -> None:
+        """Note what holds a vehicle; claims last only while lanes ahead hold it."""
+        if vehicle.ready_since < 0:
+            vehicle.ready_since = ready
+        vehicle.why = why
+        if why >= RED:
+            self._release(vehicle)
+            vehicle.full_tick = -2
+
+    def _release(self, vehicle: _Vehicle) -> None:
+        _give_up(vehicle.claimed, vehicle.lane.number)
+        vehicle.claimed = None
+
+    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None) -> None:
+        """Claim the next entry of a lane, and give up the claim on another."""
+        if vehicle.claimed is not target:
+            self._release(vehicle)
+        served = lane.served if movement is None else movement.served
+        if _claim(target, lane.number, served):
+            vehicle.claimed = target
+
+    def _rotate(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> bool:
+        """Move the first vehicles of a cycle of full lanes through `lane` on together; return whether there is one."""
+        cycle: list[tuple[_Vehicle, _Lane]] = []
+        while not cycle or lane is not cycle[0][1]:
+            first = lane.queue[0] if lane.queue else None
+            if first is None or first.full_tick < tick - 1 or first.full_lane is None or len(cycle) == len(self._lanes):
+                return False
+            cycle.append((first, lane))
+            lane = first.full_lane
+        time = tick << FRACTION_BITS
+        for moving, here in cycle:
+            if here.movements is not None:
+                here.movements[moving.after(1)].last_pass = time
+            self._leave(moving, here, time, here.headway, follow=False)
+            moving.position += 1
+        for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
+            if moving is not vehicle:
+                moving.process.interrupt()
+            self._enter(moving, onto, time, 0, call=False)
+        for _, here in cycle:
+            self._call(here, later=True)
+        self._rotated += len(cycle)
+        return True
+
+    def _wait_to_enter(
+        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
+    ) -> Generator[simpy.Event, None, None]:
+        number = len(self._lanes) + link.number
+        priority = _FIRST_LANE + number
+        link.waiting.append(vehicle)
+        if link.waiting[0] is vehicle:
+            vehicle.turn.schedule(delay=0, priority=priority)
+        yield vehicle.turn
+        while not self._try_to_enter(vehicle, link, number, int(env.now)):
+            yield PriorityEvent(env).schedule(delay=1, priority=priority)
+        link.waiting.popleft()
+        if link.waiting:
+            link.waiting[0].turn.schedule(delay=0, priority=priority)
+
+    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, tick: int) -> bool:
+        if link.is_closed(tick):
+            return False
+        ready, now = vehicle.departure << FRACTION_BITS, tick << FRACTION_BITS
+        target, slot = self._choose_lane(link, vehicle, 0, ready, number)
+        time = max(ready, slot)
+        if time > now:
+            if link.origin_claimed is not target:
+                _give_up(link.origin_claimed, number)
+                link.origin_claimed = None
+            if _claim(target, number, link.origin_served):
+                link.origin_claimed = target
+            return False
+        if target.claim is not None:
+            if _goes_before(target.claim, number, link.origin_served, link.virtual):
+                return False
+            link.virtual = max(link.origin_served, link.virtual)
+            link.origin_served = link.virtual + link.origin_stride
+        _give_up(link.origin_claimed, number)
+        link.origin_claimed = None
+        vehicle.state = State.ON_ROAD
+        self._enter(vehicle, target, time, self._physics.rules.entry_loss)
+        return True
+
+    def _leave(self, vehicle: _Vehicle, lane: _Lane, time: int, headway: int, *, follow: bool = True) -> None:
+        """Take the first vehicle from its lane; the next one may follow one headway later."""
+        self._release(vehicle)
+        lane.queue.popleft()
+        lane.exits.appendleft(time)
+        lane.discharge = time + headway
+        lane.link.left += 1
+        lane.link.spent += time - vehicle.entry
+        vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
+        vehicle.full_tick, vehicle.full_lane = -2, None
+        if follow:
+            self._call(lane)
+
+    def _enter(self, vehicle: _Vehicle, lane: _Lane, time: int, loss: int, *, call: bool = True) -> None:
+        vehicle.entry, vehicle.turn = time + loss, PriorityEvent(self._env)
+        vehicle.lane, lane.last_in = lane, time
+        lane.queue.append(vehicle)
+        if call and lane.queue[0] is vehicle:
+            self._call(lane, later=True)
+        self._keep(vehicle, time, lane.link.lanes.index(lane))
+
+    def _call(self, lane: _Lane, *, later: bool = False) -> None:
+        """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this tick if `later`."""
+        if lane.queue:
+            tick, ready = int(self._env.now), lane.ready(lane.queue[0])
+            at = next_visit(ready, tick) if later or ready > tick << FRACTION_BITS else tick
+            lane.queue[0].turn.schedule(delay=at - tick, priority=_FIRST_LANE + lane.number)
+
+    def _arrive(self, vehicle: _Vehicle, time: int) -> None:
+        vehicle.state, vehicle.lane = State.ARRIVED, None
+        self._trip_time += time - (vehicle.departure << FRACTION_BITS)
+        self._keep(vehicle, time, 0)
+
+    def _keep(self, vehicle: _Vehicle, time: int, lane: int) -> None:
+        if self.record_entries and vehicle.number % self.record_entries == 0:
+            self._log.append(int(log_row(vehicle.number // self.record_entries, time, lane)))
 
     def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
         while True:
             yield PriorityEvent(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
+            found = self._survey()
             flow = Flow(
                 left=np.array([link.left for link in self._links], dtype=np.int64),
-                spent_ticks=np.array([link.spent_ticks for link in self._links], dtype=np.int64),
-                head_entry=np.array([link.queue[0].entry if link.queue else -1 for link in self._links], np.int32),
-                state=np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
+                spent=np.array([link.spent for link in self._links], dtype=np.int64),
+                first_entry=first_entries(found, len(self._links)),
+                state=found.state,
                 position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
                 closed=self._closed_at(int(env.now)),
             )
             for number in reactive.reroute(int(env.now), self._book, flow).tolist():
                 self._vehicles[number].route = self._book.of(number).tolist()
 
-    def _wait_to_enter(
-        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
-    ) -> Generator[simpy.Event, None, None]:
-        priority = _FIRST_LINK + len(self._links) + link.number
-        link.waiting.append(vehicle)
-        if link.waiting[0] is vehicle:
-            vehicle.turn.schedule(delay=0, priority=priority)
-        yield vehicle.turn
-        while not link.has_room(int(env.now)):
-            yield PriorityEvent(env).schedule(delay=1, priority=priority)
-        link.waiting.popleft()
-        if link.waiting:
-            link.waiting[0].turn.schedule(delay=0, priority=priority)
-        vehicle.state = State.ON_ROAD
-        self._enter(env, vehicle, link)
-
-    def _ahead(self, vehicle: _Vehicle) -> _Link | None:
-        """Return the link after the one `vehicle` is on, None at its trip's end."""
-        after = vehicle.position + 1
-        return self._links[vehicle.route[after]] if after < len(vehicle.route) else None
-
-    def _cross(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, bool]:
-        """Drive one link and enter the next; return whether there was a next link."""
-        priority = _FIRST_LINK + link.number
-        yield vehicle.turn
-        tick = int(env.now)
-        # A blocked vehicle may be given another route while it waits.
-        while (ahead := self._ahead(vehicle)) is not None and not ahead.has_room(tick):
-            if ahead.is_closed(tick):  # nothing is forced onto it, and the wait is not counted
-                link.blocked_since = -1
-            else:
-                if link.blocked_since < 0:
-                    link.blocked_since = tick
-                if tick - link.blocked_since >= self._physics.stuck_ticks:
-                    self._stuck += 1
-                    break
-            yield PriorityEvent(env).schedule(delay=1, priority=priority)
-            tick += 1
-        link.release_head(tick)
-        if link.queue:
-            follower = link.queue[0]
-            follower.turn.schedule(delay=max(0, link.ready_tick(follower) - tick), priority=priority)
-        if ahead is None:
-            return False
-        vehicle.position += 1
-        self._enter(env, vehicle, ahead)
-        return True
-
-    def _enter(self, env: simpy.Environment, vehicle: _Vehicle, link: _Link) -> None:
-        tick = int(env.now)
-        vehicle.entry, vehicle.turn = tick, PriorityEvent(env)
-        link.queue.append(vehicle)
-        if link.queue[0] is vehicle:
-            delay = link.ready_tick(vehicle) - tick
-            vehicle.turn.schedule(delay=delay, priority=_FIRST_LINK + link.number)
-        self._keep(vehicle)
-
-    def _keep(self, vehicle: _Vehicle) -> None:
-        if self.record_entries and vehicle.number % self.record_entries == 0:
-            self._log.append((vehicle.number << LOG_BITS) + int(self._env.now))
-
     @property
     def _now(self) -> float:
         return self._env.now
 
-    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
-        """Return the state, link and entry tick of every departed vehicle."""
-        return (
-            np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
+    def _survey(self) -> Survey:
+        size, time = len(self._vehicles), self._time
+        fraction, past = np.ones(size), np.ones(size)
+        for lane in self._lanes:
+            if lane.queue:
+                numbers = [vehicle.number for vehicle in lane.queue]
+                entries = np.array([vehicle.entry for vehicle in lane.queue], dtype=np.int32)
+                exits = np.array(lane.exits, dtype=np.int32)
+                wave, spacing = lane.hole / lane.storage, float(self._physics.spacing[lane.number])
+                now, ago = np.empty(len(numbers)), np.empty(len(numbers))
+                lane_positions(time, time - lane.headway, entries, exits, lane.free, wave, spacing, now, ago)
+                fraction[numbers], past[numbers] = now, ago
+        state = np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8)
+        fraction[state == State.WAITING] = 0.0
+        lanes = [-1 if vehicle.lane is None else vehicle.lane.number for vehicle in self._vehicles]
+        return Survey(
+            state,
             np.array([vehicle.link for vehicle in self._vehicles], dtype=np.int32),
+            np.array(lanes, dtype=np.int32),
             np.array([vehicle.entry for vehicle in self._vehicles], dtype=np.int32),
+            fraction,
+            past,
         )
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""
         return Totals.counted(
-            self._entries_now()[0],
+            np.array([vehicle.state for vehicle in self._vehicles], dtype=np.uint8),
             stuck_released=self._stuck,
+            rotated=self._rotated,
             link_crossings=sum(link.left for link in self._links),
-            trip_time_s=self._trip_ticks * self._clock.step_s,
+            trip_time_s=self._trip_time / ONE_TICK * self._clock.step_s,
             due=self._due(),
         )
 
@@ -236,3 +540,54 @@ class Agents(QueueEngine):
 
     def __repr__(self) -> str:
         return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"
+
+
+def _goes_before(claim: _Claim, number: int, served: int, virtual: int) -> bool:
+    """Return whether a claim is another's with a lower tag: start-time fair queueing."""
+    theirs, ours = max(claim.served, virtual), max(served, virtual)
+    return claim.number != number and (theirs, claim.number) < (ours, number)
+
+
+def _claim(target: _Lane, number: int, served: int) -> bool:
+    """Claim the next entry of a lane if nobody with a lower tag has; return whether the claim is held."""
+    if target.claim is not None and _goes_before(target.claim, number, served, target.link.virtual):
+        return False
+    target.claim = _Claim(number, served)
+    return True
+
+
+def _give_up(lane: _Lane | None, number: int) -> None:
+    if lane is not None and lane.claim is not None and lane.claim.number == number:
+        lane.claim = None
+
+
+def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
+    """Make the links and lanes of the arrays."""
+    links = [_Link(number, origin_stride=int(record["stride"])) for number, record in enumerate(physics.entries)]
+    names = ("storage", "free", "headway", "hole", "critical")
+    for number, record in enumerate(physics.lanes):
+        link = links[record["link"]]
+        lane = _Lane(number, link, **{name: int(record[name]) for name in names})
+        lane.exits = deque(maxlen=lane.storage)
+        link.lanes.append(lane)
+    for link, record in zip(links, physics.links, strict=True):
+        node = roads.to_node[link.number]
+        for turn, onto in enumerate(range(roads.first_out[node], roads.first_out[node + 1])):
+            link.turns[onto] = int(physics.turn_lanes[record["first_turn"] + turn])
+    return links
+
+
+def _movements_of(physics: LinkPhysics, lanes: list[_Lane]) -> list[_Movement]:
+    """Make the movements of the arrays, and give them to their lanes."""
+    names = ("crossing", "headway", "stride", "window_first", "window_last", "cycle", "offset", "onto_lanes")
+    movements = []
+    for number, record in enumerate(physics.movements):
+        pairs = physics.foes[record["foe_first"] : record["foe_last"]].tolist()
+        foes = [(foe, bool(mutual)) for foe, mutual in pairs]
+        values = {name: int(record[name]) for name in names}
+        movements.append(_Movement(number, lanes[record["lane"]], **values, foes=foes))
+    for lane, record in zip(lanes, physics.lanes, strict=True):
+        if record["first_movement"] >= 0:
+            own = range(record["first_movement"], record["first_movement"] + len(lane.link.turns))
+            lane.movements = {onto: movements[at] for onto, at in zip(lane.link.turns, own, strict=True)}
+    return movements

@@ -87,6 +87,7 @@ class Totals:
     on_road: int = 0
     arrived: int = 0
     stuck_released: int = 0
+    rotated: int = 0
     link_crossings: int = 0
     absent: int = 0
     trip_time_s: float = 0.0

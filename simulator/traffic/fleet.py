@@ -3,33 +3,35 @@
 from collections.abc import Generator
 
 import numpy as np
-import numpy.typing as npt
 import simpy
 
-from simulator.arrays import Int32Array, IntArray, StateArray
-from simulator.roads.network import Links
-from simulator.traffic import spatial_queue
+from simulator.arrays import IntArray
+from simulator.traffic import kernel
 from simulator.traffic.clock import after_traffic
 from simulator.traffic.engine import State, Totals
-from simulator.traffic.physics import LinkPhysics
-from simulator.traffic.queue_engine import QueueEngine
+from simulator.traffic.physics import LONG_AGO, ONE_TICK
+from simulator.traffic.queue_engine import QueueEngine, Survey, first_entries
 from simulator.traffic.reactive import Flow, ReactiveRouting
 
 BEAT_TICKS = 256
 
 
 class Fleet(QueueEngine):
-    """Engine that moves `trips` along `routes` by the spatial queue of `LinkPhysics`, in arrays of the whole fleet."""
+    """Engine that moves `trips` along `routes` by the rules of `LinkPhysics`, in arrays of the whole fleet."""
 
     def _prepare(self) -> None:
-        vehicles = len(self.trips)
-        self._links = _link_records(self._road_links, self._physics)
-        self._vehicles = np.zeros(vehicles, dtype=spatial_queue.VEHICLE)
+        vehicles, physics = len(self.trips), self._physics
+        self._lanes, self._held, self._links = physics.lanes.copy(), physics.held(), physics.links.copy()
+        self._entries = physics.entries.copy()
+        self._measured = np.zeros((0 if self._reactive is None else len(physics), 2), dtype=np.int64)
+        self._movements = physics.movements.copy()
+        self._exits = np.full(int(physics.lanes["storage"].sum(dtype=np.int64)), LONG_AGO, dtype=np.int32)
+        self._vehicles = np.zeros(vehicles, dtype=kernel.VEHICLE)
         self._cursor = np.zeros(vehicles, dtype=np.int32)
-        self._ring, self._origins = spatial_queue.empty_calendar(len(self._physics))
-        self._counts = np.zeros(1, dtype=spatial_queue.COUNTS)
+        self._ring, self._origins = kernel.empty_calendar(len(self._lanes), len(physics))
+        self._counts = np.zeros(1, dtype=kernel.COUNTS)
         self._log = np.full(self._log_rows(), -1, dtype=np.int64)  # touches its pages before time is measured
-        self._bits = spatial_queue.turn_bits(int(np.diff(self._road_links.first_out).max()))
+        self._bits = kernel.turn_bits(int(np.diff(self._road_links.first_out).max()))
         self._next_tick = 0
         self._env: simpy.Environment | None = None
 
@@ -62,8 +64,7 @@ class Fleet(QueueEngine):
         while self._next_tick <= tick:
             stop = tick + 1
             if self._closures:
-                closed = self._closed_at(self._next_tick)
-                self._links["storage"] = np.where(closed, -1, self._physics.storage)
+                self._links["closed"] = self._closed_at(self._next_tick)
                 edges = (edge for _, *both in self._closures for edge in both if edge > self._next_tick)
                 stop = min([stop, *edges])
             if self._reactive is not None:
@@ -76,20 +77,22 @@ class Fleet(QueueEngine):
 
     def _reroute(self, reactive: ReactiveRouting) -> None:
         """Re-route vehicles; the turn words of those with a new route are refilled."""
-        links, (state, _, _) = self._links, self._entries_now()
-        position = spatial_queue.positions(self._vehicles, self._cursor, len(state), self._bits)
-        entry = self._vehicles["entry"][links["head"]]
+        found = self._survey()
+        position = kernel.positions(self._vehicles, self._cursor, len(found.state), self._bits)
         flow = Flow(
-            left=links["passed"] // spatial_queue.ONE_PASSED,
-            spent_ticks=links["passed"] % spatial_queue.ONE_PASSED,
-            head_entry=np.where(links["head"] >= 0, entry, -1),
-            state=state,
+            left=self._measured[:, 0].copy(),
+            spent=self._measured[:, 1].copy(),
+            first_entry=first_entries(found, len(self._links)),
+            state=found.state,
             position=position,
             closed=self._closed_at(self._next_tick),
         )
         turned = reactive.reroute(self._next_tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
-        self._vehicles["turns"][turned] = 0
+        book = self._book
+        kernel.refill(
+            turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits
+        )
         if (rows := self._log_rows()) > len(self._log):
             self._log = np.concatenate([self._log, np.full(rows - len(self._log), -1, dtype=np.int64)])
 
@@ -101,8 +104,17 @@ class Fleet(QueueEngine):
         return int((self._book.end[logged] - self._book.start[logged] + 1).sum())
 
     def _work(self, start: int, stop: int) -> None:
-        spatial_queue.advance(
+        physics = self._physics
+        kernel.advance(
+            self._lanes,
+            self._held,
             self._links,
+            self._entries,
+            self._movements,
+            physics.windows,
+            physics.foes,
+            physics.turn_lanes,
+            self._exits,
             self._vehicles,
             self._cursor,
             self._book.start,
@@ -112,10 +124,11 @@ class Fleet(QueueEngine):
             self._ring,
             self._origins,
             self._counts,
+            self._measured,
             self._log,
             max(1, self.record_entries),
             self._bits,
-            self._physics.stuck_ticks,
+            physics.rules,
             start,
             stop,
         )
@@ -124,14 +137,27 @@ class Fleet(QueueEngine):
     def _now(self) -> float:
         return self._next_tick - 1 if self._env is None else self._env.now
 
-    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
-        """Return the state, link and entry tick of every departed vehicle."""
+    def _survey(self) -> Survey:
         departed = int(self._counts["departed"][0])
         state = np.full(departed, State.ARRIVED, dtype=np.uint8)
-        where = self._book.last(departed)
-        entry = np.zeros(departed, dtype=np.int32)
-        spatial_queue.survey(self._links, self._vehicles, state, where, entry)
-        return state, where, entry
+        lane = np.full(departed, -1, dtype=np.int32)
+        entry, fraction, past = np.zeros(departed, dtype=np.int32), np.ones(departed), np.ones(departed)
+        kernel.survey(
+            self._lanes,
+            self._vehicles,
+            self._exits,
+            self._physics.spacing,
+            self._time,
+            state,
+            lane,
+            entry,
+            fraction,
+            past,
+        )
+        link = np.where(lane >= 0, self._lanes["link"][lane], self._book.last(departed))
+        kernel.survey_waiting(self._entries, self._vehicles, state, link)
+        fraction[state == State.WAITING] = 0.0
+        return Survey(state, link, lane, entry, fraction, past)
 
     def totals(self) -> Totals:
         """Return the number of vehicles in each state, and the counters so far."""
@@ -142,8 +168,9 @@ class Fleet(QueueEngine):
             on_road=int(counts["on_road"]),
             arrived=int(counts["arrived"]),
             stuck_released=int(counts["stuck"]),
-            link_crossings=int((self._links["passed"] // spatial_queue.ONE_PASSED).sum()),
-            trip_time_s=int(counts["trip_ticks"]) * self._clock.step_s,
+            rotated=int(counts["rotated"]),
+            link_crossings=int(counts["crossings"]),
+            trip_time_s=int(counts["trip_time"]) / ONE_TICK * self._clock.step_s,
             due=self._due(),
         )
 
@@ -158,15 +185,3 @@ class Fleet(QueueEngine):
 
     def __repr__(self) -> str:
         return f"<Fleet: {len(self.trips):,} vehicles on {len(self._physics):,} links, tick {self._next_tick - 1}>"
-
-
-def _link_records(links: Links, physics: LinkPhysics) -> npt.NDArray[np.void]:
-    """Return one record per link that holds all its data for the kernel in one cache line."""
-    records = np.zeros(len(physics), dtype=spatial_queue.LINK)
-    records["head"] = records["tail"] = records["origin_head"] = records["origin_tail"] = -1
-    records["blocked_since"] = records["freed_tick"] = -1
-    records["storage"] = physics.storage
-    records["free_ticks"] = physics.free_ticks
-    records["headway"] = physics.headway
-    records["first_out"] = links.first_out[links.to_node]
-    return records

@@ -1,81 +1,197 @@
-"""Physics of a link in whole numbers, shared by both engines of the spatial queue."""
+"""What vehicles do on lanes and at junctions, in whole numbers: the arrays and rules that both engines share.
 
+Newell's simplified car-following, vehicle by vehicle, on the lanes of a road, with signals and gap acceptance where
+lanes meet. Times are integers, in 1/1024 of a tick.
+
+Sources: G. F. Newell, "A simplified car-following theory: a lower order model", Transportation Research B 36 (2002);
+for fair merging P. Goyal et al., "Start-time fair queueing", IEEE/ACM Trans. Networking 5 (1997).
+"""
+
+from __future__ import annotations
+
+import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
+from mechanisms.compiled import compiled
 
-from simulator.arrays import FloatArray, Int32Array
-from simulator.roads.network import Links
-from simulator.traffic.clock import Clock
+if TYPE_CHECKING:
+    from simulator.arrays import Int32Array
 
 VEHICLE_LENGTH_M = 7.5
 """Road length occupied by a standing vehicle, gap included (the usual value in MATSim and SUMO)."""
 
 FRACTION_BITS = 10
 ONE_TICK = 1 << FRACTION_BITS
-"""Headway units in a tick: headways are integers in 1/1024 tick, so that capacities need not be whole per tick."""
+"""Units of time in a tick: times are integers in 1/1024 tick."""
 
-_WIDEST = np.iinfo(np.int32).max
+NEVER = 1 << 30
+"""A time that no run reaches: 2²⁰ ticks, 12 days of seconds."""
+LONG_AGO = -NEVER
+
+MOST_AHEAD = 63
+"""Ticks after which a vehicle that cannot cross yet tries again at the latest."""
+
+FREE, FULL, RED, GAP = 0, 1, 2, 3
+"""What held a vehicle at the end of its lane last: nothing, a full lane ahead, a signal, or a conflicting movement."""
+
+PERMISSIVE, PROTECTED, CLEARING = 1, 2, 3
+"""Right of a green window: yield to conflicting movements, need not yield, or vehicles inside the junction leave it."""
 
 
-@dataclass(frozen=True, eq=False)
-class LinkPhysics:
-    """Link parameters of the queue model (a spatial queue, as in MATSim's QSim).
+class Rules(NamedTuple):
+    """Constants of driving that all vehicles share, in 1/1024 tick unless stated."""
 
-    In tick t, links are served in ascending id, then origin queues in ascending link id. A link's head leaves when
-    max(entry + free_ticks, ⌊next discharge⌋) ≤ t and the next link has room, where a place freed in t counts from t +
-    1. Then next discharge = max(next discharge, t) + headway, and the next head is tried in the same tick. Because of
-    the floor, several vehicles can leave in one tick: a link of 3 vehicles per tick discharges at t, t + ⅓ and t + ⅔,
-    all in tick t. A headway of 1½ ticks releases vehicles at 0, 1, 3, 4, 6 …, so that the long-run flow is the
-    capacity. A blocked head tries again in each tick. `stuck_ticks` after it was first blocked, it moves on beyond the
-    next link's storage and is counted. A closed link has no room, and no head is forced onto it.
+    gap: int
+    """Shortest gap before a conflicting vehicle that is accepted at first."""
+    impatience: int
+    """Wait after which any gap is accepted; until then the gap shrinks in proportion."""
+    clearance: int
+    """Time for which a conflicting vehicle that passed keeps the junction."""
+    start_loss: int
+    """Time lost by the first vehicle that a signal or a conflicting movement has held."""
+    loss_kept: int
+    """The loss of each vehicle that follows, in 1/1024 of that of the one before it."""
+    entry_loss: int
+    """Time lost by a vehicle that starts its trip from standing."""
+    other_lane: int
+    """Cost, in 1/1024 of a full lane, of a lane from which the route three links ahead needs a change of lanes."""
+    stuck_ticks: int
+    """Ticks after which a blocked vehicle is forced on; -1 for never."""
+    rotation_ticks: int
+    """Ticks that a cycle of full lanes waits before its first vehicles move on together."""
 
-    Attributes
+
+@dataclass(frozen=True)
+class Driving:
+    """How vehicles drive, in seconds, metres and metres per second.
+
+    The defaults are those of SUMO's passenger cars as measured with SUMO 1.28 (saturation flows of straight and turning
+    lanes, start-up at signals, gaps at permissive green).
+
+    Parameters
     ----------
-    free_ticks
-        (links,) int32: ceil(length / (speed · step)), at least 1.
-    storage
-        (links,) int32: max(1, floor(length · lanes / 7.5 m)) vehicles.
-    headway
-        (links,) int32, in 1/1024 tick: 1 / (capacity · step), capacity over all lanes, rounded to the nearest.
-    free_flow_s
-        (links,) float64: length / speed in seconds, for the position of a vehicle on its link.
-    stuck_ticks
-        Ticks after which a blocked head is forced through.
+    speed_factor
+        Mean speed of a free vehicle over the speed of the link.
+    spacing_m
+        Length of a vehicle and the gap before it in a standing queue.
+    reaction_s
+        Time headway at speed u is ``reaction_s + spacing_m / u``; None takes it from the capacity of each link.
+    entry_loss_s, start_loss_s, loss_kept
+        Loss at the start of a trip; of the first vehicle that a signal or a conflicting movement held; and the share of
+        it that each vehicle that follows has.
+    green_lost_s, yellow_used_s, clearing_s
+        Green begins to be used so late; yellow is used so long; and so long vehicles leave the junction after a
+        permissive green.
+    gap_s, impatience_s, clearance_s
+        As in `Rules`.
+    acceleration_mps2, deceleration_mps2
+        For the time that a turn slower than the link takes longer.
     """
 
-    free_ticks: Int32Array
-    storage: Int32Array
-    headway: Int32Array
-    free_flow_s: FloatArray
-    stuck_ticks: int
+    speed_factor: float = 1.0
+    spacing_m: float = VEHICLE_LENGTH_M
+    reaction_s: float | None = None
+    entry_loss_s: float = 0.0
+    start_loss_s: float = 1.2
+    loss_kept: float = 0.6
+    green_lost_s: float = 1.5
+    yellow_used_s: float = 1.0
+    clearing_s: float = 3.5
+    gap_s: float = 6.0
+    impatience_s: float = 180.0
+    clearance_s: float = 1.0
+    acceleration_mps2: float = 2.6
+    deceleration_mps2: float = 4.5
 
-    @classmethod
-    def build(cls, links: Links, clock: Clock, *, stuck_s: float = 30.0) -> "LinkPhysics":
-        """Compute the parameters of every link in ticks of `clock`.
+    def rules(self, *, step_s: float, stuck_s: float | None) -> Rules:
+        """Return the constants in the units of a run with steps of `step_s`.
 
         Raises
         ------
         ValueError
             If `stuck_s` is negative.
         """
-        if not stuck_s >= 0:
+        if stuck_s is not None and not stuck_s >= 0:
             raise ValueError(f"stuck_s must be at least 0, received {stuck_s!r}")
-        free_flow_s = links.length_m / links.speed_mps
-        # A link of exactly 10 ticks must not become 11 because 139 m / 13.9 m/s rounds up in the last bit.
-        ticks = free_flow_s / clock.step_s
-        free = np.ceil(ticks - 1e-9 * np.maximum(1.0, ticks))
-        places = links.length_m * links.lanes / VEHICLE_LENGTH_M
-        storage = np.floor(places + 1e-9 * np.maximum(1.0, places))
-        per_tick = links.capacity_vph * links.lanes / 3600.0 * clock.step_s
-        headway = np.rint(ONE_TICK / per_tick)
-        return cls(
-            np.clip(free, 1, _WIDEST).astype(np.int32),
-            np.clip(storage, 1, _WIDEST).astype(np.int32),
-            np.clip(headway, 1, _WIDEST).astype(np.int32),
-            free_flow_s,
-            clock.ticks_to_cover(stuck_s),
+
+        def units(seconds: float) -> int:
+            return round(seconds / step_s * ONE_TICK)
+
+        return Rules(
+            gap=units(self.gap_s),
+            impatience=max(1, units(self.impatience_s)),
+            clearance=units(self.clearance_s),
+            start_loss=units(self.start_loss_s),
+            loss_kept=round(self.loss_kept * ONE_TICK),
+            entry_loss=units(self.entry_loss_s),
+            other_lane=round(0.3 * ONE_TICK),
+            stuck_ticks=-1 if stuck_s is None else math.ceil(stuck_s / step_s - 1e-9),
+            rotation_ticks=max(1, math.ceil(30.0 / step_s)),
         )
 
-    def __len__(self) -> int:
-        return len(self.free_ticks)
+
+SUMO_DRIVING = Driving(speed_factor=0.95, reaction_s=1.37, entry_loss_s=2.0)
+"""Driving on networks of SUMO, whose links state no capacity."""
+
+
+@compiled
+def entry_slot(last_in: int, headway: int, count: int, storage: int, hole: int, exit_before: int) -> int:
+    """Return the first time at which a lane can take one more vehicle; `NEVER` while it is full.
+
+    It is one headway after the last vehicle that entered, and not before the hole has arrived that the vehicle
+    `storage` places ahead left behind (Newell 2002, eq. 2).
+
+    Parameters
+    ----------
+    last_in
+        When the last vehicle entered.
+    headway, storage, hole
+        Of the lane; see `LANE`.
+    count
+        Vehicles on it.
+    exit_before
+        When the vehicle `storage` places ahead of the next one left; `LONG_AGO` if there was none.
+    """
+    if count >= storage:
+        return NEVER
+    return max(last_in + headway, exit_before + hole)
+
+
+@compiled
+def green_at(time: int, windows: Int32Array, first: int, last: int, cycle: int, offset: int) -> tuple[int, int]:
+    """Return the first time from `time` on at which a signal lets vehicles go, and the right of that window.
+
+    Parameters
+    ----------
+    windows
+        (windows, 3) int32: begin and end in the cycle, right (`PERMISSIVE`, `PROTECTED`, `CLEARING`); those of a
+        movement are `first` … `last` − 1, ascending. With none, the signal is always red.
+    cycle, offset
+        Length of the cycle, and a time at which it begins.
+    """
+    if first == last:
+        return NEVER, PERMISSIVE
+    phase = (time - offset) % cycle
+    for window in range(first, last):
+        if phase < windows[window, 1]:
+            return time + max(windows[window, 0] - phase, 0), windows[window, 2]
+    return time + cycle - phase + windows[first, 0], windows[first, 2]
+
+
+@compiled
+def accepted_gap(gap: int, waited: int, impatience: int) -> int:
+    """Return the gap that a vehicle accepts after a wait: it shrinks in proportion to nothing at `impatience`."""
+    return gap - gap * min(max(waited, 0), impatience) // impatience
+
+
+@compiled
+def lane_cost(count: int, storage: int, delay: int, change: int) -> int:
+    """Return the cost of a lane that a vehicle may enter: its filling, the delay of its slot, and of a later change."""
+    return count * ONE_TICK // storage + 4 * max(delay, 0) + change
+
+
+@compiled
+def next_visit(time: int, tick: int) -> int:
+    """Return the tick in which a vehicle that may cross at `time` tries again, at the earliest the one after `tick`."""
+    return max(tick + 1, min((time + ONE_TICK - 1) >> FRACTION_BITS, tick + MOST_AHEAD))

@@ -1,8 +1,9 @@
-"""Queue engine: what `Fleet` and `Agents`, the two engines of the spatial queue, have in common."""
+"""Queue engine: what `Fleet` and `Agents`, the two engines with one physics, have in common."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,15 +12,46 @@ from simulator.files.messages import Note, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.kernel import LOG_LANE_BITS, LOG_TIME_BITS
+from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.physics import NEVER, ONE_TICK
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.routes import RouteBook, Routes
 from simulator.traffic.trips import Trips
 
 ARRIVED_AT = -1
 """Link, in a log, of the row that says when a vehicle arrived."""
-LOG_BITS = 32
-"""Bits of the tick in the word of a log's row, above which is the vehicle."""
+
+
+class Survey(NamedTuple):
+    """Every departed vehicle at a moment.
+
+    Attributes
+    ----------
+    state
+        (departed,) uint8, a `State`.
+    link, lane
+        (departed,) int32: the link it is on, waits to enter or ended its trip on; its lane, -1 off the road.
+    entry
+        (departed,) int32: when it entered the lane, in 1/1024 tick.
+    fraction, past
+        (departed,) float64: its place on the lane, over the length, now and one headway of the lane ago.
+    """
+
+    state: StateArray
+    link: Int32Array
+    lane: Int32Array
+    entry: Int32Array
+    fraction: FloatArray
+    past: FloatArray
+
+
+def first_entries(found: Survey, links: int) -> IntArray:
+    """Return when the vehicle entered that has been longest on each link, (links,) int64; -1 for an empty link."""
+    first = np.full(links, NEVER, dtype=np.int64)
+    driving = found.state == State.ON_ROAD
+    np.minimum.at(first, found.link[driving], found.entry[driving])
+    return np.where(first == NEVER, -1, first)
 
 
 class QueueEngine(ABC):
@@ -79,8 +111,8 @@ class QueueEngine(ABC):
         self._road_links = links
         self._closures: list[tuple[int, int, int]] = []  # link, first tick, tick of the reopening
         self._closed_s: list[tuple[int, float, float]] = []  # the same as given, in seconds
-        trip_ticks = np.add.reduceat(physics.free_ticks[routes.links], routes.offsets[:-1], dtype=np.int64)
-        self._due_tick = np.sort(trips.departure_tick + 2 * trip_ticks)
+        free = np.add.reduceat(physics.free[routes.links], routes.offsets[:-1], dtype=np.int64)
+        self._due_tick = np.sort(trips.departure_tick + 2 * free / ONE_TICK)
         if record_entries & (record_entries - 1):
             raise ValueError(f"record_entries must be 0 or a power of 2, received {record_entries}")
         self.record_entries = int(record_entries)
@@ -157,31 +189,30 @@ class QueueEngine(ABC):
     def close(self) -> None:  # noqa: B027 - not every engine has resources to release
         """Do nothing: the engine holds no resources outside this process."""
 
+    @property
+    def _time(self) -> int:
+        """The current moment, in 1/1024 tick."""
+        return math.floor(self._now * ONE_TICK)
+
     def places(self) -> VehicleStates:
         """Return the place of every departed vehicle at `env.now`; call `advance` first."""
-        state, link, entry_tick = self._entries_now()
-        elapsed_s = (self._now - entry_tick) * self._clock.step_s
-        fraction = np.asarray(elapsed_s / self._physics.free_flow_s[link], dtype=np.float64)
-        np.minimum(fraction, 1.0, out=fraction)
-        fraction[state == State.WAITING] = 0.0
-        fraction[state == State.ARRIVED] = 1.0
-        return VehicleStates(state, link, fraction)
+        found = self._survey()
+        return VehicleStates(found.state, found.link, found.fraction)
 
     def speeds(self) -> FloatArray:
         """Return every departed vehicle's speed at `env.now`, (departed,) m/s, 0 off the road; call `advance` first.
 
-        The spatial queue only knows when a vehicle entered its link, so speed is derived from that. It is the free-flow
-        speed until the free-flow ticks are over. From then on the vehicle stands in the queue at the link's end, and
-        its speed is its average since it entered, length / (t − entry), which falls the longer it stands.
+        It is the distance that the vehicle drove on its lane in the last headway, or since it entered, over that time.
         """
-        state, link, entry_tick = self._entries_now()
-        speed: FloatArray = self._road_links.speed_mps[link]
-        elapsed = self._now - entry_tick
-        queued = elapsed >= self._physics.free_ticks[link]
-        # By rounding, a link of exactly n ticks may take slightly more than n: cap its average at the free-flow speed.
-        average = self._road_links.length_m[link[queued]] / (elapsed[queued] * self._clock.step_s)
-        speed[queued] = np.minimum(average, speed[queued])
-        speed[state != State.ON_ROAD] = 0.0
+        found = self._survey()
+        lane, time = found.lane[found.state == State.ON_ROAD], self._time
+        link, entry = found.link[found.state == State.ON_ROAD], found.entry[found.state == State.ON_ROAD]
+        elapsed = np.minimum(self._physics.lanes["headway"][lane], time - entry)
+        driven_m = (found.fraction - found.past)[found.state == State.ON_ROAD] * self._road_links.length_m[link]
+        free = self._physics.speed_mps[link]
+        seconds = np.maximum(elapsed, 1) / ONE_TICK * self._clock.step_s
+        speed = np.zeros(len(found.state))
+        speed[found.state == State.ON_ROAD] = np.where(elapsed > 0, np.clip(driven_m / seconds, 0.0, free), free)
         return speed
 
     def first_links(self, vehicles: Int32Array) -> Int32Array:
@@ -191,37 +222,37 @@ class QueueEngine(ABC):
     @property
     @abstractmethod
     def _logged(self) -> IntArray:
-        """(rows,) int64: vehicle · 2³² + tick of every entry and arrival that is kept, in chronological order."""
+        """(rows,) int64: a `log_row` of every entry and arrival that is kept."""
 
-    def log_by_vehicle(self) -> Int32Array:
-        """Return vehicle, link and tick of the link entries kept so far, and with link −1 of the arrivals.
+    def log_by_vehicle(self) -> IntArray:
+        """Return vehicle, link, lane and time of the link entries kept so far, and with link −1 of the arrivals.
 
         Returns
         -------
         ndarray
-            (rows, 3) int32, by vehicle, then by time.
+            (rows, 4) int64, by vehicle, then by time. Lanes are counted from the right, from 0; times are in 1/1024
+            tick.
         """
-        rows = np.sort(self._logged)  # a vehicle enters at most one link in a tick
-        vehicle, tick = rows >> LOG_BITS, rows & ((1 << LOG_BITS) - 1)
+        rows = np.sort(self._logged)
+        lane, time = rows & ((1 << LOG_LANE_BITS) - 1), (rows >> LOG_LANE_BITS) & ((1 << LOG_TIME_BITS) - 1)
+        vehicle = (rows >> (LOG_LANE_BITS + LOG_TIME_BITS)) * max(1, self.record_entries)
         # The links are those of the route, which is kept as it was driven.
         place = np.arange(len(rows)) - np.searchsorted(vehicle, vehicle) + self._book.start[vehicle]
         arrived = place == self._book.end[vehicle]
         link = np.where(arrived, ARRIVED_AT, self._book.links[place - arrived].astype(np.int64))
-        return np.column_stack([vehicle, link, tick]).astype(np.int32)
+        return np.column_stack([vehicle, link, lane, time])
 
     @property
-    def log(self) -> Int32Array:
-        """(rows, 3) int32: as `log_by_vehicle`, in chronological order."""
-        rows = np.empty((len(self._logged), 3), dtype=np.int32)
-        rows[np.argsort(self._logged)] = self.log_by_vehicle()
-        return rows
+    def log(self) -> IntArray:
+        """(rows, 4) int64: as `log_by_vehicle`, in chronological order."""
+        rows = self.log_by_vehicle()
+        return rows[np.argsort(rows[:, 3], kind="stable")]
 
     @property
-    def entries(self) -> Int32Array:
-        """(entries, 3) int32: vehicle, link and tick of the link entries kept so far, in chronological order."""
-        log: Int32Array = self.log
-        entered: Int32Array = log[log[:, 1] != ARRIVED_AT]
-        return entered
+    def entries(self) -> IntArray:
+        """(entries, 4) int64: vehicle, link, lane and time of the link entries kept so far, in chronological order."""
+        log = self.log
+        return log[log[:, 1] != ARRIVED_AT]
 
     @abstractmethod
     def totals(self) -> Totals:
@@ -233,5 +264,5 @@ class QueueEngine(ABC):
         """Return the current moment in ticks."""
 
     @abstractmethod
-    def _entries_now(self) -> tuple[StateArray, Int32Array, Int32Array]:
-        """Return the state, link and entry tick of every departed vehicle."""
+    def _survey(self) -> Survey:
+        """Return the state and place of every departed vehicle."""

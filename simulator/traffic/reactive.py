@@ -11,7 +11,8 @@ from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips
 
@@ -27,10 +28,11 @@ class Flow:
     ----------
     left
         (links,) int64: vehicles that have left each link so far.
-    spent_ticks
-        (links,) int64: total ticks those vehicles spent on it.
-    head_entry
-        (links,) int32: tick in which the first vehicle still on the link entered it; -1 for an empty link.
+    spent
+        (links,) int64: total time those vehicles spent on it, in 1/1024 tick.
+    first_entry
+        (links,) int64: when the vehicle that has been on the link for the longest time entered it, in 1/1024 tick; -1
+        for an empty link.
     state
         (departed,) uint8, a `State`.
     position
@@ -40,8 +42,8 @@ class Flow:
     """
 
     left: IntArray
-    spent_ticks: IntArray
-    head_entry: Int32Array
+    spent: IntArray
+    first_entry: IntArray
     state: StateArray
     position: Int32Array
     closed: Mask | None = None
@@ -167,12 +169,12 @@ class ReactiveRouting:
         return under_way
 
     def _measure(self, tick: int, flow: Flow) -> None:
-        free = self._physics.free_ticks
+        free = self._physics.free
         left = flow.left - self._left
-        ticks = np.divide(flow.spent_ticks - self._spent, left, out=np.zeros(len(free)), where=left > 0)
-        waited = np.where(flow.head_entry >= 0, tick - flow.head_entry, 0)
-        self._delay_s = np.maximum(np.maximum(ticks, waited) - free, 0.0) * self._clock.step_s
-        self._left, self._spent = flow.left, flow.spent_ticks
+        mean = np.divide(flow.spent - self._spent, left, out=np.zeros(len(free)), where=left > 0)
+        waited = np.where(flow.first_entry >= 0, tick * ONE_TICK - flow.first_entry, 0)
+        self._delay_s = np.maximum(np.maximum(mean, waited) - free, 0.0) / ONE_TICK * self._clock.step_s
+        self._left, self._spent = flow.left, flow.spent
 
     def notes(self) -> list[Note]:
         """Return one note on how often vehicles re-routed, and how often their route changed."""

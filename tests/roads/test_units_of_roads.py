@@ -9,7 +9,7 @@ from small_networks import tntp_network, tntp_nodes, write_gmns_text
 
 from scenarios.units import in_metres, in_mps, in_seconds
 from simulator.traffic.clock import Clock
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 
 LENGTH_M = 1609.344
 """A mile, which is 5,280 feet."""

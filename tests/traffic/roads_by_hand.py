@@ -12,7 +12,7 @@ from simulator.roads import RoadNetwork
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.routes import Routes
 from simulator.traffic.trips import Trips
 

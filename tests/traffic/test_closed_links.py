@@ -10,7 +10,7 @@ from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.trips import Trips
 

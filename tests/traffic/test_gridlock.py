@@ -9,7 +9,7 @@ from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import Totals
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 
 END = 700
 CITIES = {

@@ -6,7 +6,7 @@ from roads_by_hand import ENGINES, chain, drive, entry_ticks, network
 
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 
 both = pytest.mark.parametrize("engine", ENGINES)
 

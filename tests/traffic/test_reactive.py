@@ -9,7 +9,7 @@ from simulator.files.messages import texts_of
 from simulator.roads import build_grid
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.reactive import Flow, ReactiveRouting
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips

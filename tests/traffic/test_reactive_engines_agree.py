@@ -14,7 +14,7 @@ from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 
 

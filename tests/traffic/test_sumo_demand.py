@@ -19,7 +19,7 @@ from simulator.files.errors import InputError
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_file import seconds
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 
 LEVEL = 1e-6
 SUMO = Path(os.environ.get("CROWDVEIL_DATA", "no such folder"), "sumo")

@@ -22,7 +22,7 @@ from simulator.traffic.clock import Clock, after_traffic
 from simulator.traffic.engine import State
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.paths import ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.recording import Recording, Replay, Tracks
 from simulator.traffic.trips import Trips
 

@@ -33,7 +33,7 @@ from simulator.traffic.fleet import Fleet
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.recording import Recording, Replay
@@ -66,7 +66,7 @@ def build_simulated(
 
     planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    physics = LinkPhysics.build(links, clock, stuck_s=section.stuck_s)
+    physics = LinkPhysics.build(links, clock, stuck_s=None)
     reactive = None
     if section.routing == "reactive":
         reactive = ReactiveRouting(

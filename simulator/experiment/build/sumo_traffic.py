@@ -21,7 +21,7 @@ from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import NotDrivableError, read_sumo_routes, sumo_link_ids
 from simulator.traffic.engine import Engine
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.sumo.engine import Sumo
 from simulator.traffic.sumo.inputs import Insertions, SumoInputs, refuse_connection
 

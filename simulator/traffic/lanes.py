@@ -1,0 +1,390 @@
+"""The lanes of a network and the movements between them, as arrays of whole numbers for the engines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simulator.traffic.physics import (
+    CLEARING,
+    LONG_AGO,
+    NEVER,
+    ONE_TICK,
+    PERMISSIVE,
+    PROTECTED,
+    Driving,
+    Rules,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simulator.arrays import FloatArray, Int32Array
+    from simulator.roads.network import Links
+    from simulator.traffic.clock import Clock
+
+LANE = np.dtype(
+    [
+        ("head", np.int32),  # first vehicle of the queue, -1 if empty
+        ("tail", np.int32),
+        ("count", np.int32),
+        ("oldest", np.int32),  # place in `exits` of the oldest exit that is kept, which the next one replaces
+        ("last_in", np.int32),  # when the last vehicle entered
+        ("discharge", np.int32),  # when the next vehicle may leave
+        ("storage", np.int32),
+        ("free", np.int32),  # time to drive it when it is empty
+        ("headway", np.int32),
+        ("hole", np.int32),  # time from an exit until the place is free at the entry
+        ("exits", np.int32),  # where its last `storage` exit times begin in the array of all
+        ("critical", np.int32),  # with fewer vehicles, no hole delays an entry
+        ("first_out", np.int32),  # first link that leaves its end
+        ("first_movement", np.int32),  # its movement onto the i-th of these links is this + i; -1 for plain ones
+        ("claim", np.int32),  # the lane, or number of lanes + link of the origin, that enters next; -1 for none
+        ("link", np.int32),
+    ]
+)
+assert LANE.itemsize == 64  # noqa: S101  # one cache line; a failure here is a bug, not a user error
+
+HELD = np.dtype(
+    [
+        ("vehicle", np.int32),  # the first vehicle of the lane, which the next fields are about; -1 for none
+        ("ready_since", np.int32),  # when it could first leave
+        ("why", np.int32),  # what held it last: FREE, FULL, RED or GAP
+        ("full_tick", np.int32),  # last tick in which all lanes ahead of it were full
+        ("full_lane", np.int32),  # one of them
+        ("blocked_since", np.int32),  # tick from which it has been blocked by full lanes, -1 if it is not
+        ("claimed", np.int32),  # the lane that it has a claim on, -1 for none
+        ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
+        ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
+        ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
+    ]
+)
+"""State of a lane that vehicles who cross at once do not touch."""
+
+MOVEMENT = np.dtype(
+    [
+        ("crossing", np.int32),  # time on the junction
+        ("headway", np.int32),
+        ("stride", np.int32),  # increase of the tag for each vehicle
+        ("served", np.int32),  # tag of start-time fair queueing
+        ("window_first", np.int32),  # green windows; -1 without a signal
+        ("window_last", np.int32),
+        ("cycle", np.int32),
+        ("offset", np.int32),
+        ("foe_first", np.int32),
+        ("foe_last", np.int32),
+        ("last_pass", np.int32),
+        ("lane", np.int32),
+        ("onto_lanes", np.uint64),  # lanes of the next link that it leads to, a bit each
+    ]
+)
+
+LINK = np.dtype(
+    [
+        ("first_lane", np.int32),
+        ("first_out", np.int32),
+        ("first_turn", np.int32),  # the lanes that may take the i-th link at its end are `turn_lanes[this + i]`
+        ("lanes", np.int16),
+        ("closed", np.int16),
+    ]
+)
+
+ENTRY = np.dtype(
+    [
+        ("head", np.int32),  # queue of trips that wait to enter a link
+        ("tail", np.int32),
+        ("virtual", np.int32),  # tag of the last vehicle that entered while others waited, from a lane or a trip's start
+        ("served", np.int32),  # as those of `MOVEMENT`, of the trips
+        ("stride", np.int32),
+        ("claimed", np.int32),  # the lane that the first trip has a claim on, -1 for none
+    ]
+)
+
+ALL_LANES = np.uint64(2**64 - 1)
+_MINOR = ("yield", "stop", "all_way_stop", "equal")
+_MINOR_WEIGHT = 4
+"""A movement that must yield has this fraction of the turns of others where both enter one link."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPhysics:
+    """The lanes of a network with nothing on them, their movements and signals.
+
+    A link whose lanes are told apart by the movements at its end is one queue for each lane; another is one queue for
+    all its lanes, with their total capacity and storage.
+
+    Attributes
+    ----------
+    lanes
+        (lanes,) `LANE` records, by link, then from the right.
+    links, entries
+        (links,) `LINK` and `ENTRY` records.
+    movements
+        `MOVEMENT` records, of links with a queue for each lane.
+    windows
+        (windows, 3) int32: green windows; see `green_at`.
+    foes
+        (pairs, 2) int32: a movement to yield to, and whether it yields too.
+    turn_lanes
+        (link and turn,) uint64: lanes from which a turn is allowed, a bit each.
+    free
+        (links,) int32: free-flow time, in 1/1024 tick.
+    speed_mps
+        (links,) float64: speed of a free vehicle.
+    spacing
+        (lanes,) float64: distance of vehicles in a standing queue, over the length of the queue's lanes.
+    rules
+        The constants of driving.
+    """
+
+    lanes: npt.NDArray[np.void]
+    links: npt.NDArray[np.void]
+    entries: npt.NDArray[np.void]
+    movements: npt.NDArray[np.void]
+    windows: Int32Array
+    foes: Int32Array
+    turn_lanes: npt.NDArray[np.uint64]
+    free: Int32Array
+    speed_mps: FloatArray
+    spacing: FloatArray
+    rules: Rules
+
+    def held(self) -> npt.NDArray[np.void]:
+        """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
+        held = np.zeros(len(self.lanes), dtype=HELD)
+        for name in ("vehicle", "claimed", "blocked_since"):
+            held[name] = -1
+        held["full_tick"] = -2
+        return held
+
+    @classmethod
+    def build(
+        cls,
+        links: Links,
+        clock: Clock,
+        *,
+        stuck_s: float | None = None,
+        movements: pd.DataFrame | None = None,
+        signals: pd.DataFrame | None = None,
+        driving: Driving | None = None,
+        start_s: float = 0.0,
+    ) -> LinkPhysics:
+        """Compute the arrays of a network.
+
+        Parameters
+        ----------
+        links
+            The links.
+        clock
+            Its ticks are the unit of time.
+        stuck_s
+            Seconds after which a blocked vehicle is forced onto a full lane; None for never.
+        movements, signals
+            Tables of `simulator.roads.movements`, whose lanes, lengths and rights are complete; None for networks in
+            which every lane leads everywhere and nothing holds a vehicle but a full link.
+        driving
+            How vehicles drive.
+        start_s
+            Time of tick 0 on the clock of the signals.
+
+        Raises
+        ------
+        ValueError
+            If `stuck_s` is negative, or a link has more than 64 lanes with movements of their own.
+        """
+        driving = driving or Driving()
+        rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s)
+        builder = _Builder(links, driving, clock.step_s)
+        builder.add_lanes(movements)
+        if movements is not None and len(movements):
+            builder.add_movements(movements, signals, start_s=start_s)
+        return cls(
+            builder.lanes,
+            builder.links,
+            builder.entries,
+            builder.movements,
+            np.array(builder.windows, dtype=np.int32).reshape(-1, 3),
+            np.array(builder.foes, dtype=np.int32).reshape(-1, 2),
+            builder.turn_lanes,
+            builder.units(links.length_m / builder.speed_mps),
+            builder.speed_mps,
+            builder.spacing,
+            rules,
+        )
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+
+class _Builder:
+    def __init__(self, links: Links, driving: Driving, step_s: float) -> None:
+        self._roads, self._driving, self._step_s = links, driving, step_s
+        self.speed_mps = links.speed_mps * driving.speed_factor
+        moving_s = driving.spacing_m / self.speed_mps
+        if driving.reaction_s is None:
+            self._headway_s = 3600.0 / links.capacity_vph
+            self._reaction_s = np.maximum(self._headway_s - moving_s, 0.0)
+        else:
+            self._reaction_s = np.full(len(links), driving.reaction_s)
+            self._headway_s = moving_s + driving.reaction_s
+        self.windows: list[tuple[int, int, int]] = []
+        self.foes: list[tuple[int, int]] = []
+        self.movements = np.zeros(0, dtype=MOVEMENT)
+
+    def units(self, seconds: Any) -> Any:
+        """Convert seconds to 1/1024 tick, at least 1."""
+        return np.clip(np.rint(np.asarray(seconds) / self._step_s * ONE_TICK), 1, NEVER).astype(np.int32)
+
+    def add_lanes(self, movements: pd.DataFrame | None) -> None:
+        """Make a queue for each lane of the links that have movements, and one for all lanes of the others."""
+        roads, size = self._roads, len(self._roads)
+        by_lane = np.zeros(size, dtype=np.bool_)
+        if movements is not None:
+            by_lane[movements["from_link"].unique()] = True
+        queues = np.where(by_lane, roads.lanes, 1)
+        if queues.max(initial=0) > 64:
+            raise ValueError(f"a link may have at most 64 lanes with movements of their own, got {queues.max()}")
+        wide = np.where(by_lane, 1, roads.lanes)  # lanes of a queue
+        link = np.repeat(np.arange(size), queues)
+        headway = self.units(self._headway_s / wide)
+        free = self.units(roads.length_m / self.speed_mps)
+        places = roads.length_m * wide / self._driving.spacing_m
+        storage = np.maximum(np.floor(places + 1e-9 * np.maximum(1.0, places)), 1).astype(np.int64)
+        hole = np.clip(storage * headway - free, 0, NEVER // 2)
+        lanes = np.zeros(len(link), dtype=LANE)
+        for name in ("head", "tail", "first_movement", "claim"):
+            lanes[name] = -1
+        lanes["last_in"] = LONG_AGO
+        for name, values in (("storage", storage), ("free", free), ("headway", headway), ("hole", hole)):
+            lanes[name] = values[link]
+        lanes["exits"] = np.concatenate([[0], np.cumsum(storage[link])[:-1]])
+        lanes["critical"] = lanes["free"] // lanes["headway"]
+        lanes["first_out"] = roads.first_out[roads.to_node][link]
+        lanes["link"] = link
+        self.lanes, self._by_lane = lanes, by_lane
+        self.spacing = self._driving.spacing_m / (roads.length_m * wide)[link]
+        records = np.zeros(size, dtype=LINK)
+        records["first_lane"] = np.concatenate([[0], np.cumsum(queues)[:-1]])
+        records["lanes"] = queues
+        records["first_out"] = roads.first_out[roads.to_node]
+        self.entries = np.zeros(size, dtype=ENTRY)
+        self.entries["head"] = self.entries["tail"] = self.entries["claimed"] = -1
+        self.entries["stride"] = headway // queues
+        turns = (roads.first_out[roads.to_node + 1] - roads.first_out[roads.to_node]).astype(np.int64)
+        records["first_turn"] = np.concatenate([[0], np.cumsum(turns)[:-1]])
+        self.links, self._turns = records, turns
+        self.turn_lanes = np.full(turns.sum(), ALL_LANES)
+
+    def add_movements(self, table: pd.DataFrame, signals: pd.DataFrame | None, *, start_s: float) -> None:
+        """Make the movements of the links with a queue for each lane."""
+        lanes, turns = self.lanes, self._turns[self.lanes["link"]]
+        moving = self._by_lane[lanes["link"]]
+        per_lane = np.where(moving, turns, 0)
+        lanes["first_movement"] = np.where(moving, np.concatenate([[0], np.cumsum(per_lane)[:-1]]), -1)
+        self.movements = movements = np.zeros(per_lane.sum(), dtype=MOVEMENT)
+        movements["lane"] = np.repeat(np.arange(len(lanes)), per_lane)
+        movements["window_first"] = movements["window_last"] = -1
+        movements["cycle"] = 1
+        movements["last_pass"] = LONG_AGO
+        movements["headway"] = movements["stride"] = lanes["headway"][movements["lane"]]
+        movements["onto_lanes"] = ALL_LANES
+        allowed: dict[int, int] = defaultdict(int)
+        onto: dict[int, int] = defaultdict(int)
+        rows_of: dict[int, list[Any]] = defaultdict(list)
+        for row in table[table["allowed"]].itertuples(index=False):
+            link, turn = self.links[row.from_link], row.to_link - self.links["first_out"][row.from_link]
+            lane = int(link["first_lane"]) + row.from_lane
+            at = int(lanes["first_movement"][lane]) + turn
+            allowed[int(link["first_turn"]) + turn] |= 1 << row.from_lane
+            onto[at] |= 1 << row.to_lane
+            rows_of[at].append(row)
+        for place, mask in allowed.items():
+            self.turn_lanes[place] = mask
+        groups = self._green_windows(signals)
+        by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for at, rows in rows_of.items():
+            movements["onto_lanes"][at] = onto[at]
+            for row in rows:
+                by_place[row.node, row.place].add(at)
+            self._add_movement(movements[at], rows[0], groups, start_s)
+        yields = {at: self._yields(at, rows, by_place) for at, rows in rows_of.items()}
+        for at in sorted(yields):
+            movements["foe_first"][at] = len(self.foes)
+            self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
+            movements["foe_last"][at] = len(self.foes)
+
+    def _add_movement(self, record: Any, row: Any, groups: dict[Any, list[tuple[float, float, int]]], start_s: float) -> None:
+        driving = self._driving
+        before, after = self.speed_mps[row.from_link], self.speed_mps[row.to_link]
+        length_m = row.length_m if row.length_m > 0 else 0.0
+        inside = row.speed_mps * driving.speed_factor if row.speed_mps > 0 else np.inf
+        turning = min(before, after, inside) if length_m > 0 else before
+        slower = before - turning
+        slowing_s = slower**2 / (2 * before) * (1 / driving.acceleration_mps2 + 1 / driving.deceleration_mps2)
+        record["crossing"] = round((length_m / turning + slowing_s) / self._step_s * ONE_TICK)
+        if slower > 0:
+            record["headway"] = self.units(self._reaction_s[row.from_link] + driving.spacing_m / turning)
+        minor = row.signal is None and row.right_of_way in _MINOR
+        record["stride"] = record["headway"] * (_MINOR_WEIGHT if minor else 1)
+        if row.signal is None or not groups:
+            return
+        cycle_s, offset_s, windows = groups.get((row.signal, row.group), (0.0, 0.0, None))
+        if cycle_s == 0.0:
+            if any(signal == row.signal for signal, _ in groups):  # a group that is never green
+                record["window_first"] = record["window_last"] = len(self.windows)
+            return
+        record["cycle"] = self.units(cycle_s)
+        record["offset"] = round((offset_s - start_s) % cycle_s / self._step_s * ONE_TICK)
+        record["window_first"] = len(self.windows)
+        left = row.turn in ("left", "slight_left", "u_turn")
+        self.windows += [
+            (int(self.units(begin_s)) if begin_s else 0, int(self.units(end_s)), right)
+            for begin_s, end_s, right in self._used(windows, cycle_s, clears=left)
+        ]
+        record["window_last"] = len(self.windows)
+
+    def _green_windows(self, signals: pd.DataFrame | None) -> dict[Any, Any]:
+        groups: dict[Any, Any] = {}
+        if signals is not None:
+            for row in signals.itertuples(index=False):
+                _, _, windows = groups.setdefault((row.signal, row.group), (row.cycle_s, row.offset_s, []))
+                windows.append((row.from_s, row.to_s, PROTECTED if row.protected else PERMISSIVE))
+        return groups
+
+    def _used(
+        self, windows: list[tuple[float, float, int]], cycle_s: float, *, clears: bool
+    ) -> list[tuple[float, float, int]]:
+        """Return the parts of green windows in which vehicles go: some green is lost at the start, some yellow used."""
+        driving, used = self._driving, []
+        always = len(windows) == 1 and windows[0][1] - windows[0][0] >= cycle_s - 1e-6
+        for begin_s, end_s, right in windows:
+            follows = always or any(abs((end - begin_s) % cycle_s) < 1e-6 for _, end, _ in windows)
+            goes_on = always or any(abs((begin - end_s) % cycle_s) < 1e-6 for begin, _, _ in windows)
+            first_s = begin_s + (0.0 if follows else driving.green_lost_s)
+            last_s = end_s + (0.0 if goes_on else driving.yellow_used_s)
+            if last_s <= first_s:
+                continue
+            used.append((first_s, last_s, right))
+            if clears and right == PERMISSIVE and not goes_on:
+                used.append((last_s, last_s + driving.clearing_s, CLEARING))
+        split = []
+        for begin_s, end_s, right in used:  # at the end of the cycle
+            if begin_s >= cycle_s:
+                split.append((begin_s - cycle_s, end_s - cycle_s, right))
+            elif end_s > cycle_s:
+                split += [(begin_s, cycle_s, right), (0.0, end_s - cycle_s, right)]
+            else:
+                split.append((begin_s, end_s, right))
+        return sorted(split)
+
+    def _yields(self, at: int, rows: list[Any], by_place: dict[tuple[int, int], set[int]]) -> set[int]:
+        lane = self.movements["lane"][at]
+        foes: set[int] = set()
+        for row in rows:
+            if row.right_of_way != "zipper" and row.yields_to is not None:
+                foes.update(*(by_place.get((row.node, place), ()) for place in row.yields_to))
+        return {foe for foe in foes if self.movements["lane"][foe] != lane}
