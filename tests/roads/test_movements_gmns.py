@@ -54,7 +54,7 @@ def rows_of(roads):
     for row in roads.movements.to_dict("records"):
         assert links.to_node[row["from_link"]] == links.from_node[row["to_link"]] == row["node"]
         ends = [names[links.from_node[row["from_link"]]], names[row["node"]], names[links.to_node[row["to_link"]]]]
-        rows.setdefault(tuple(ends), []).append(tuple(row.values())[3:])
+        rows.setdefault(tuple(ends), []).append(tuple(row.values())[3:10])
     return rows
 
 
