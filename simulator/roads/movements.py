@@ -21,6 +21,10 @@ MOVEMENT_COLUMNS = {
     "right_of_way": "object",
     "signal": "object",
     "group": "int64",
+    "length_m": "float64",
+    "speed_mps": "float64",
+    "place": "int64",
+    "yields_to": "object",
 }
 """Columns of movements. A row is a way from a lane of a link to a lane of the next link, over `node`.
 
@@ -29,6 +33,11 @@ vehicle may make the turn. `turn` is one of `TURNS` and `right_of_way` one of `R
 signal, the latter holds while the signal is off. `signal` is the key of the signal, or None; `group` is the number of a
 group of it that has green at the same times, or -1 if unknown. At a node that has rows, every turn that vehicles
 can make by its links has one; at other nodes all turns are open.
+
+`length_m` is the length of the path over the junction and `speed_mps` the speed allowed on it, NaN if unknown. `place` is
+the number of the movement among those at its node, or -1 if unknown. `yields_to` is a tuple of the places at the same
+node to which it yields unless a signal protects it, or None if unknown; a place that no row has is that of a movement
+for other vehicles, or of a link that the network does not have.
 """
 SIGNAL_COLUMNS = {
     "signal": "object",
@@ -49,12 +58,24 @@ change the times, and those of the table are nominal.
 TURNS = ("straight", "slight_left", "left", "slight_right", "right", "u_turn")
 RIGHTS_OF_WAY = ("priority", "yield", "stop", "all_way_stop", "equal", "zipper")
 """What vehicles do at the junction; "equal" for priority of the vehicle from the right, "zipper" for taking turns."""
+_UNKNOWN = {
+    "from_lane": -1,
+    "to_lane": -1,
+    "allowed": True,
+    "turn": None,
+    "right_of_way": None,
+    "signal": None,
+    "group": -1,
+    "length_m": np.nan,
+    "speed_mps": np.nan,
+    "place": -1,
+    "yields_to": None,
+}
 
 
 def movement_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:
     """Return rows as a table with the columns and types of `MOVEMENT_COLUMNS`; what a row lacks is unknown."""
-    unknown = {"from_lane": -1, "to_lane": -1, "allowed": True, "turn": None, "right_of_way": None}
-    return _table((unknown | {"signal": None, "group": -1} | {**row} for row in rows), MOVEMENT_COLUMNS)
+    return _table((_UNKNOWN | {**row} for row in rows), MOVEMENT_COLUMNS)
 
 
 def signal_table(rows: Iterable[Mapping[str, Any]] = ()) -> pd.DataFrame:

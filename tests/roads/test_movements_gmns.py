@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from read_roads import read_gmns, read_osm, read_sumo_net
@@ -54,7 +56,7 @@ def rows_of(roads):
     for row in roads.movements.to_dict("records"):
         assert links.to_node[row["from_link"]] == links.from_node[row["to_link"]] == row["node"]
         ends = [names[links.from_node[row["from_link"]]], names[row["node"]], names[links.to_node[row["to_link"]]]]
-        rows.setdefault(tuple(ends), []).append(tuple(row.values())[3:])
+        rows.setdefault(tuple(ends), []).append(tuple(row.values())[3:10])
     return rows
 
 
@@ -129,6 +131,11 @@ def test_tables_that_cannot_be_used_are_refused(tmp_path, table, old, new, messa
         ("movement", "right_of_way", "7"),
         ("movement", "group", "x"),
         ("movement", "signal", "[1]"),
+        ("movement", "place", "-2"),
+        ("movement", "length_m", "-1"),
+        ("movement", "speed_mps", "fast"),
+        ("movement", "yields_to", "[1.5]"),
+        ("movement", "yields_to", "3"),
         ("signal_timing_phase", "from_s", "x"),
         ("signal_timing_plan", "offset_s", "inf"),
     ],
@@ -153,6 +160,9 @@ def same_movements(one, other):
 
 def test_written_tables_are_read_back(tmp_path):
     roads, _ = read_gmns(folder(tmp_path, **TIMING))
+    yields = pd.Series([(1, 2), (), None, (0,), (), None], dtype=object)
+    paths = {"length_m": [9.1, 0.1 + 0.2, np.nan, 4, 0, 3], "speed_mps": [np.nan, 7.3, 5, 5, 5, 5]}
+    roads = replace(roads, movements=roads.movements.assign(**paths, place=[0, 1, 2, -1, 3, 4], yields_to=yields))
     write_gmns(roads, tmp_path / "written")
     again, _ = read_gmns(tmp_path / "written")
     same_network(roads, again)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from read_roads import read_sumo_net
 from test_sumo_net import JUNCTIONS, ONLY_BUS, edge, lane, net
@@ -13,7 +17,8 @@ from test_sumo_net import JUNCTIONS, ONLY_BUS, edge, lane, net
 from simulator.files.errors import InputError
 from simulator.files.xml_elements import elements_of
 from simulator.formats.roads.sumo_plain import write_sumo_plain
-from simulator.roads.movements import MOVEMENT_COLUMNS, SIGNAL_COLUMNS
+from simulator.roads.grid import build_grid
+from simulator.roads.movements import MOVEMENT_COLUMNS, SIGNAL_COLUMNS, movement_table, signal_table
 
 sumolib = pytest.importorskip("sumolib", reason="SUMO networks are read by sumolib")
 
@@ -51,7 +56,7 @@ def rows_of(roads):
     """Return the movements with the names of edges and nodes instead of their numbers."""
     names = {data["link"]: data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
     return [
-        (names[row.from_link], names[row.to_link], roads.node_names[row.node], *tuple(row)[3:])
+        (names[row.from_link], names[row.to_link], roads.node_names[row.node], *tuple(row)[3:10])
         for row in roads.movements.itertuples(index=False)
     ]
 
@@ -142,6 +147,67 @@ def test_additional_programs_are_for_signals_of_the_network(write):
     assert "line 2: <phase> cannot be used" in faults_of(write(net(*PARTS)), loose)[0]
 
 
+INTERNAL = (
+    '<edge id=":B_0" function="internal"><lane id=":B_0_0" index="0" speed="9" length="4" shape="0,0 1,1"/>'
+    '<lane id=":B_0_1" index="1" speed="8" length="5" shape="0,0 1,1"/></edge>',
+    '<edge id=":B_2" function="internal"><lane id=":B_2_0" index="0" speed="7" length="6" shape="0,0 1,1"/></edge>',
+    '<edge id=":B_4" function="internal"><lane id=":B_4_0" index="0" speed="6" length="2.5" shape="0,0 1,1"/></edge>',
+)
+WAYS = (
+    '<connection from="AB" to="BC" fromLane="0" toLane="0" via=":B_0_0" dir="s" state="M"/>',
+    '<connection from="AB" to="BC" fromLane="1" toLane="0" via=":B_0_1" dir="s" state="m"/>',
+    '<connection from="AB" to="BA" fromLane="2" toLane="0" via=":B_2_0" dir="t" state="m"/>',
+    '<connection from="CB" to="BA" fromLane="0" toLane="0" dir="s" state="M"/>',
+    '<connection from=":B_2" to="BA" fromLane="0" toLane="0" via=":B_4_0" dir="t" state="m"/>',
+    '<connection from=":B_4" to="BA" fromLane="0" toLane="0" dir="t" state="M"/>',
+)
+REQUESTS = "".join(
+    f'<request index="{place}" response="{response}" foes="1111" cont="0"/>'
+    for place, response in enumerate(("0000", "0001", "1010", "0000"))
+)
+
+
+def junction_b(kind="priority", requests=REQUESTS):
+    return (
+        f'<junction id="B" type="{kind}" x="100" y="0" incLanes="AB_0 AB_1 AB_2 CB_0" '
+        f'intLanes=":B_0_0 :B_0_1 :B_4_0" shape="0,0 1,1">{requests}</junction>'
+    )
+
+
+def paths_of(roads):
+    names = {data["link"]: data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
+    columns = ("from_lane", "length_m", "speed_mps", "place", "yields_to")
+    rows = roads.movements[roads.movements["allowed"]]
+    return {(names[row.from_link], *(getattr(row, name) for name in columns)) for row in rows.itertuples()}
+
+
+def test_paths_over_a_junction_and_their_priority(write):
+    """Place 0 is for buses, but places of others count it; a path over two internal lanes has the lower speed."""
+    parts = (*EDGES, *INTERNAL, JUNCTIONS[0], junction_b(), JUNCTIONS[2], *WAYS)
+    roads, _ = read_sumo_net(write(net(*parts)))
+    found = sorted(paths_of(roads), key=str)
+    assert found[:2] == [("AB", 0, 5.0, 8.0, 1, (0,)), ("AB", 1, 8.5, 6.0, 2, (1, 3))]
+    assert found[2][4:] == (3, ())
+    assert np.isnan(found[2][2:4]).all()
+    lacking, _ = read_sumo_net(write(net(*EDGES, *JUNCTIONS, *WAYS[:4])))
+    rows = lacking.movements
+    assert rows[["length_m", "speed_mps"]].isna().all(axis=None)
+    assert (rows["place"] == -1).all()
+    assert rows["yields_to"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("traffic_light_unregulated", {()}), ("unregulated", {()}), ("priority", {None})],
+)
+def test_junctions_without_priorities(write, kind, expected):
+    """Nobody yields at a junction without regulation; elsewhere priorities that are not stated are unknown."""
+    parts = (*EDGES, *INTERNAL, JUNCTIONS[0], junction_b(kind, ""), JUNCTIONS[2], *WAYS)
+    roads, _ = read_sumo_net(write(net(*parts)))
+    assert {row[-1] for row in paths_of(roads)} == expected
+    assert sorted(row[-2] for row in paths_of(roads)) == [1, 2, 3]
+
+
 NETS = sorted(SUMO.glob("*/*.net.xml.gz"))
 
 
@@ -189,6 +255,59 @@ def test_real_networks_equal_sumolib_one_by_one(path, replaced):
         assert (windows["cycle_s"] == begin).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NETS, ids=lambda path: path.parent.name)
+def test_paths_and_priorities_of_real_networks_equal_the_file(path):
+    """Each connection against the XML itself; the two numbers in a name of SUMO's internal lane add to its place."""
+    roads, _ = read_sumo_net(path)
+    with gzip.open(path) as file:
+        root = ElementTree.parse(file).getroot()
+    internal = {
+        lane_.get("id"): (float(lane_.get("length")), float(lane_.get("speed")))
+        for lane_ in root.iterfind("edge[@function='internal']/lane")
+    }
+    cars = {
+        edge_.get("id"): [
+            int(lane_.get("index"))
+            for lane_ in edge_.iterfind("lane")
+            if "passenger" in lane_.get("allow", "passenger").split()
+            and not {"passenger", "all"} & set(lane_.get("disallow", "").split())
+        ]
+        for edge_ in root.iterfind("edge")
+    }
+    responses = {
+        (node.get("id"), int(request.get("index"))): request.get("response")
+        for node in root.iterfind("junction")
+        for request in node.iterfind("request")
+    }
+    ends = {edge_.get("id"): edge_.get("to") for edge_ in root.iterfind("edge")}
+    connections = root.findall("connection")
+    following = {f"{one.get('from')}_{one.get('fromLane')}": one.get("via") for one in connections}
+    expected = {}
+    for one in connections:
+        start, end, lanes = one.get("from"), one.get("to"), (int(one.get("fromLane")), int(one.get("toLane")))
+        if start.startswith(":") or lanes[0] not in cars[start] or lanes[1] not in cars[end]:
+            continue
+        passed = [one.get("via")]
+        while following.get(passed[-1]):
+            passed.append(following[passed[-1]])
+        place = sum(map(int, passed[0].rsplit("_", 2)[1:]))
+        response = responses[ends[start], place]
+        yields = tuple(at for at in range(len(response)) if response[len(response) - 1 - at] == "1")
+        key = (start, end, cars[start].index(lanes[0]), cars[end].index(lanes[1]))
+        values = [internal[lane_] for lane_ in passed]
+        expected[key] = (sum(value[0] for value in values), min(value[1] for value in values), place, yields)
+    names = {data["link"]: data["sumo_edge"] for *_, data in roads.graph.edges(data=True)}
+    found = {
+        (names[row.from_link], names[row.to_link], row.from_lane, row.to_lane): tuple(row)[-4:]
+        for row in roads.movements[roads.movements["allowed"]].itertuples()
+    }
+    assert len(found) > 200
+    assert sum(len(row[-1]) for row in found.values()) > 200
+    assert found == {key: expected[key] for key in found}
+    assert {key for key in expected if {key[0], key[1]} <= set(names.values())} == found.keys()
+
+
 def test_movements_are_written_as_connections(write, tmp_path):
     roads, _ = read_sumo_net(write(net(*PARTS)))
     write_sumo_plain(roads, tmp_path / "plain")
@@ -206,20 +325,66 @@ def test_movements_are_written_as_connections(write, tmp_path):
     assert "roads.con.xml" in (tmp_path / "plain" / "roads.netccfg").read_text()
 
 
+@pytest.fixture
+def netconvert(tmp_path):
+    """Write a network, build it again by SUMO's netconvert, and return it."""
+    sumo = pytest.importorskip("sumo", reason="netconvert comes with the extra 'sumo'")
+
+    def _netconvert(roads):
+        write_sumo_plain(roads, tmp_path / "plain")
+        program = Path(sumo.SUMO_HOME, "bin", "netconvert")
+        environment = dict(os.environ, SUMO_HOME=sumo.SUMO_HOME)
+        subprocess.run([program, "-c", "roads.netccfg"], cwd=tmp_path / "plain", env=environment, check=True)
+        return read_sumo_net(tmp_path / "plain" / "roads.net.xml")[0]
+
+    return _netconvert
+
+
+def connections_of(roads, names):
+    """Return the groups and lanes of open movements, and all green windows, by the names of links."""
+    rows = roads.movements[roads.movements["allowed"]]
+    columns = ["from_lane", "to_lane", "signal", "group"]
+    movements = {
+        (names[start], names[end], *rest)
+        for start, end, *rest in rows[["from_link", "to_link", *columns]].itertuples(index=False)
+    }
+    return movements, set(roads.signals.itertuples(index=False, name=None))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NETS, ids=lambda path: path.parent.name)
-def test_netconvert_makes_the_same_connections_again(path, tmp_path):
-    sumo = pytest.importorskip("sumo", reason="netconvert comes with the extra 'sumo'")
-    roads, _ = read_sumo_net(path)
-    write_sumo_plain(roads, tmp_path / "plain")
-    program = Path(sumo.SUMO_HOME, "bin", "netconvert")
-    environment = dict(os.environ, SUMO_HOME=sumo.SUMO_HOME)
-    subprocess.run([program, "-c", "roads.netccfg"], cwd=tmp_path / "plain", env=environment, check=True)
-    again, _ = read_sumo_net(tmp_path / "plain" / "roads.net.xml")
+def test_netconvert_makes_the_same_connections_and_programs_again(path, netconvert):
+    """Windows are equal one by one, as SUMO writes seconds with two decimals."""
+    roads, _ = read_sumo_net(path, additional=next(path.parent.glob("*tls.add.xml"), None))
+    again = netconvert(roads)
     assert len(again.links) == len(roads.links)
-    links = {data["link"]: int(data["sumo_edge"]) for *_, data in again.graph.edges(data=True)}
-    columns = ["from_link", "to_link", "from_lane", "to_lane"]
-    expected = roads.movements.loc[roads.movements["allowed"], columns]
-    made = again.movements.loc[again.movements["allowed"], columns]
-    made = made.assign(**{name: made[name].map(links) for name in ("from_link", "to_link")})
-    assert set(made.itertuples(index=False, name=None)) == set(expected.itertuples(index=False, name=None))
+    names = {data["link"]: int(data["sumo_edge"]) for *_, data in again.graph.edges(data=True)}
+    same = {link: link for link in range(len(roads.links))}
+    assert len(roads.signals) > 50
+    assert connections_of(again, names) == connections_of(roads, same)
+
+
+def test_programs_of_a_grid_are_written_for_netconvert(netconvert):
+    """A permissive and a protected window, a gap of 1 s, and a window that ends with the cycle."""
+    grid = build_grid(rows=3, columns=3, spacing_x_m=100.0, spacing_y_m=100.0, speed_mps=13.9, lanes=1)
+    centre = 4
+    rows = [
+        {"node": centre, "from_link": start, "to_link": end, "from_lane": 0, "to_lane": 0, "signal": "x y"}
+        | {"group": number % 2, "place": number}
+        for number, (start, end) in enumerate(
+            (start, end)
+            for start in np.flatnonzero(grid.links.to_node == centre)
+            for end in np.flatnonzero(grid.links.from_node == centre)
+        )
+    ]
+    cycle = {"signal": "x y", "cycle_s": 60.0, "offset_s": -7.5, "actuated": False}
+    windows = [(0, 0.0, 20.5, True), (0, 21.5, 30.0, False), (1, 32.0, 60.0, True)]
+    signals = [
+        cycle | dict(zip(("group", "from_s", "to_s", "protected"), window, strict=True)) for window in windows
+    ]
+    again = netconvert(replace(grid, movements=movement_table(rows), signals=signal_table(signals)))
+    found = again.signals.drop(columns="signal").itertuples(index=False, name=None)
+    expected = signal_table(signals).drop(columns="signal").itertuples(index=False, name=None)
+    assert set(found) == set(expected)
+    at_centre = again.movements[again.movements["signal"].notna()]
+    assert len(at_centre) == len(rows)

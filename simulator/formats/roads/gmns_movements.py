@@ -32,7 +32,8 @@ _CONTROLS = {
 _SIGNALS = ("signal", "signal_with_rtor")
 _LANES = ("start_ib_lane", "end_ib_lane", "start_ob_lane", "end_ob_lane")
 _MOVEMENT = ("mvmt_id", "node_id", "ib_link_id", "ob_link_id")
-_OWN = ("turn", "right_of_way", "signal", "group")
+_OWN_NUMBERS = ("group", "length_m", "speed_mps", "place")
+_OWN = ("turn", "right_of_way", "signal", "yields_to", *_OWN_NUMBERS)
 """Columns for which GMNS has none that states them exactly."""
 _TIMING = {
     "signal_timing_plan": (("timing_plan_id", "controller_id"), ("cycle_length",)),
@@ -94,13 +95,22 @@ def read_movements(
     for name, found in at.items():
         table.refuse(name, found < 0, f"in the {'node' if name == 'node_id' else 'link'} table")
     numbers = {name: table.checked_numbers(name, whole=True, optional=True) for name in _LANES}
-    own = own_values(table, frozenset({"group"}))
-    own_groups = table.checked_numbers(f"{OWN_PREFIX}group", at_least=-1, whole=True, optional=True)
+    own = own_values(table, frozenset(_OWN_NUMBERS))
+    for name in _OWN_NUMBERS:
+        number = name in ("group", "place")
+        values = table.checked_numbers(
+            f"{OWN_PREFIX}{name}", at_least=-1 if number else 0, whole=number, optional=True
+        ).tolist()
+        for row, value in zip(own, values, strict=True):
+            if not np.isnan(value):
+                row[name] = int(value) if number else value
     for name, known in (("turn", TURNS), ("right_of_way", RIGHTS_OF_WAY)):
         wrong = np.array([values.get(name) not in (None, *known) for values in own])
         table.refuse(f"{OWN_PREFIX}{name}", wrong, f"one of {', '.join(known)}, in JSON")
     wrong = np.array([not isinstance(values.get("signal", ""), str | int) for values in own])
     table.refuse(f"{OWN_PREFIX}signal", wrong, "text or a whole number, in JSON")
+    wrong = np.array([not _are_places(values.get("yields_to")) for values in own])
+    table.refuse(f"{OWN_PREFIX}yields_to", wrong, "a list of whole numbers of at least 0, in JSON")
     table.check()
     of_movement, remarks = _read_windows(folder)
     lanes = dict(zip(links.index.tolist(), links["lanes"].tolist(), strict=True))
@@ -124,7 +134,7 @@ def read_movements(
             "turn": _TYPES.get((kind or "").lower()),
             "right_of_way": _CONTROLS.get((control or "").lower()),
             "signal": signal,
-            "group": group if np.isnan(own_groups[i]) else int(own_groups[i]),
+            "group": group,
         } | {name: value for name, value in own[i].items() if name in _OWN}
         signals[row["signal"], row["group"]] = windows
         before, after = (
@@ -150,6 +160,11 @@ def read_movements(
 
 _WINDOW = ("from_s", "to_s", "protected", "cycle_s", "offset_s", "actuated")
 _Windows = tuple[tuple[float, float, bool, float, float, bool], ...]
+
+
+def _are_places(value: object) -> bool:
+    """Return whether a value of ``yields_to`` is unknown or a tuple of places."""
+    return value is None or (isinstance(value, tuple) and all(type(place) is int and place >= 0 for place in value))
 
 
 def _lanes(start: float, end: float, lanes: float) -> list[int]:

@@ -36,17 +36,22 @@ _RIGHTS_OF_WAY = {
 }
 _PROTECTED = {"G": True, "O": True, "g": False, "o": False, "s": False}
 """States of a phase in which vehicles may drive, and whether without yielding."""
+_UNREGULATED = ("unregulated", "traffic_light_unregulated")
+"""Types of junctions at which SUMO lets no vehicle yield, and for which it writes no priorities."""
 
 
 def movements_of(
+    net: Any,
     links: Sequence[Any], table: pd.DataFrame, vehicle_class: str, rows: Mapping[str, int]
 ) -> tuple[pd.DataFrame, int, int]:
     """Make the table of movements of the edges that became links.
 
     Parameters
     ----------
+    net
+        A network of sumolib, with internal edges.
     links
-        The edges of sumolib.
+        Its edges that became links.
     table
         Their links, in the same order.
     vehicle_class
@@ -67,6 +72,9 @@ def movements_of(
         for edge in links
         for place, lane in enumerate(lane for lane in edge.getLanes() if lane.allows(vehicle_class))
     }
+    priorities: dict[Any, dict[str, Any]] = {}
+    for junction in dict.fromkeys(edge.getToNode() for edge in links):
+        priorities |= _priorities(junction)
     found = [
         {
             "node": rows[edge.getToNode().getID()],
@@ -79,6 +87,8 @@ def movements_of(
             "right_of_way": _RIGHTS_OF_WAY.get(connection.getState()),
             "signal": connection.getTLSID() or None,
             "group": connection.getTLLinkIndex(),
+            **_path(net, connection.getViaLaneID()),
+            **priorities.get(connection, {}),
         }
         for link, edge in enumerate(links)
         for following, connections in edge.getOutgoing().items()
@@ -92,6 +102,46 @@ def movements_of(
     closed = [{"node": node, "from_link": a, "to_link": b, "allowed": False} for node, a, b in unnamed]
     connected = len({(row["from_link"], row["to_link"]) for row in found})
     return movement_table([*found, *closed]), len(closed), len(closed) + connected
+
+
+def _path(net: Any, lane: str) -> dict[str, float]:
+    """Return the length and the least speed of the internal lanes from one on; nothing if the file lacks one."""
+    length_m, speed_mps, passed = 0.0, np.inf, set()
+    while lane:
+        if lane in passed or not net.hasEdge(lane.rpartition("_")[0]):
+            return {}
+        passed.add(lane)
+        internal = net.getLane(lane)
+        length_m += internal.getLength()
+        speed_mps = min(speed_mps, internal.getSpeed())
+        lane = next((following.getViaLaneID() for following in internal.getOutgoing()), "")
+    return {"length_m": length_m, "speed_mps": speed_mps} if passed else {}
+
+
+def _priorities(junction: Any) -> dict[Any, dict[str, Any]]:
+    """Return place and priority of each connection of a junction, those of all vehicle classes.
+
+    SUMO numbers connections by the order of the junction's lanes. The last letter of a ``response`` is for number 0.
+    """
+    lanes = {lane.getID(): lane for edge in junction.getIncoming() for lane in edge.getLanes()}
+    connections = [
+        connection
+        for lane in junction._incLanes  # noqa: SLF001 - sumolib's getLinkIndex() searches them for each connection
+        if lane in lanes and not lane.startswith(":")
+        for connection in lanes[lane].getOutgoing()
+        if connection.getTo().getFunction() != "walkingarea"
+    ]
+    responses = junction._prohibits  # noqa: SLF001 - sumolib has no other access
+    free = () if junction.getType() in _UNREGULATED else None
+    return {
+        connection: {
+            "place": place,
+            "yields_to": tuple(at for at, letter in enumerate(reversed(responses[place])) if letter == "1")
+            if place in responses
+            else free,
+        }
+        for place, connection in enumerate(connections)
+    }
 
 
 def signals_of(net: Any, file: str) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def read_sumo_net(
     net = read_net_file(path, None if additional is None else Path(additional))
     location = net._location  # noqa: SLF001 - sumolib gives its parts, but not whether there is a projection
     frame = NetFrame.from_location(location, anchor=anchor, what=str(path))
-    edges = net.getEdges()
+    edges = net.getEdges(withInternal=False)
     usable = [edge for edge in edges if edge.allows(vehicle_class)]
     loops = [edge.getID() for edge in usable if edge.getFromNode() is edge.getToNode()]
     links = [edge for edge in usable if edge.getFromNode() is not edge.getToNode()]
@@ -95,7 +95,7 @@ def read_sumo_net(
     nodes = [node for node in net.getNodes() if node.getID() in ends]
     rows = {node.getID(): row for row, node in enumerate(nodes)}
     link_table = _link_table(links, rows, frame, vehicle_class)
-    movements, closed_turns, turns = movements_of(links, link_table, vehicle_class, rows)
+    movements, closed_turns, turns = movements_of(net, links, link_table, vehicle_class, rows)
     if closed_turns:
         remarks.append(
             f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link; only SUMO "
@@ -162,18 +162,19 @@ def read_net_file(path: Path, additional: Path | None = None) -> Any:
     Returns
     -------
     sumolib.net.Net
-        The network, checked, without internal edges, with turns, and for each signal the program loaded last.
+        The network with turns, right of way, edges within junctions, and for each signal the program loaded last. All but
+        edges within junctions are checked.
 
     Raises
     ------
     InputError
         If a file cannot be read, is not a SUMO network, or contains data that cannot be used.
     """
-    reader = import_sumolib().net.NetReader(withFoes=False, withLatestPrograms=True)
+    reader = import_sumolib().net.NetReader(withInternal=True, withLatestPrograms=True)
     reader._currentProgram = None  # noqa: SLF001 - sumolib reads it before it sets it
     _read_elements(reader, path, root="net")
     net = reader.getNet()
-    faults = [f"{path}: {fault}" for edge in net.getEdges() for fault in _faults(edge)]
+    faults = [f"{path}: {fault}" for edge in net.getEdges(withInternal=False) for fault in _faults(edge)]
     if faults:
         raise InputError(faults)
     if additional is not None:

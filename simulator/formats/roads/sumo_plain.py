@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -13,23 +14,29 @@ import shapely
 from simulator.files.atomic_write import export_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import pandas as pd
     import pyproj
 
     from simulator.roads.network import RoadNetwork
 
 NAME = "roads"
+_YELLOW_S = 3.0
 _NOT_IN_ID = re.compile(r"[\s|\\'\";,<>&:!]+")
 
 
 def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write ``roads.{nod,edg,typ}.xml``, ``roads.con.xml`` if there are movements, and ``roads.netccfg``, or nothing.
+    """Write ``roads.{nod,edg,typ}.xml``, ``roads.{con,tll}.xml`` of movements and signals, and ``roads.netccfg``.
+
+    Either all of them are written, or nothing. The last two are left out where the network has none.
 
     ``netconvert -c roads.netccfg`` builds ``roads.net.xml`` from them. The id of an edge is the number of its link. An
     edge keeps its length, lanes, speed and shape; its type is its class of road. SUMO has no attribute for the capacity
     of a lane, which in SUMO results from vehicles, junctions and signals; it is written as a parameter of the edge.
-    Movements become connections; netconvert guesses right of way and signals.
+    Movements become connections, and nodes at which they have a signal ``traffic_light`` junctions. A signal gets the
+    program of its green windows if the lanes and the group of each of its movements are known; netconvert guesses other
+    programs, and right of way. After green, up to 3 s until the next green of the group are yellow.
 
     Parameters
     ----------
@@ -52,12 +59,17 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     classes = ET.Element("types")
     for kind in dict.fromkeys(types.values()):
         ET.SubElement(classes, "type", id=kind)
-    files = {"nod": _nodes(network, ids), "edg": _edges(edges, ids, types), "typ": classes}
+    signals = _signal_of_nodes(network)
+    files = {"nod": _nodes(network, ids, signals), "edg": _edges(edges, ids, types), "typ": classes}
     if not network.movements.empty:
         files["con"] = _connections(network)
+    programs = _programs(network, signals)
+    if len(programs):
+        files["tll"] = programs
     config = ET.Element("configuration")
     inputs = ET.SubElement(config, "input")
     options = {"nod": "node-files", "edg": "edge-files", "typ": "type-files", "con": "connection-files"}
+    options["tll"] = "tllogic-files"
     for kind in files:
         ET.SubElement(inputs, options[kind], value=f"{NAME}.{kind}.xml")
     ET.SubElement(ET.SubElement(config, "output"), "output-file", value=f"{NAME}.net.xml")
@@ -70,7 +82,7 @@ def write_sumo_plain(network: RoadNetwork, folder: str | Path, *, overwrite: boo
     export_folder(Path(folder), fill, overwrite=overwrite)
 
 
-def _nodes(network: RoadNetwork, ids: dict[Any, str]) -> ET.Element:
+def _nodes(network: RoadNetwork, ids: dict[Any, str], signals: Mapping[int, str]) -> ET.Element:
     root = ET.Element("nodes")
     west, south, east, north = network.bounds
     corners = network.to_wgs84([(west, south), (east, north)])
@@ -84,8 +96,9 @@ def _nodes(network: RoadNetwork, ids: dict[Any, str]) -> ET.Element:
             origBoundary=",".join(f"{value:.6f}" for value in corners.ravel()),
             projParameter=projection,
         )
-    for name, (x, y) in zip(network.node_names, network.node_xy.tolist(), strict=True):
-        ET.SubElement(root, "node", id=ids[name], x=repr(x), y=repr(y))
+    for node, (name, (x, y)) in enumerate(zip(network.node_names, network.node_xy.tolist(), strict=True)):
+        signal = {"type": "traffic_light", "tl": signals[node]} if node in signals else {}
+        ET.SubElement(root, "node", id=ids[name], x=repr(x), y=repr(y), **signal)
     return root
 
 
@@ -119,6 +132,65 @@ def _connections(network: RoadNetwork) -> ET.Element:
         ends = {"from": str(start), "to": str(end)}
         ET.SubElement(root, "connection" if allowed else "delete", ends | stated)
     return root
+
+
+def _signal_of_nodes(network: RoadNetwork) -> dict[int, str]:
+    """Return the id of the signal of each node that has one; of several, SUMO controls a node by one."""
+    controlled = network.movements.dropna(subset="signal").drop_duplicates("node")
+    names = controlled["signal"].tolist()
+    ids = dict(zip(dict.fromkeys(names), _ids([*dict.fromkeys(names)]), strict=True))
+    return {node: ids[name] for node, name in zip(controlled["node"].tolist(), names, strict=True)}
+
+
+def _programs(network: RoadNetwork, signals: Mapping[int, str]) -> ET.Element:
+    """Return the programs of signals of which all is known, and the connections that they control."""
+    root = ET.Element("tlLogics")
+    movements = network.movements[network.movements["allowed"]].dropna(subset="signal")
+    windows = dict(list(network.signals.groupby("signal", sort=False)))
+    controlled = []
+    for signal, rows in movements.groupby("signal", sort=False):
+        ids = {signals[node] for node in rows["node"].tolist()}
+        unknown = rows[["from_lane", "to_lane", "group"]].lt(0).any(axis=None)
+        if signal not in windows or unknown or len(ids) > 1:
+            continue
+        (name,) = ids
+        controlled.append((name, rows))
+        root.append(_program(name, windows[signal], int(rows["group"].max()) + 1))
+    for name, rows in controlled:
+        for row in rows.itertuples(index=False):
+            ends = {"from": str(row.from_link), "to": str(row.to_link)}
+            lanes = {"fromLane": str(row.from_lane), "toLane": str(row.to_lane)}
+            ET.SubElement(root, "connection", ends | lanes, tl=name, linkIndex=str(row.group))
+    return root
+
+
+def _program(name: str, windows: pd.DataFrame, groups: int) -> ET.Element:
+    """Return the phases between which no group's right changes."""
+    first = windows.iloc[0]
+    cycle_s, offset_s = float(first["cycle_s"]), float(first["offset_s"])
+    kind = "actuated" if first["actuated"] else "static"
+    logic = ET.Element("tlLogic", id=name, type=kind, programID="0", offset=repr(offset_s))
+    shown = [
+        (group, begin, end, "G" if protected else "g")
+        for group, begin, end, protected in windows[["group", "from_s", "to_s", "protected"]].itertuples(index=False)
+    ]
+    starts: dict[int, list[float]] = {}
+    for group, begin, *_ in shown:
+        starts.setdefault(group, []).append(begin)
+    for group, _, end, _ in list(shown):
+        yellow_s = min(_YELLOW_S, *((begin - end) % cycle_s for begin in starts[group]))
+        begin = end % cycle_s
+        shown.append((group, begin, min(begin + yellow_s, cycle_s), "y"))
+        shown.append((group, 0.0, begin + yellow_s - cycle_s, "y"))
+    changes = {time for _, begin, end, _ in shown for time in (begin, end) if 0 < time < cycle_s}
+    times = [0.0, *sorted(changes), cycle_s]
+    for begin, end in pairwise(times):
+        state = ["r"] * groups
+        for group, first, last, letter in shown:
+            if first <= begin < last:
+                state[group] = letter
+        ET.SubElement(logic, "phase", duration=repr(float(end - begin)), state="".join(state))
+    return logic
 
 
 def _ids(names: Sequence[object]) -> list[str]:
