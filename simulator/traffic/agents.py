@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Generator
 from dataclasses import dataclass, field
+
 import numpy as np
 import simpy
 
@@ -311,9 +312,7 @@ class Agents(QueueEngine):
         first, last = movement.window_first, movement.window_last
         return green_at(time, self._physics.windows, first, last, movement.cycle, movement.offset)
 
-    def _choose_lane(
-        self, link: _Link, vehicle: _Vehicle, ahead: int, earliest: int, number: int
-    ) -> tuple[_Lane, int]:
+    def _choose_lane(self, link: _Link, vehicle: _Vehicle, ahead: int, earliest: int, number: int) -> tuple[_Lane, int]:
         """Return the lane of `link`, `ahead` links after the present one, that costs least, and when it has a place.
 
         If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.

@@ -90,9 +90,7 @@ class Fleet(QueueEngine):
         turned = reactive.reroute(self._next_tick, self._book, flow)
         self._cursor[turned] = position[turned] + 1
         book = self._book
-        kernel.refill(
-            turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits
-        )
+        kernel.refill(turned, self._vehicles, self._cursor, book.start, book.end, book.links, self._links, self._bits)
         if (rows := self._log_rows()) > len(self._log):
             self._log = np.concatenate([self._log, np.full(rows - len(self._log), -1, dtype=np.int64)])
 

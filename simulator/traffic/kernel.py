@@ -187,7 +187,9 @@ def _lanes_ahead(
     following = link.first_out + turn
     goal, best = _lanes_after(following, turns >> np.uint64(bits), bits, lanes, links, movements, turn_lanes), _LOW
     for k in range(link.lanes):
-        if (allowed >> np.uint64(k)) & _BIT and movements[lanes[link.first_lane + k].first_movement + turn].onto_lanes & goal:
+        if (allowed >> np.uint64(k)) & _BIT and movements[
+            lanes[link.first_lane + k].first_movement + turn
+        ].onto_lanes & goal:
             best |= _BIT << np.uint64(k)
     return allowed, best if best != _LOW else allowed
 
@@ -210,7 +212,9 @@ def _lanes_after(
     goal = turn_lanes[links[link.first_out + turn].first_turn + np.int64(second) - 1]
     best = _LOW
     for k in range(link.lanes):
-        if (allowed >> np.uint64(k)) & _BIT and movements[lanes[link.first_lane + k].first_movement + turn].onto_lanes & goal:
+        if (allowed >> np.uint64(k)) & _BIT and movements[
+            lanes[link.first_lane + k].first_movement + turn
+        ].onto_lanes & goal:
             best |= _BIT << np.uint64(k)
     return best if best != _LOW else allowed
 
@@ -278,7 +282,9 @@ def _release(claimed: int, at: Index, lanes: Records) -> None:
 
 
 @compiled
-def _enter(vehicle: Index, at: Index, time: int, loss: int, lane: Record, vehicles: Records, ring: Bitmap, tick: int) -> None:
+def _enter(
+    vehicle: Index, at: Index, time: int, loss: int, lane: Record, vehicles: Records, ring: Bitmap, tick: int
+) -> None:
     """Append `vehicle` to the queue of lane number `at`, whose record is `lane`."""
     mover = vehicles[vehicle]
     mover.entry = time + loss
@@ -294,9 +300,7 @@ def _enter(vehicle: Index, at: Index, time: int, loss: int, lane: Record, vehicl
 
 
 @compiled
-def _leave(
-    lane: Record, mover: Record, time: int, headway: int, exits: Int32Array, measured: IntArray
-) -> None:
+def _leave(lane: Record, mover: Record, time: int, headway: int, exits: Int32Array, measured: IntArray) -> None:
     """Remove the first vehicle, `mover`, from `lane`."""
     exits[lane.exits + lane.oldest] = time
     lane.oldest += 1
@@ -353,9 +357,7 @@ def _foe_takes(
 
 
 @compiled
-def _hold(
-    vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held: Records
-) -> None:
+def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held: Records) -> None:
     """Note what holds `vehicle` at the end of lane `at`; claims last only while lanes ahead hold it."""
     state = held[at]
     if state.vehicle != vehicle:

@@ -97,7 +97,10 @@ ENTRY = np.dtype(
     [
         ("head", np.int32),  # queue of trips that wait to enter a link
         ("tail", np.int32),
-        ("virtual", np.int32),  # tag of the last vehicle that entered while others waited, from a lane or a trip's start
+        (
+            "virtual",
+            np.int32,
+        ),  # tag of the last vehicle that entered while others waited, from a lane or a trip's start
         ("served", np.int32),  # as those of `MOVEMENT`, of the trips
         ("stride", np.int32),
         ("claimed", np.int32),  # the lane that the first trip has a claim on, -1 for none
@@ -317,7 +320,9 @@ class _Builder:
             self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
 
-    def _add_movement(self, record: Any, row: Any, groups: dict[Any, list[tuple[float, float, int]]], start_s: float) -> None:
+    def _add_movement(
+        self, record: Any, row: Any, groups: dict[Any, list[tuple[float, float, int]]], start_s: float
+    ) -> None:
         driving = self._driving
         before, after = self.speed_mps[row.from_link], self.speed_mps[row.to_link]
         length_m = row.length_m if row.length_m > 0 else 0.0

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from simulator.arrays import FloatArray, Int32Array, Mask
+from simulator.arrays import FloatArray, Mask
 from simulator.traffic.clock import Clock
 from simulator.traffic.fcd import Sampler
+from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.queue_engine import ARRIVED_AT, QueueEngine
 from simulator.traffic.routes import Routes
 
@@ -69,7 +70,7 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Mo
     departed = np.arange(0, engine.totals().departed, engine.record_entries, dtype=np.int32)
     log = engine.log_by_vehicle()
     before = np.searchsorted(log[:, 0], departed)
-    tick: Int32Array = np.insert(log[:, 2], before, engine.trips.departure_tick[departed])
+    time = np.insert(log[:, 3], before, engine.trips.departure_tick[departed].astype(np.int64) * ONE_TICK)
     vehicle, link = np.insert(log[:, 0], before, departed), np.insert(log[:, 1], before, -1)
     begins = before + np.arange(len(departed))
     link[begins] = engine.first_links(departed)
@@ -79,10 +80,10 @@ def motion_of_entries(engine: QueueEngine, clock: Clock, takes_part: Mask) -> Mo
     link[arrived], event[arrived] = link[arrived - 1], 2
     table = pd.DataFrame(
         {
-            "vehicle": vehicle,
-            "time_s": tick * clock.step_s,
+            "vehicle": vehicle.astype(np.int32),
+            "time_s": time / ONE_TICK * clock.step_s,
             "event": pd.Categorical.from_codes(event, categories=pd.Index(EVENTS)),
-            "link": link,
+            "link": link.astype(np.int32),
             "takes_part": takes_part[vehicle],
         }
     )

@@ -10,8 +10,8 @@ from simulator.roads.network import Links
 from simulator.stopwatch import Stopwatch
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.physics import ONE_TICK
 from simulator.traffic.routes import RouteBook
 from simulator.traffic.trips import Trips

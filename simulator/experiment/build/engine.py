@@ -30,10 +30,10 @@ from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
-from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.queue_engine import QueueEngine
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.recording import Recording, Replay
