@@ -107,7 +107,14 @@ class TrafficSection(Section):
     """Whether a vehicle that has arrived, or whose time at its place is over, still answers queries."""
 
 
-class OwnTraffic(TrafficSection):
+class EnteringTraffic(TrafficSection):
+    """Fields of engines whose vehicles may have to wait before they enter the roads."""
+
+    waiting: Literal["silent", "answer"] = "silent"
+    """Whether a vehicle that has departed, and waits for room to enter its first link, answers queries there."""
+
+
+class OwnTraffic(EnteringTraffic):
     """Vehicles of a user's traffic engine, ``package.module:Class``; other keys are its parameters."""
 
     model_config = ConfigDict(extra="allow")
@@ -122,7 +129,7 @@ Traffic = Annotated[
 ]
 
 
-class DrivenTraffic(TextTables, TrafficSection):
+class DrivenTraffic(TextTables, EnteringTraffic):
     """Vehicles that this simulator drives itself, trip by trip over the roads."""
 
     engine: Annotated[str, OneOf("engine", "DrivenTraffic")] = "fleet"
@@ -226,7 +233,7 @@ _MILLISECONDS = 1000.0
 _NEARLY_WHOLE = 1e-6
 
 
-class SumoTraffic(TrafficSection):
+class SumoTraffic(EnteringTraffic):
     """Vehicles driven by SUMO, in a separate process."""
 
     engine: Annotated[Literal["sumo"], trusted_only("SUMO reads whatever files its own files name")]

@@ -1,5 +1,6 @@
 """Interface of traffic engines, and the states of the vehicles that an engine returns."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
@@ -7,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import simpy
 
-from simulator.arrays import FloatArray, Int32Array, StateArray
+from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
 from simulator.files.messages import Note, counted, warning
 
 FORCED_SHARE = 0.01
@@ -48,8 +49,8 @@ class VehicleStates:
     link
         (departed,) int32: the link it is on, waits to enter, or ended its trip on; -1 where the link is unknown.
     fraction
-        (departed,) float64: min(1, (t − entry) / free-flow time) of its link while on the road, 0 while waiting to
-        enter, 1 once arrived.
+        (departed,) float64, 0 to 1: how far along its link it is; 0 while waiting to enter, 1 once arrived. Beside
+        coordinates NaN where unknown.
     xy
         (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; only from engines that know
         coordinates. None where links and fractions are sufficient.
@@ -67,7 +68,11 @@ class VehicleStates:
     def from_coordinates(cls, state: StateArray, xy: FloatArray, link: Int32Array | None = None) -> "VehicleStates":
         """Build states from coordinates; without `link`, vehicles are on no known link."""
         links = np.full(len(state), -1, dtype=np.int32) if link is None else link
-        return cls(state, links, np.zeros(len(state)), xy)
+        return cls(state, links, np.full(len(state), np.nan), xy)
+
+    def within(self, states: Collection[State]) -> Mask:
+        """Return which vehicles are in one of some states, (departed,) bool."""
+        return np.isin(self.state, [*states])
 
     def __len__(self) -> int:
         return len(self.state)

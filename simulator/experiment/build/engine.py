@@ -6,7 +6,7 @@ import scenarios
 from scenarios import Fault, Scenario, ScenarioError
 from scenarios.recorded_traffic import MATCH_M, NOISE_M, StaticTraffic
 from scenarios.roads import SumoRoads
-from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic
+from scenarios.simulated_traffic import REROUTE_EVERY_S, REROUTE_SHARE, OwnTraffic, SumoTraffic, TrafficSection
 from scenarios.units import in_seconds
 from simulator.experiment.build.constructors import (
     build_own_kind,
@@ -27,7 +27,7 @@ from simulator.streams import Streams
 from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import Demand
-from simulator.traffic.engine import Engine
+from simulator.traffic.engine import Engine, State
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
 from simulator.traffic.lanes import LinkPhysics
@@ -254,6 +254,12 @@ def build_recorded(scenario: Scenario, city: City, **_: object) -> Engine:
     return Replay(cast("Recording", city.ground.recorded), roads=city.ground.roads, clock=clock, duration_s=duration_s)
 
 
+def answering_states(section: TrafficSection) -> tuple[State, ...]:
+    """Return the states in which vehicles answer queries: on the road, and those to which the section opts in."""
+    optional = {"waiting": State.WAITING, "parked": State.ARRIVED}
+    return (State.ON_ROAD, *(optional[key] for key in optional if getattr(section, key, "silent") == "answer"))
+
+
 def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | None:
     """Build the recorder of floating-car data; None if the scenario requests no such data."""
     section = scenario.fcd
@@ -266,7 +272,7 @@ def build_sampler(scenario: Scenario, city: City, engine: Engine) -> Sampler | N
         to_s=scenario.scenario.duration_s if section.to_s is None else section.to_s,
         crs=city.ground.crs,
         roads=city.ground.roads,
-        parked=scenario.traffic.parked == "answer",
+        states=answering_states(scenario.traffic),
     )
 
 
@@ -285,6 +291,6 @@ def build_places(scenario: Scenario, city: City, engine: Engine) -> Sampler | No
         to_s=duration_s,
         crs=city.ground.crs,
         roads=city.ground.roads,
-        parked=section.parked == "answer",
+        states=answering_states(section),
         every=sampled_every(engine.vehicles, int(duration_s / every_s) + 1),
     )
