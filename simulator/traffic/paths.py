@@ -83,11 +83,9 @@ class TurnGraph(NamedTuple):
         nodes, number = len(links.first_out) - 1, np.arange(len(links), dtype=np.int32)
         node = np.arange(nodes, dtype=np.int32)
         through = np.ones(nodes, dtype=np.bool_) if through is None else through
-        # Where no route passes, no turn is made.
-        turns = np.empty((0, 2), np.int32) if banned is None else banned[through[links.to_node[banned[:, 0]]]]
-        if not len(turns):
+        if banned is None or not len(banned):
             return cls(nodes, node, through, links.first_out, links.from_node, links.to_node, number, links.to_node)
-        entering, of_turn = np.unique(turns[:, 0], return_inverse=True)
+        entering, of_turn = np.unique(banned[:, 0], return_inverse=True)
         split = np.unique(links.to_node[entering])
         passing = node.copy()
         passing[split] = nodes + len(entering) + np.arange(len(split))
@@ -99,7 +97,7 @@ class TurnGraph(NamedTuple):
         degree = np.diff(links.first_out)[node]
         place = np.repeat(np.arange(len(node), dtype=np.int32), degree)
         link = np.arange(len(place)) - np.repeat(np.cumsum(degree) - degree, degree) + links.first_out[node[place]]
-        shut = (nodes + of_turn.ravel()) * len(links) + turns[:, 1]
+        shut = (nodes + of_turn.ravel()) * len(links) + banned[:, 1]
         open_ = ~np.isin(place.astype(np.int64) * len(links) + link, shut)
         place, link = place[open_], link[open_].astype(np.int32)
         passed = np.flatnonzero(after[link] != links.to_node[link])
@@ -110,7 +108,7 @@ class TurnGraph(NamedTuple):
         first_out = np.searchsorted(from_place, np.arange(len(node) + 1)).astype(np.int32)
         return cls(nodes, node, through, first_out, from_place, to_place[order], over[order], after)
 
-    def before(self, links: Int32Array) -> tuple[IntArray, Int32Array]:
+    def before(self, links: LinkIds) -> tuple[IntArray, Int32Array]:
         """Return the places from which each of some links may be entered by a route that passes them or begins there.
 
         Returns
@@ -124,7 +122,7 @@ class TurnGraph(NamedTuple):
         passed[self.node[self.nodes :]] = False
         arcs = np.flatnonzero(passed[self.from_place])
         pairs = np.unique(np.stack([self.link[arcs], self.from_place[arcs]]), axis=1)
-        first, last = (np.searchsorted(pairs[0], links, side) for side in ("left", "right"))
+        first, last = np.searchsorted(pairs[0], links), np.searchsorted(pairs[0], links, "right")
         row = np.repeat(np.arange(len(links)), last - first)
         at = np.arange(len(row)) - np.repeat(np.cumsum(last - first) - last, last - first)
         return row, pairs[1][at]

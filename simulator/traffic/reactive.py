@@ -161,7 +161,7 @@ class ReactiveRouting:
         keep = np.concatenate([flow.position[looking].astype(np.int64) + 1, np.zeros(len(leaving), dtype=np.int64)])
         going = node != trips.destination[vehicles]
         if not going.any():
-            return vehicles[going]
+            return np.empty(0, dtype=np.int64)
         paths = ShortestPaths(links, through=self._through, banned=self._banned, time_s=time_s)
         origin = np.concatenate([paths.after(on), trips.origin[leaving]])
         vehicles, origin, keep = vehicles[going], origin[going], keep[going]

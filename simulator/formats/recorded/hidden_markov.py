@@ -120,7 +120,7 @@ def _route_metres(
 def _metres_between(roads: RoadNetwork, first: Int32Array, last: Int32Array, longest: FloatArray) -> FloatArray:
     """Return the length of the shortest path from the end of each `first` link to the start of the `last`, (pairs,).
 
-    Paths have allowed turns only. A length above its `longest` is inf.
+    Paths have allowed turns only. A length above its `longest` may be inf.
     """
     turns = TurnGraph.build(roads.links, roads.through, roads.banned_turns)
     places, length_m = len(turns.node), roads.links.length_m[turns.link]
