@@ -322,6 +322,12 @@ class RoadNetwork:
         """Whether routes may pass through each node, shape (nodes,); its attribute ``through``, True if it has none."""
         return np.array([data.get("through", True) for _, data in self.graph.nodes(data=True)], dtype=np.bool_)
 
+    @cached_property
+    def banned_turns(self) -> NDArray[np.int32]:
+        """Turns of which no movement is allowed: pairs of link ids, ascending, shape (turns, 2)."""
+        allowed = self.movements.groupby(["from_link", "to_link"])["allowed"].any()
+        return np.array(allowed.index[~allowed].tolist(), dtype=np.int32).reshape(-1, 2)
+
     def locate(self, link: ArrayLike, fraction: ArrayLike) -> NDArray[np.float64]:
         """Return the coordinates of vehicles on links.
 

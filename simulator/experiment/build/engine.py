@@ -57,7 +57,7 @@ def build_simulated(
     section, links, clock = scenario.traffic, roads.links, Clock(scenario.traffic.step_s)
 
     def plan() -> tuple[Demand, Routes]:
-        paths = ShortestPaths(links, through=roads.through)
+        paths = ShortestPaths.of(roads)
         with stopwatch.phase("demand"):
             planned = plan_traffic(scenario, roads, paths, clock=clock, streams=streams)
         with stopwatch.phase("routing"):
@@ -77,6 +77,7 @@ def build_simulated(
             every_s=REROUTE_EVERY_S if section.reroute_every_s is None else section.reroute_every_s,
             share=REROUTE_SHARE if section.reroute_share is None else section.reroute_share,
             through=roads.through,
+            banned=roads.banned_turns,
             at_departure=planned.routes is None,
             rng=streams.of("routing"),
             stopwatch=stopwatch,
@@ -111,6 +112,8 @@ def route_trips(scenario: Any, roads: RoadNetwork, paths: ShortestPaths, trips: 
     except NoPathError as error:
         origin, destination = (roads.node_names[node] for node in (error.origin, error.destination))
         rule = f"no path leads from node {origin!r} to node {destination!r}"
+        if len(roads.banned_turns):
+            rule += " by the turns that are allowed"
         if not roads.through.all():
             rule += " without passing through a node that is closed to through traffic"
         if getattr(scenario.roads, "keep", None) == "all":
