@@ -41,8 +41,7 @@ _UNREGULATED = ("unregulated", "traffic_light_unregulated")
 
 
 def movements_of(
-    net: Any,
-    links: Sequence[Any], table: pd.DataFrame, vehicle_class: str, rows: Mapping[str, int]
+    net: Any, links: Sequence[Any], table: pd.DataFrame, vehicle_class: str, rows: Mapping[str, int]
 ) -> tuple[pd.DataFrame, int, int]:
     """Make the table of movements of the edges that became links.
 
