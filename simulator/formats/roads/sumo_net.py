@@ -162,8 +162,8 @@ def read_net_file(path: Path, additional: Path | None = None) -> Any:
     Returns
     -------
     sumolib.net.Net
-        The network with turns, right of way, edges within junctions, and for each signal the program loaded last. All but
-        edges within junctions are checked.
+        The network with turns, right of way, internal edges, and for each signal the program loaded last; checked but
+        for internal edges.
 
     Raises
     ------
