@@ -23,7 +23,7 @@ from simulator.streams import Streams
 from simulator.traffic.assignment import OdPairs, load_shortest
 from simulator.traffic.clock import Clock
 from simulator.traffic.paths import NoPathError, ShortestPaths
-from simulator.traffic.physics import LinkPhysics
+from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.trips import Trips
 
