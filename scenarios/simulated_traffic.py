@@ -173,8 +173,9 @@ class DrivenTraffic(TextTables, EnteringTraffic):
     reroute_share: Probability | None = None
     """For ``reactive`` routing: share of the driving vehicles that look for a faster route each time, in addition to
     all that are about to depart. Default: 0.1."""
-    stuck_s: NotNegative = 30.0
-    """A vehicle blocked for this long enters the next link although its storage is full, and is counted, seconds."""
+    stuck_s: NotNegative | None = None
+    """A vehicle blocked for this long enters the next link although its lanes are full, and is counted, seconds.
+    Default: never; vehicles that block each other in a circle move on together."""
 
     @property
     def trip_files(self) -> tuple[str, ...]:

@@ -48,7 +48,6 @@ class _Vehicle:
     position: int = 0  # of the link it is on, or waits to enter, in its route
     lane: "_Lane | None" = None
     entry: int = 0
-    process: simpy.Process | None = None
 
     # What holds it at the end of its lane:
     ready_since: int = -1
@@ -62,6 +61,13 @@ class _Vehicle:
     def link(self) -> int:
         """Number of the link it is on, waits to enter, or ended its trip on."""
         return self.route[self.position]
+
+    @property
+    def on_lane(self) -> "_Lane":
+        """Return its lane while it is on the road."""
+        if self.lane is None:
+            raise RuntimeError(f"vehicle {self.number} is on no lane")
+        return self.lane
 
     def after(self, links: int) -> int:
         """Return the link `links` after the present one in its route, -1 after its end."""
@@ -103,7 +109,8 @@ class _Lane:
     headway: int
     hole: int
     critical: int
-    movements: dict[int, _Movement] | None = None  # by the next link; None where every lane leads everywhere
+    movements: dict[int, _Movement] = field(default_factory=dict)
+    """By the next link; empty where every lane leads everywhere."""
     last_in: int = LONG_AGO
     discharge: int = 0
     loss: int = 0
@@ -156,6 +163,7 @@ class Agents(QueueEngine):
         self._lanes = [lane for link in self._links for lane in link.lanes]
         self._movements = _movements_of(self._physics, self._lanes)
         self._vehicles: list[_Vehicle] = []
+        self._processes: list[simpy.Process] = []
         self._stuck = self._rotated = self._trip_time = 0
         self._log: list[int] = []
         self._env = simpy.Environment()
@@ -182,13 +190,13 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            vehicle.process = env.process(self._drive(env, vehicle))
+            self._processes.append(env.process(self._drive(env, vehicle)))
 
     def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
         """Simulate one trip: wait to enter, drive lane by lane, arrive."""
         yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
         while vehicle.state == State.ON_ROAD:
-            lane = vehicle.lane
+            lane = vehicle.on_lane
             priority = _FIRST_LANE + lane.number
             try:
                 yield vehicle.turn
@@ -198,7 +206,9 @@ class Agents(QueueEngine):
             except simpy.Interrupt:
                 pass  # it has moved on in a rotation
 
-    def _try_to_cross(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> int | None:
+    def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
+        self, vehicle: _Vehicle, lane: _Lane, tick: int
+    ) -> int | None:
         """Move the first vehicle of a lane on in `tick` if nothing holds it; else return when to try again."""
         now, ready, rules = tick << FRACTION_BITS, lane.ready(vehicle), self._physics.rules
         if ready > now:
@@ -209,7 +219,7 @@ class Agents(QueueEngine):
             self._arrive(vehicle, ready)
             return None
         ahead = self._links[onto]
-        movement = None if lane.movements is None else lane.movements[onto]
+        movement = lane.movements.get(onto)
         crossing, headway = (movement.crossing, movement.headway) if movement else (0, lane.headway)
         if ahead.is_closed(tick):
             self._hold(vehicle, ready, FULL)
@@ -296,7 +306,7 @@ class Agents(QueueEngine):
             return False
         other = foe.lane.queue[0]
         onto = other.after(1)
-        if other.full_tick >= tick - 1 or onto < 0 or foe.lane.movements[onto] is not foe:
+        if other.full_tick >= tick - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
             return False
         theirs, right = foe.lane.ready(other), PROTECTED
         if theirs >= until:
@@ -306,7 +316,7 @@ class Agents(QueueEngine):
             if theirs >= until:
                 return False
         first_come = mutual and (foe.window_first < 0 or right != PROTECTED)
-        return not (first_come and (theirs > ready or (theirs == ready and foe.lane.number > lane.number)))
+        return not (first_come and (theirs, foe.lane.number) > (ready, lane.number))
 
     def _green(self, movement: _Movement, time: int) -> tuple[int, int]:
         first, last = movement.window_first, movement.window_last
@@ -342,7 +352,7 @@ class Agents(QueueEngine):
         if following < 0:
             return every, every
         allowed = link.turns[following]
-        if turns == 1 or link.lanes[0].movements is None:
+        if turns == 1 or not link.lanes[0].movements:
             return allowed, allowed
         goal = self._lanes_ahead(self._links[following], vehicle, ahead + 1, turns - 1)[1]
         best = sum(
@@ -362,7 +372,7 @@ class Agents(QueueEngine):
             vehicle.full_tick = -2
 
     def _release(self, vehicle: _Vehicle) -> None:
-        _give_up(vehicle.claimed, vehicle.lane.number)
+        _give_up(vehicle.claimed, vehicle.on_lane.number)
         vehicle.claimed = None
 
     def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None) -> None:
@@ -384,13 +394,13 @@ class Agents(QueueEngine):
             lane = first.full_lane
         time = tick << FRACTION_BITS
         for moving, here in cycle:
-            if here.movements is not None:
+            if here.movements:
                 here.movements[moving.after(1)].last_pass = time
             self._leave(moving, here, time, here.headway, follow=False)
             moving.position += 1
         for (moving, _), (_, onto) in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
             if moving is not vehicle:
-                moving.process.interrupt()
+                self._processes[moving.number].interrupt()
             self._enter(moving, onto, time, 0, call=False)
         for _, here in cycle:
             self._call(here, later=True)
@@ -563,10 +573,11 @@ def _give_up(lane: _Lane | None, number: int) -> None:
 def _links_of(physics: LinkPhysics, roads: Links) -> list[_Link]:
     """Make the links and lanes of the arrays."""
     links = [_Link(number, origin_stride=int(record["stride"])) for number, record in enumerate(physics.entries)]
-    names = ("storage", "free", "headway", "hole", "critical")
-    for number, record in enumerate(physics.lanes):
-        link = links[record["link"]]
-        lane = _Lane(number, link, **{name: int(record[name]) for name in names})
+    lanes = physics.lanes
+    for number, on in enumerate(lanes["link"].tolist()):
+        link, record = links[on], lanes[number]
+        storage, free, headway = int(record["storage"]), int(record["free"]), int(record["headway"])
+        lane = _Lane(number, link, storage, free, headway, int(record["hole"]), int(record["critical"]))
         lane.exits = deque(maxlen=lane.storage)
         link.lanes.append(lane)
     for link, record in zip(links, physics.links, strict=True):

@@ -10,6 +10,7 @@ import simpy
 
 from simulator.arrays import FloatArray, Int32Array, Mask, StateArray
 from simulator.files.messages import Note, counted, warning
+from simulator.roads.network import RoadNetwork
 
 FORCED_SHARE = 0.01
 """Maximum share of link crossings that are forced, before gridlock is reported.
@@ -54,6 +55,8 @@ class VehicleStates:
     xy
         (departed, 2) float64, metres in the city's coordinate system, NaN where unknown; only from engines that know
         coordinates. None where links and fractions are sufficient.
+    offset_m
+        (departed,) float64: distance of its lane from the middle of the link's lanes, metres to the left; None for 0.
     site
         (departed,) int32: index of the recording's site it is at; only from engines whose vehicles are at known sites.
     """
@@ -63,6 +66,7 @@ class VehicleStates:
     fraction: FloatArray
     xy: FloatArray | None = None
     site: Int32Array | None = None
+    offset_m: FloatArray | None = None
 
     @classmethod
     def from_coordinates(cls, state: StateArray, xy: FloatArray, link: Int32Array | None = None) -> "VehicleStates":
@@ -73,6 +77,10 @@ class VehicleStates:
     def within(self, states: Collection[State]) -> Mask:
         """Return which vehicles are in one of some states, (departed,) bool."""
         return np.isin(self.state, [*states])
+
+    def xy_on(self, roads: RoadNetwork) -> FloatArray:
+        """Return the coordinates, (departed, 2) metres: those known, or else the places on the links of `roads`."""
+        return roads.locate(self.link, self.fraction, self.offset_m) if self.xy is None else self.xy
 
     def __len__(self) -> int:
         return len(self.state)

@@ -192,7 +192,7 @@ class Sampler:
                 along[on_link] = fraction[on_link] * self._roads.links.length_m[link[on_link]]
         elif self._roads is not None:
             link = places.link
-            xy = self._roads.locate(link, fraction)
+            xy = places.xy_on(self._roads)
             ahead = self._roads.locate(link, np.minimum(fraction + _REACH, 1.0))
             tangent = ahead - self._roads.locate(link, np.maximum(fraction - _REACH, 0.0))
             along = fraction * self._roads.links.length_m[link]

@@ -205,9 +205,9 @@ def _lanes_after(
     if code == low:
         return np.uint64(0xFFFFFFFFFFFFFFFF)
     turn = np.int64(code) - 1
-    allowed = turn_lanes[link.first_turn + turn]
+    allowed: np.uint64 = turn_lanes[link.first_turn + turn]
     second = (turns >> np.uint64(bits)) & low
-    if second == low or second == _LOW or lanes[link.first_lane].first_movement < 0:
+    if second in (low, _LOW) or lanes[link.first_lane].first_movement < 0:
         return allowed
     goal = turn_lanes[links[link.first_out + turn].first_turn + np.int64(second) - 1]
     best = _LOW
@@ -230,7 +230,7 @@ def _choose(
     lanes: Records,
     exits: Int32Array,
     other_lane: int,
-) -> tuple[int, int]:
+) -> tuple[Index, int]:
     """Return the lane of `link` that costs least and when it can be entered.
 
     If all are full, the lane is the first without another's claim, or else the first, and the time is NEVER.
@@ -253,7 +253,7 @@ def _choose(
 
 
 @compiled
-def _claim(target: int, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
+def _claim(target: Index, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Claim the next entry of lane `target` if nobody with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
     if other >= 0 and other != at:
@@ -266,7 +266,7 @@ def _claim(target: int, at: Index, served: int, virtual: int, lanes: Records, he
 
 
 @compiled
-def _goes_first(target: int, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
+def _goes_first(target: Index, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Return whether another lane has a claim on `target` with a lower tag."""
     other = lanes[target].claim
     if other < 0 or other == at:
@@ -276,7 +276,7 @@ def _goes_first(target: int, at: Index, served: int, virtual: int, lanes: Record
 
 
 @compiled
-def _release(claimed: int, at: Index, lanes: Records) -> None:
+def _release(claimed: Index, at: Index, lanes: Records) -> None:
     if claimed >= 0 and lanes[claimed].claim == at:
         lanes[claimed].claim = -1
 
@@ -435,7 +435,7 @@ def _rotate(
 
 
 @compiled
-def log_row(vehicle: Index, time: int, lane: int) -> int:
+def log_row(vehicle: Index, time: int, lane: Index) -> Index:
     """Return a row of the log: ascending by vehicle, then by time."""
     return (np.int64(vehicle) << (LOG_TIME_BITS + LOG_LANE_BITS)) | (np.int64(time) << LOG_LANE_BITS) | np.int64(lane)
 
@@ -453,14 +453,14 @@ def _unread(turns: np.uint64, bits: int) -> int:
 
 @compiled
 def _seek(
-    target: int, at: Index, virtual: int, plain: bool, move: Index, lanes: Records, held: Records, movements: Records
+    target: Index, at: Index, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
 ) -> None:
     """Claim the next entry of lane `target` for the first vehicle of lane `at`, and give up its claim on another."""
     state = held[at]
     if state.claimed != target:
         _release(state.claimed, at, lanes)
         state.claimed = -1
-    served = state.served if plain else movements[move].served
+    served = state.served if lanes[at].first_movement < 0 else movements[move].served
     if _claim(target, at, served, virtual, lanes, held):
         state.claimed = target
 
@@ -578,7 +578,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     headway = lane.headway
                     crossing = 0
                     forced = 0
-                    target = np.int64(-1)
+                    target: Index = np.int64(-1)
                     plain = lane.first_movement < 0
                     move = np.int64(lane.first_movement) + code - 1
                     if code != arrive:
@@ -632,7 +632,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     )
                                 ):
                                     break
-                                _seek(target, at, trips[onto].virtual, plain, move, lanes, held, movements)
+                                _seek(target, at, trips[onto].virtual, move, lanes, held, movements)
                                 _schedule(ring, at, now + 1, tick)
                                 break
                             slot = now + crossing
@@ -640,7 +640,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         time = max(ready, slot - crossing)
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
-                            _seek(target, at, trips[onto].virtual, plain, move, lanes, held, movements)
+                            _seek(target, at, trips[onto].virtual, move, lanes, held, movements)
                             _schedule(ring, at, time, tick)
                             break
                         if not plain:

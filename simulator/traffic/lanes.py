@@ -21,9 +21,12 @@ from simulator.traffic.physics import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import pandas as pd
 
     from simulator.arrays import FloatArray, Int32Array
+    from simulator.files.messages import Note
     from simulator.roads.network import Links
     from simulator.traffic.clock import Clock
 
@@ -142,6 +145,8 @@ class LinkPhysics:
         (lanes,) float64: distance of vehicles in a standing queue, over the length of the queue's lanes.
     rules
         The constants of driving.
+    notes
+        What was taken by default.
     """
 
     lanes: npt.NDArray[np.void]
@@ -155,6 +160,7 @@ class LinkPhysics:
     speed_mps: FloatArray
     spacing: FloatArray
     rules: Rules
+    notes: tuple[Note, ...] = ()
 
     def held(self) -> npt.NDArray[np.void]:
         """Return (lanes,) `HELD` records of lanes whose vehicles nothing holds."""
@@ -175,6 +181,7 @@ class LinkPhysics:
         signals: pd.DataFrame | None = None,
         driving: Driving | None = None,
         start_s: float = 0.0,
+        notes: Sequence[Note] = (),
     ) -> LinkPhysics:
         """Compute the arrays of a network.
 
@@ -193,6 +200,8 @@ class LinkPhysics:
             How vehicles drive.
         start_s
             Time of tick 0 on the clock of the signals.
+        notes
+            What was taken by default, for the report.
 
         Raises
         ------
@@ -217,6 +226,7 @@ class LinkPhysics:
             builder.speed_mps,
             builder.spacing,
             rules,
+            tuple(notes),
         )
 
     def __len__(self) -> int:
@@ -298,7 +308,8 @@ class _Builder:
         allowed: dict[int, int] = defaultdict(int)
         onto: dict[int, int] = defaultdict(int)
         rows_of: dict[int, list[Any]] = defaultdict(list)
-        for row in table[table["allowed"]].itertuples(index=False):
+        rows: Iterable[Any] = table[table["allowed"]].itertuples(index=False)
+        for row in rows:
             link, turn = self.links[row.from_link], row.to_link - self.links["first_out"][row.from_link]
             lane = int(link["first_lane"]) + row.from_lane
             at = int(lanes["first_movement"][lane]) + turn
@@ -309,20 +320,18 @@ class _Builder:
             self.turn_lanes[place] = mask
         groups = self._green_windows(signals)
         by_place: dict[tuple[int, int], set[int]] = defaultdict(set)
-        for at, rows in rows_of.items():
+        for at, ways in rows_of.items():
             movements["onto_lanes"][at] = onto[at]
-            for row in rows:
+            for row in ways:
                 by_place[row.node, row.place].add(at)
-            self._add_movement(movements[at], rows[0], groups, start_s)
-        yields = {at: self._yields(at, rows, by_place) for at, rows in rows_of.items()}
+            self._add_movement(movements[at], ways[0], groups, start_s)
+        yields = {at: self._yields(at, ways, by_place) for at, ways in rows_of.items()}
         for at in sorted(yields):
             movements["foe_first"][at] = len(self.foes)
             self.foes += [(foe, int(at in yields[foe])) for foe in sorted(yields[at])]
             movements["foe_last"][at] = len(self.foes)
 
-    def _add_movement(
-        self, record: Any, row: Any, groups: dict[Any, list[tuple[float, float, int]]], start_s: float
-    ) -> None:
+    def _add_movement(self, record: Any, row: Any, groups: dict[Any, Any], start_s: float) -> None:
         driving = self._driving
         before, after = self.speed_mps[row.from_link], self.speed_mps[row.to_link]
         length_m = row.length_m if row.length_m > 0 else 0.0
@@ -337,7 +346,7 @@ class _Builder:
         record["stride"] = record["headway"] * (_MINOR_WEIGHT if minor else 1)
         if row.signal is None or not groups:
             return
-        cycle_s, offset_s, windows = groups.get((row.signal, row.group), (0.0, 0.0, None))
+        cycle_s, offset_s, windows = groups.get((row.signal, row.group), (0.0, 0.0, []))
         if cycle_s == 0.0:
             if any(signal == row.signal for signal, _ in groups):  # a group that is never green
                 record["window_first"] = record["window_last"] = len(self.windows)

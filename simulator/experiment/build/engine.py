@@ -17,6 +17,7 @@ from simulator.experiment.build.constructors import (
     text_format,
 )
 from simulator.experiment.build.demand import plan_traffic
+from simulator.experiment.build.physics import build_physics
 from simulator.experiment.build.sumo_traffic import net_frame, sumo_faults
 from simulator.experiment.build_cache import cached_trips
 from simulator.experiment.study_area import City
@@ -30,7 +31,6 @@ from simulator.traffic.demand.synthetic import Demand
 from simulator.traffic.engine import Engine, State
 from simulator.traffic.fcd import Sampler
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.motion import logged_every, moments_every_s, sampled_every
 from simulator.traffic.own_engine import UserEngine
 from simulator.traffic.paths import NoPathError, ShortestPaths
@@ -66,7 +66,7 @@ def build_simulated(
 
     planned, routes = cached_trips(scenario, plan)
     trips = planned.trips
-    physics = LinkPhysics.build(links, clock, stuck_s=None)
+    physics = build_physics(scenario, roads, clock, stuck_s=section.stuck_s)
     reactive = None
     if section.routing == "reactive":
         reactive = ReactiveRouting(
