@@ -7,9 +7,10 @@ Turns
     45 degrees is straight, if it is the straightest of its link; others are to a side. A turn back to the node from
     which the link comes is a U-turn from 135 degrees on.
 Lanes
-    Right turns from the rightmost lane, left turns and U-turns from the leftmost, straight from all lanes; where a link
-    has three lanes or more, lanes of a turn to a side are for that turn only. Without a straight turn, right and left
-    turns share the lanes. A vehicle keeps to its side of the road.
+    Right turns from the rightmost lane, left turns and U-turns from the leftmost, straight from all lanes; but where a
+    link has three lanes or more, the lane of left turns is for them only, and from four on that of right turns. Without
+    a straight turn, right and left turns share the lanes. A vehicle keeps to its side of the road; straight movements
+    reach all lanes of the next link.
 Path
     An arc from the end of a lane to the begin of the next. Where links meet at the node itself, they contain the
     junction, and the length of the path is 0. Its speed is the mean of both links' speeds, and at most sqrt(5.5 m/s^2
@@ -18,9 +19,11 @@ Path
     (AVEC 2004).
 Priority
     Of two movements whose paths cross or merge into a lane, that yields which is a U-turn; else that of the link with
-    less right of way; else that which turns, if the other is straight; else a left turn to a right turn from the other
-    side; else that which has the other on its right. Right of way is that of the network's signs, or else of the class
-    of road, then speed, then lanes. At signals all links are equal.
+    less right of way; else that which has the other on its right. But between links that face each other, and those of
+    49 km/h or more, a turn yields to a straight movement, and a left turn to a right turn, before that. Right of way is
+    that of the network's signs, or else of the class of road, then speed, then lanes. Where three links of 49 km/h or
+    more are equal in these, the two that continue each other have right of way over the third. At signals all links are
+    equal. The speed is that from which netconvert makes such junctions.
 Signals
     A signal without any times has two phases, one for the approaches along its main road and one for all others: 40 s of
     green, 3 s of yellow and 2 s of red for all, so that a cycle has 90 s, which begins at 0 s. Movements that yield to
@@ -51,6 +54,7 @@ _LANE_M, _CORNER_M = 3.2, 4.0
 _GAP_M = 1.0
 _TURN_MPS2 = 5.5
 _GREEN_S, _BETWEEN_S = 40.0, 5.0
+_PRIORITY_MPS = 49 / 3.6
 _SIGN_RANKS = {"priority": 3, "zipper": 3, "equal": 2, "all_way_stop": 2, "yield": 1, "stop": 0}
 
 
@@ -156,7 +160,7 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     half = (lanes + 1) // 2
     first = np.select(
         [side == _STRAIGHT, side == _RIGHT, straight, right],
-        [right & (lanes > 2), 0, lanes - 1, np.minimum(half, lanes - 1)],
+        [right & (lanes > 3), 0, lanes - 1, np.minimum(half, lanes - 1)],
         0,
     )
     last = np.select(
@@ -168,13 +172,15 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     first = np.where((side == _BACK) & (has[_LEFT, link] | straight | right), lanes - 1, first)
     lane = turns["from_lane"].fillna(-1).to_numpy(dtype=np.int64)
     laneless = lane < 0
-    copies = np.where(laneless, last - first + 1, 1)
+    width = last - first + 1
+    copies = np.where(laneless, np.where(side == _STRAIGHT, np.maximum(width, after), width), 1)
     row = np.repeat(np.arange(len(turns)), copies)
     place = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-    lane = np.where(laneless[row], first[row] + place, lane[row])
+    lane = np.where(laneless[row], first[row] + np.minimum(place, width[row] - 1), lane[row])
     to_lane = turns["to_lane"].fillna(-1).to_numpy(dtype=np.int64)[row]
+    ahead = np.where(laneless[row], place, lane - first[row])
     from_left = after[row] - lanes[row] + lane
-    kept = np.select([side[row] == _RIGHT, side[row] == _STRAIGHT], [lane, lane - first[row]], from_left)
+    kept = np.select([side[row] == _RIGHT, side[row] == _STRAIGHT], [lane, ahead], from_left)
     to_lane = np.where(to_lane < 0, np.clip(kept, 0, after[row] - 1), to_lane)
     rows = turns.iloc[row].reset_index(drop=True)
     rows["side"], rows["laneless"] = side[row], laneless[row]
@@ -182,6 +188,7 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     rows["from_lane"], rows["to_lane"], rows["allowed"] = lane, to_lane, True
     rows["group"] = rows["group"].fillna(-1).astype(np.int64)
     rows["place"] = rows["place"].fillna(-1).astype(np.int64)
+    rows["signal"] = rows["signal"].astype(object).where(rows["signal"].notna(), None)
     return rows.sort_values(["node", "place", "from_link", "from_lane", "angle", "to_lane"], ignore_index=True)
 
 
@@ -257,7 +264,28 @@ def _ranks(roads: RoadNetwork, rows: pd.DataFrame) -> NDArray[np.float64]:
     np.maximum.at(by_sign, rows["from_link"].to_numpy(), signs)
     signed = np.zeros(len(roads.node_names), dtype=np.bool_)
     signed[rows["node"].to_numpy()[signs >= 0]] = True
+    by_link -= 0.5 * _aside(roads, np.unique(rows["from_link"]), by_link)
     return np.where(signed[rows["node"]], by_sign[rows["from_link"]], by_link[rows["from_link"]])
+
+
+def _aside(roads: RoadNetwork, approaches: NDArray[np.int64], rank: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return the links that end at the side of a road, where three links of the same rank meet."""
+    links = roads.links
+    node = links.to_node[approaches]
+    best = np.full(len(roads.node_names), -np.inf)
+    np.maximum.at(best, node, rank[approaches])
+    top = approaches[(rank[approaches] == best[node]) & (links.speed_mps[approaches] >= _PRIORITY_MPS)]
+    node = links.to_node[top]
+    top = top[np.bincount(node, minlength=len(best))[node] == 3]
+    three = top[np.argsort(links.to_node[top], kind="stable")].reshape(-1, 3)
+    lines = roads.shapes.lines()
+    heading = headings_deg(lines, -HEADING_M, shapely.length(lines))[three]
+    bends = np.column_stack(
+        [180 - np.abs(_wrapped(heading[:, (k + 1) % 3] - heading[:, (k + 2) % 3])) for k in range(3)]
+    )
+    aside = np.zeros(len(links), dtype=np.bool_)
+    aside[three[np.arange(len(three)), np.argmin(bends, axis=1)]] = True
+    return aside
 
 
 def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np.float64]) -> int:
@@ -269,7 +297,8 @@ def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np
     repeated = rows.duplicated(["node", "place"]).to_numpy()
     renumbered = np.bincount(node, (place < 0) | repeated, len(sizes))[node] > 0
     place = np.where(renumbered, np.arange(len(rows)) - first, place)
-    before, after = _conflicts(rows, ends, rank, first, sizes[node])
+    fast = roads.links.speed_mps[rows["from_link"].to_numpy()] >= _PRIORITY_MPS
+    before, after = _conflicts(rows, ends, (rank, fast), (first, sizes[node]))
     order = np.argsort(before, kind="stable")
     others = place[after[order]].tolist()
     stops = np.cumsum(np.bincount(before, minlength=len(rows))).tolist()
@@ -284,9 +313,16 @@ def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np
 
 
 def _conflicts(
-    rows: pd.DataFrame, ends: _Ends, rank: NDArray[np.float64], first: NDArray[np.int64], size: NDArray[np.int64]
+    rows: pd.DataFrame,
+    ends: _Ends,
+    approach: tuple[NDArray[np.float64], NDArray[np.bool_]],
+    node_rows: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of rows at the same node of which the first yields to the second."""
+    """Return pairs of rows of a node of which the first yields to the second.
+
+    `approach` has rank of each row and whether its link is fast, `node_rows` the first row at its node and their number.
+    """
+    (rank, fast), (first, size) = approach, node_rows
     later = first + size - np.arange(len(rows)) - 1
     a = np.repeat(np.arange(len(rows)), later)
     b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(later) - later, later)
@@ -300,14 +336,17 @@ def _conflicts(
     meet = merge | cross & (to_link[a] != to_link[b])
     a, b = a[meet], b[meet]
     side = rows["side"].to_numpy()
-    on_right = (begin[b] - begin[a]) % 360 < 180
+    turned = (begin[b] - begin[a]) % 360
+    by_turn = (np.abs(turned - 180) < _STRAIGHT_DEG) | (fast[a] & fast[b])
+    straight = 1 * (side == _STRAIGHT)
     rights = [
-        *(np.sign(value[a] - value[b]) for value in (-1.0 * (side == _BACK), rank, 1.0 * (side == _STRAIGHT))),
-        np.where(side[a] == side[b], 0, np.sign(side[b] - side[a])),
+        (side[b] == _BACK) * 1 - (side[a] == _BACK),
+        np.sign(rank[a] - rank[b]),
+        by_turn * (straight[a] - straight[b]),
+        by_turn * np.sign(side[b] - side[a]),
+        np.where(turned < 180, -1, 1),
     ]
-    leads = np.where(on_right, -1, 1)
-    for right in reversed(rights):
-        leads = np.where(right != 0, right, leads)
+    leads = np.select([right != 0 for right in rights], rights)
     return np.where(leads < 0, a, b), np.where(leads < 0, b, a)
 
 
