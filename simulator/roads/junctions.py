@@ -7,9 +7,10 @@ Turns
     45 degrees is straight, if it is the straightest of its link; others are to a side. A turn back to the node from
     which the link comes is a U-turn from 135 degrees on.
 Lanes
-    Right turns from the rightmost lane, left turns and U-turns from the leftmost, straight from all lanes; where a link
-    has three lanes or more, lanes of a turn to a side are for that turn only. Without a straight turn, right and left
-    turns share the lanes. A vehicle keeps to its side of the road.
+    Right turns from the rightmost lane, left turns and U-turns from the leftmost, straight from all lanes; but where a
+    link has three lanes or more, the lane of left turns is for them only, and from four on that of right turns. Without
+    a straight turn, right and left turns share the lanes. A vehicle keeps to its side of the road; straight movements
+    reach all lanes of the next link.
 Path
     An arc from the end of a lane to the begin of the next. Where links meet at the node itself, they contain the
     junction, and the length of the path is 0. Its speed is the mean of both links' speeds, and at most sqrt(5.5 m/s^2
@@ -18,13 +19,16 @@ Path
     (AVEC 2004).
 Priority
     Of two movements whose paths cross or merge into a lane, that yields which is a U-turn; else that of the link with
-    less right of way; else that which turns, if the other is straight; else a left turn to a right turn from the other
-    side; else that which has the other on its right. Right of way is that of the network's signs, or else of the class
-    of road, then speed, then lanes. At signals all links are equal.
+    less right of way; else that which has the other on its right. But between links that face each other, and those of
+    49 km/h or more, a turn yields to a straight movement, and a left turn to a right turn, before that. Right of way is
+    that of the network's signs, or else of the class of road, then speed, then lanes. Where three links of 49 km/h or
+    more are equal in these, the two that continue each other have right of way over the third. At signals all links are
+    equal. The speed is that from which netconvert makes such junctions.
 Signals
-    A signal without any times has two phases, one for the approaches along its main road and one for all others: 40 s of
-    green, 3 s of yellow and 2 s of red for all, so that a cycle has 90 s, which begins at 0 s. Movements that yield to
-    another one of their phase are not protected. If all approaches are along one road, they keep green.
+    A signal without any times has two phases, one for approaches along the main road of its junction and one for all
+    others: 40 s of green each, then 3 s of yellow and 2 s of red for all. A cycle has 90 s and begins at 0 s. Movements
+    that yield to another one of their phase are not protected. Where no approach crosses the main road, as at a crossing
+    of pedestrians, it keeps green. Approaches without signal yield to those with one.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ import pandas as pd
 import shapely
 
 from simulator.files.messages import Note, counted
-from simulator.roads.class_defaults import CLASS_DEFAULTS, class_defaults
+from simulator.roads.class_defaults import CLASS_DEFAULTS
 from simulator.roads.movements import MOVEMENT_COLUMNS, signal_table
 
 if TYPE_CHECKING:
@@ -51,6 +55,7 @@ _LANE_M, _CORNER_M = 3.2, 4.0
 _GAP_M = 1.0
 _TURN_MPS2 = 5.5
 _GREEN_S, _BETWEEN_S = 40.0, 5.0
+_PRIORITY_MPS = 49 / 3.6
 _SIGN_RANKS = {"priority": 3, "zipper": 3, "equal": 2, "all_way_stop": 2, "yield": 1, "stop": 0}
 
 
@@ -74,18 +79,20 @@ def complete_junctions(roads: RoadNetwork) -> tuple[pd.DataFrame, pd.DataFrame, 
     notes : list of Note
         How many of what were taken by default.
     """
-    turns = _turns(roads)
-    rows = _lanes(roads, turns)
+    lines = roads.shapes.lines()
+    arriving = headings_deg(lines, -HEADING_M, shapely.length(lines))
+    leaving = headings_deg(lines, 0.0, HEADING_M)
+    rows = _lanes(roads, _turns(roads, arriving, leaving))
     unknown = rows[["length_m", "speed_mps"]].isna().any(axis=1)
-    ends = _Ends(roads, rows)
+    ends = _Ends(roads, rows, arriving, leaving)
     length_m, speed_mps = ends.paths(rows["angle"].to_numpy())
     rows["length_m"] = rows["length_m"].fillna(pd.Series(length_m))
     rows["speed_mps"] = rows["speed_mps"].fillna(pd.Series(speed_mps))
     signalled = np.bincount(rows["node"], rows["signal"].notna(), len(roads.node_names)) > 0
-    rank = _ranks(roads, rows)
-    priority = _yield(roads, rows, ends, np.where(signalled[rows["node"]], 0, rank))
+    rank = _ranks(roads, rows, arriving)
+    priority = _yield(roads, rows, ends, np.where(signalled[rows["node"]], rows["signal"].notna(), rank))
     rows["right_of_way"] = rows["right_of_way"].fillna(pd.Series(_rights(rows, rank), dtype="object"))
-    signals, planned = _plans(roads, rows, rank)
+    signals, planned = _plans(roads, rows, rank, arriving)
     counts = (
         (int(rows["laneless"].sum()), "lane of a turn", "lanes of turns"),
         (int(unknown.sum()), "path over a junction", "paths over junctions"),
@@ -110,16 +117,13 @@ def _wrapped(angle: NDArray[np.float64]) -> NDArray[np.float64]:
     return (angle + 180) % 360 - 180
 
 
-def _turns(roads: RoadNetwork) -> pd.DataFrame:
+def _turns(roads: RoadNetwork, arriving: NDArray[np.float64], leaving: NDArray[np.float64]) -> pd.DataFrame:
     """Return all open turns with the values of the network's movements, a row for each pair of lanes it states."""
     links = roads.links
     number = np.diff(links.first_out)[links.to_node]
     before = np.repeat(np.arange(len(links)), number)
     after = np.arange(len(before)) - np.repeat(np.cumsum(number) - number, number)
     after += links.first_out[links.to_node[before]]
-    lines = roads.shapes.lines()
-    arriving = headings_deg(lines, -HEADING_M, shapely.length(lines))
-    leaving = headings_deg(lines, 0.0, HEADING_M)
     angle = _wrapped(leaving[after] - arriving[before])
     node = links.to_node[before]
     back = (links.to_node[after] == links.from_node[before]) & (np.abs(angle) > _BACK_DEG)
@@ -156,7 +160,7 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     half = (lanes + 1) // 2
     first = np.select(
         [side == _STRAIGHT, side == _RIGHT, straight, right],
-        [right & (lanes > 2), 0, lanes - 1, np.minimum(half, lanes - 1)],
+        [right & (lanes > 3), 0, lanes - 1, np.minimum(half, lanes - 1)],
         0,
     )
     last = np.select(
@@ -168,13 +172,15 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     first = np.where((side == _BACK) & (has[_LEFT, link] | straight | right), lanes - 1, first)
     lane = turns["from_lane"].fillna(-1).to_numpy(dtype=np.int64)
     laneless = lane < 0
-    copies = np.where(laneless, last - first + 1, 1)
+    width = last - first + 1
+    copies = np.where(laneless, np.where(side == _STRAIGHT, np.maximum(width, after), width), 1)
     row = np.repeat(np.arange(len(turns)), copies)
     place = np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
-    lane = np.where(laneless[row], first[row] + place, lane[row])
+    lane = np.where(laneless[row], first[row] + np.minimum(place, width[row] - 1), lane[row])
     to_lane = turns["to_lane"].fillna(-1).to_numpy(dtype=np.int64)[row]
+    ahead = np.where(laneless[row], place, lane - first[row])
     from_left = after[row] - lanes[row] + lane
-    kept = np.select([side[row] == _RIGHT, side[row] == _STRAIGHT], [lane, lane - first[row]], from_left)
+    kept = np.select([side[row] == _RIGHT, side[row] == _STRAIGHT], [lane, ahead], from_left)
     to_lane = np.where(to_lane < 0, np.clip(kept, 0, after[row] - 1), to_lane)
     rows = turns.iloc[row].reset_index(drop=True)
     rows["side"], rows["laneless"] = side[row], laneless[row]
@@ -182,15 +188,17 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     rows["from_lane"], rows["to_lane"], rows["allowed"] = lane, to_lane, True
     rows["group"] = rows["group"].fillna(-1).astype(np.int64)
     rows["place"] = rows["place"].fillna(-1).astype(np.int64)
+    rows["signal"] = rows["signal"].astype(object).where(rows["signal"].notna(), None)
     return rows.sort_values(["node", "place", "from_link", "from_lane", "angle", "to_lane"], ignore_index=True)
 
 
 class _Ends:
     """Points at which movements begin and end, by lane, relative to their node, metres."""
 
-    def __init__(self, roads: RoadNetwork, rows: pd.DataFrame) -> None:
+    def __init__(
+        self, roads: RoadNetwork, rows: pd.DataFrame, arriving: NDArray[np.float64], leaving: NDArray[np.float64]
+    ) -> None:
         links, shapes = roads.links, roads.shapes
-        lines = shapes.lines()
         centred = _two_way(roads)
         width_m = links.lanes * _LANE_M * np.where(centred, 2, 1)
         reach_m = np.zeros(len(roads.node_names))
@@ -198,8 +206,8 @@ class _Ends:
             np.maximum.at(reach_m, node, width_m / 2 + _CORNER_M)
         points = []
         for end, heading, xy, node, back in (
-            ("from", headings_deg(lines, -HEADING_M, shapely.length(lines)), shapes.end_xy, links.to_node, -1),
-            ("to", headings_deg(lines, 0.0, HEADING_M), shapes.start_xy, links.from_node, 1),
+            ("from", arriving, shapes.end_xy, links.to_node, -1),
+            ("to", leaving, shapes.start_xy, links.from_node, 1),
         ):
             link, lane = rows[f"{end}_link"].to_numpy(), rows[f"{end}_lane"].to_numpy()
             ahead = np.column_stack((np.cos(np.radians(heading)), np.sin(np.radians(heading))))
@@ -240,14 +248,12 @@ def _two_way(roads: RoadNetwork) -> NDArray[np.bool_]:
     return np.asarray(found & (near_m < _GAP_M))
 
 
-def _ranks(roads: RoadNetwork, rows: pd.DataFrame) -> NDArray[np.float64]:
+def _ranks(roads: RoadNetwork, rows: pd.DataFrame, arriving: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the right of way of the link of each row; comparable at a node only."""
-    order = {name: -number for number, name in enumerate(CLASS_DEFAULTS)}
+    known = {name: -number for number, name in enumerate(CLASS_DEFAULTS)}
     classes = np.zeros(len(roads.links))
     for *_, data in roads.graph.edges(data=True):
-        kind = data.get("class")
-        known = isinstance(kind, str) and class_defaults(kind) is not None
-        classes[data["link"]] = order[kind.removeprefix("highway.")] if known else np.nan
+        classes[data["link"]] = known.get(str(data.get("class")).removeprefix("highway."), np.nan)
     if np.isnan(classes).any():
         classes[:] = 0
     links = roads.links
@@ -257,7 +263,29 @@ def _ranks(roads: RoadNetwork, rows: pd.DataFrame) -> NDArray[np.float64]:
     np.maximum.at(by_sign, rows["from_link"].to_numpy(), signs)
     signed = np.zeros(len(roads.node_names), dtype=np.bool_)
     signed[rows["node"].to_numpy()[signs >= 0]] = True
+    by_link -= 0.5 * _aside(roads, np.unique(rows["from_link"]), by_link, arriving)
     return np.where(signed[rows["node"]], by_sign[rows["from_link"]], by_link[rows["from_link"]])
+
+
+def _aside(
+    roads: RoadNetwork, approaches: NDArray[np.int64], rank: NDArray[np.float64], arriving: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return the links that end at the side of a road, where three links of the same rank meet."""
+    links = roads.links
+    node = links.to_node[approaches]
+    best = np.full(len(roads.node_names), -np.inf)
+    np.maximum.at(best, node, rank[approaches])
+    top = approaches[(rank[approaches] == best[node]) & (links.speed_mps[approaches] >= _PRIORITY_MPS)]
+    node = links.to_node[top]
+    top = top[np.bincount(node, minlength=len(best))[node] == 3]
+    three = top[np.argsort(links.to_node[top], kind="stable")].reshape(-1, 3)
+    heading = arriving[three]
+    bends = np.column_stack(
+        [180 - np.abs(_wrapped(heading[:, (k + 1) % 3] - heading[:, (k + 2) % 3])) for k in range(3)]
+    )
+    aside = np.zeros(len(links), dtype=np.bool_)
+    aside[three[np.arange(len(three)), np.argmin(bends, axis=1)]] = True
+    return aside
 
 
 def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np.float64]) -> int:
@@ -269,7 +297,8 @@ def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np
     repeated = rows.duplicated(["node", "place"]).to_numpy()
     renumbered = np.bincount(node, (place < 0) | repeated, len(sizes))[node] > 0
     place = np.where(renumbered, np.arange(len(rows)) - first, place)
-    before, after = _conflicts(rows, ends, rank, first, sizes[node])
+    fast = roads.links.speed_mps[rows["from_link"].to_numpy()] >= _PRIORITY_MPS
+    before, after = _conflicts(rows, ends, (rank, fast), (first, sizes[node]))
     order = np.argsort(before, kind="stable")
     others = place[after[order]].tolist()
     stops = np.cumsum(np.bincount(before, minlength=len(rows))).tolist()
@@ -284,9 +313,17 @@ def _yield(roads: RoadNetwork, rows: pd.DataFrame, ends: _Ends, rank: NDArray[np
 
 
 def _conflicts(
-    rows: pd.DataFrame, ends: _Ends, rank: NDArray[np.float64], first: NDArray[np.int64], size: NDArray[np.int64]
+    rows: pd.DataFrame,
+    ends: _Ends,
+    approach: tuple[NDArray[np.float64], NDArray[np.bool_]],
+    node_rows: tuple[NDArray[np.int64], NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return pairs of rows at the same node of which the first yields to the second."""
+    """Return pairs of rows of a node of which the first yields to the second.
+
+    `approach` has the rank of each row and whether its link is fast, `node_rows` the first row at its node and their
+    number.
+    """
+    (rank, fast), (first, size) = approach, node_rows
     later = first + size - np.arange(len(rows)) - 1
     a = np.repeat(np.arange(len(rows)), later)
     b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(later) - later, later)
@@ -300,14 +337,17 @@ def _conflicts(
     meet = merge | cross & (to_link[a] != to_link[b])
     a, b = a[meet], b[meet]
     side = rows["side"].to_numpy()
-    on_right = (begin[b] - begin[a]) % 360 < 180
+    turned = (begin[b] - begin[a]) % 360
+    by_turn = (np.abs(turned - 180) < _STRAIGHT_DEG) | (fast[a] & fast[b])
+    straight = 1 * (side == _STRAIGHT)
     rights = [
-        *(np.sign(value[a] - value[b]) for value in (-1.0 * (side == _BACK), rank, 1.0 * (side == _STRAIGHT))),
-        np.where(side[a] == side[b], 0, np.sign(side[b] - side[a])),
+        (side[b] == _BACK) * 1 - (side[a] == _BACK),
+        np.sign(rank[a] - rank[b]),
+        by_turn * (straight[a] - straight[b]),
+        by_turn * np.sign(side[b] - side[a]),
+        np.where(turned < 180, -1, 1),
     ]
-    leads = np.where(on_right, -1, 1)
-    for right in reversed(rights):
-        leads = np.where(right != 0, right, leads)
+    leads = np.select([right != 0 for right in rights], rights)
     return np.where(leads < 0, a, b), np.where(leads < 0, b, a)
 
 
@@ -318,32 +358,37 @@ def _rights(rows: pd.DataFrame, rank: NDArray[np.float64]) -> NDArray[np.object_
     return np.select([same, rank == best], ["equal", "priority"], "yield").astype(object)
 
 
-def _plans(roads: RoadNetwork, rows: pd.DataFrame, rank: NDArray[np.float64]) -> tuple[pd.DataFrame, int]:
+def _plans(
+    roads: RoadNetwork, rows: pd.DataFrame, rank: NDArray[np.float64], arriving: NDArray[np.float64]
+) -> tuple[pd.DataFrame, int]:
     """Return all signals, with programs for those that have no times; fill their groups in rows."""
     timed = set(roads.signals["signal"])
-    plain = rows["signal"].notna() & ~rows["signal"].isin(timed) & (rows["group"] < 0)
-    at = np.flatnonzero(plain)
-    if not len(at):
+    planned = rows["signal"].notna() & ~rows["signal"].isin(timed) & (rows["group"] < 0)
+    if not planned.any():
         return roads.signals, 0
-    lines = roads.shapes.lines()
-    heading = headings_deg(lines, -HEADING_M, shapely.length(lines))[rows["from_link"].to_numpy()[at]]
-    frame = rows.iloc[at].assign(heading=heading, rank=rank[at])
-    main = frame.sort_values(["rank", "from_link"], ascending=[False, True]).groupby("signal")["heading"].first()
-    across = np.abs(_wrapped(2 * (frame["heading"] - frame["signal"].map(main)).to_numpy())) > 2 * _STRAIGHT_DEG
-    phase = dict(zip(zip(frame["node"], frame["place"], strict=True), across.tolist(), strict=True))
+    signal_of = rows[planned].drop_duplicates("node").set_index("node")["signal"]
+    near = rows[rows["node"].isin(signal_of.index)]
+    heading = arriving[near["from_link"].to_numpy()]
+    near = near.assign(
+        plan=near["node"].map(signal_of), heading=heading, rank=rank[near.index], tilt=np.abs(_wrapped(2 * heading))
+    )
+    main = near.sort_values(["rank", "tilt"], ascending=[False, True], kind="stable").groupby("plan")["heading"].first()
+    near["across"] = np.abs(_wrapped(2 * (heading - near["plan"].map(main).to_numpy()))) > 2 * _STRAIGHT_DEG
+    crossed = near.groupby("plan")["across"].any().to_dict()
+    group = near[planned[near.index]]
+    phase = dict(zip(zip(group["node"], group["place"], strict=True), group["across"], strict=True))
     permissive = [
         any(phase.get((node, other)) == own for other in yields)
-        for node, yields, own in zip(frame["node"], frame["yields_to"], across.tolist(), strict=True)
+        for node, yields, own in zip(group["node"], group["yields_to"], group["across"], strict=True)
     ]
-    frame["group"] = 2 * across + np.array(permissive)
-    rows.loc[frame.index, "group"] = frame["group"]
-    alone = frame.assign(across=across).groupby("signal")["across"].nunique() == 1
+    rows.loc[group.index, "group"] = 2 * group["across"] + np.array(permissive)
     cycle_s = 2 * (_GREEN_S + _BETWEEN_S)
     program: list[dict[str, Any]] = []
-    for signal, group in frame.groupby(["signal", "group"]).groups:
-        begin_s = group // 2 * (_GREEN_S + _BETWEEN_S)
-        begin_s, end_s = (0.0, cycle_s) if alone[signal] else (begin_s, begin_s + _GREEN_S)
-        window = {"signal": signal, "group": group, "from_s": begin_s, "to_s": end_s, "protected": group % 2 == 0}
+    groups = rows.loc[group.index, ["signal", "group"]].drop_duplicates().sort_values("group", kind="stable")
+    for signal, number in groups.itertuples(index=False):
+        begin_s = number // 2 * (_GREEN_S + _BETWEEN_S)
+        from_s, to_s = (begin_s, begin_s + _GREEN_S) if crossed[signal] else (0.0, cycle_s)
+        window = {"signal": signal, "group": number, "from_s": from_s, "to_s": to_s, "protected": number % 2 == 0}
         program.append(window | {"cycle_s": cycle_s, "offset_s": 0.0, "actuated": False})
     made = signal_table(program)
     return (made if roads.signals.empty else pd.concat([roads.signals, made], ignore_index=True)), len(main)

@@ -8,13 +8,13 @@ import numpy as np
 import shapely
 
 from simulator.files.messages import counted
+from simulator.roads.junctions import HEADING_M, headings_deg
 from simulator.roads.movements import movement_table, unnamed_turns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pandas as pd
-    from numpy.typing import NDArray
 
     from simulator.formats.roads.osm_streets import Street
 
@@ -24,7 +24,6 @@ CONTROLS = frozenset({"traffic_signals", "stop", "give_way"})
 """Values of ``highway`` of nodes that control a junction."""
 _NEAR_M = 50.0
 """A signal or sign on a link controls the junction at its end if it is at most so far from it."""
-_HEADING_M = 10.0
 _STRAIGHT_DEG, _SLIGHT_DEG, _BACK_DEG = 30.0, 60.0, 150.0
 _MOTORCARS = ("motorcar", "motor_vehicle")
 _KINDS = {
@@ -155,8 +154,8 @@ _SIGNS = {"stop": "stop", "give_way": "yield", "all": "all_way_stop"}
 def _turn_kinds(links: Sequence[OsmLink], turns: Sequence[tuple[int, int, int]]) -> dict[tuple[int, int], str]:
     """Classify turns by the angle between the last metres of one link and the first metres of the next."""
     shapes = np.array([link.shape for link in links], dtype=object)
-    leaving = _heading(shapes, 0.0, _HEADING_M)
-    arriving = _heading(shapes, -_HEADING_M, shapely.length(shapes))
+    leaving = headings_deg(shapes, 0.0, HEADING_M)
+    arriving = headings_deg(shapes, -HEADING_M, shapely.length(shapes))
     kinds = {}
     for _, link, following in turns:
         angle = (leaving[following] - arriving[link] + 180) % 360 - 180  # counter-clockwise
@@ -168,14 +167,6 @@ def _turn_kinds(links: Sequence[OsmLink], turns: Sequence[tuple[int, int, int]])
         else:
             kinds[link, following] = side if abs(angle) > _SLIGHT_DEG else f"slight_{side}"
     return kinds
-
-
-def _heading(
-    shapes: NDArray[np.object_], from_m: float | NDArray[np.float64], to_m: float | NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return the direction from one place along each shape to another, degrees counter-clockwise from east."""
-    begin, end = (shapely.get_coordinates(shapely.line_interpolate_point(shapes, at)) for at in (from_m, to_m))
-    return np.asarray(np.degrees(np.arctan2(*(end - begin).T[::-1])))
 
 
 def _closed(
