@@ -139,7 +139,8 @@ def test_absent_vehicles_are_never_queried(folder):
         '<configuration><net-file value="small.net.xml"/><route-files value="small.rou.xml"/>'
         '<max-depart-delay value="5"/></configuration>'
     )
-    text = SCENARIO.replace('routes = ["small.rou.xml"]', 'config = "small.sumocfg"\nparked = "answer"\nwaiting = "answer"')
+    keys = 'config = "small.sumocfg"\nparked = "answer"\nwaiting = "answer"'
+    text = SCENARIO.replace('routes = ["small.rou.xml"]', keys)
     (folder / "impatient.toml").write_text(text)
     result = run(folder / "impatient.toml")
     for query in result.facts["traffic_at_queries"]:
