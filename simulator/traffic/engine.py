@@ -91,7 +91,8 @@ class Totals:
     """Number of vehicles in each state; always departed = waiting + on_road + arrived + absent.
 
     `due` is the number of vehicles that would have arrived by then at half of free-flow speed on their first routes;
-    None if the engine does not know it. `trip_time_s` is the sum of the times from departure to arrival of the arrived
+    None if the engine does not know it. `rotated` counts vehicles that moved on together in a circle of full lanes.
+    `trip_time_s` is the sum of the times from departure to arrival of the arrived
     vehicles, including the time waiting to enter.
     """
 
@@ -129,7 +130,11 @@ class Totals:
         """Largest ratio of a value to its limit in `gridlock`, broken above 1; with fewer than 20 due, none is late."""
         moves = self.link_crossings * FORCED_SHARE or self.departed * FORCED_PER_VEHICLE
         late = 1 - self.arrived / self.due if self.due and self.due >= FEWEST_VEHICLES else 0.0
-        shares = (self.stuck_released / moves, self.waiting / (WAITING_SHARE * self.departed), late / (1 - DUE_SHARE))
+        shares = (
+            (self.stuck_released + self.rotated) / moves,
+            self.waiting / (WAITING_SHARE * self.departed),
+            late / (1 - DUE_SHARE),
+        )
         return max(shares)
 
     def gridlock(self, *, planned: int, when: str = "") -> list[Note]:
@@ -146,7 +151,7 @@ class Totals:
         -------
         list of Note
             One warning with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
-            teleport, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
+            teleport, or rotated, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
             counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
             vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
         """
@@ -155,10 +160,13 @@ class Totals:
         moves, limit, of_what = self.link_crossings, FORCED_SHARE, "link crossings"
         if not moves:
             moves, limit, of_what = self.departed, FORCED_PER_VEHICLE, "vehicles departed"
+        helped = self.stuck_released + self.rotated
         forced = f"blocked vehicles were forced past full links {counted(self.stuck_released, 'time')}"
-        broken, too_many_forced = [], self.stuck_released > limit * moves
+        if self.rotated:
+            forced += f" and moved on in circles of full lanes {counted(self.rotated, 'time')}"
+        broken, too_many_forced = [], helped > limit * moves
         if too_many_forced:
-            share = f"{100 * self.stuck_released / moves:.2f} % of {of_what}"
+            share = f"{100 * helped / moves:.2f} % of {of_what}"
             broken.append(f"{forced} ({share}; the limit is {100 * limit:g} %)")
         if self.due is not None and self.arrived < DUE_SHARE * self.due:
             part = f"{100 * self.arrived / self.due:.2f} % of the {self.due:,}"

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simulator.arrays import FloatArray, Int32Array, IntArray, Mask, StateArray
-from simulator.files.messages import Note, notes_of
+from simulator.files.messages import Note, counted, notes_of
 from simulator.roads.network import Links
 from simulator.traffic.clock import Clock
 from simulator.traffic.engine import State, Totals, VehicleStates
@@ -135,10 +135,15 @@ class QueueEngine(ABC):
         return [
             *self.totals().gridlock(planned=self.vehicles),
             *self._physics.notes,
+            *notes_of("rotated", self._rotations()),
             *notes_of("demand", self._notes),
             *rerouted,
             *notes_of("closed_link", closed),
         ]
+
+    def _rotations(self) -> list[str]:
+        number = self.totals().rotated
+        return [f"Vehicles moved on together, in circles of full lanes, {counted(number, 'time')}."] if number else []
 
     def close_link(self, link: int, from_s: float, to_s: float) -> None:
         """Close a link for a time: no vehicle enters it, from another link or from its origin queue.
