@@ -150,10 +150,10 @@ class Totals:
         Returns
         -------
         list of Note
-            One warning with the broken rules, if vehicles were forced on, beyond the storage of a link or by a
-            teleport, or rotated, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings are not
-            counted); if fewer than three quarters of `due` have arrived; or if more than a third of the departed
-            vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
+            One warning with the broken rules, if vehicles were forced on, beyond the storage of a lane or by a
+            teleport, or rotated, in more than 1 % of link crossings (a tenth of the departed vehicles, where crossings
+            are not counted); if fewer than three quarters of `due` have arrived; or if more than a third of the
+            departed vehicles wait to enter. Otherwise, and with fewer than 20 departed vehicles, empty.
         """
         if self.departed < FEWEST_VEHICLES:
             return []

@@ -1,5 +1,6 @@
 """Builds the lanes, movements and signals on which the engines of this simulator drive vehicles."""
 
+from dataclasses import replace
 from typing import Any
 
 from scenarios import Scenario
@@ -24,13 +25,14 @@ def build_physics(scenario: Scenario, roads: RoadNetwork, clock: Clock, *, stuck
     if len(roads.movements):
         movements, signals, notes = complete_junctions(roads)
     section: Any = scenario.traffic
+    driving = SUMO_DRIVING if isinstance(scenario.roads, SumoRoads) else Driving()
     return LinkPhysics.build(
         roads.links,
         clock,
         stuck_s=stuck_s,
         movements=movements,
         signals=signals,
-        driving=SUMO_DRIVING if isinstance(scenario.roads, SumoRoads) else Driving(),
+        driving=replace(driving, spacing_m=section.spacing_m) if isinstance(section, DrivenTraffic) else driving,
         start_s=section.begin_s if isinstance(section, DrivenTraffic) and section.trip_files else 0.0,
         notes=notes,
     )
