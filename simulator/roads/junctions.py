@@ -27,8 +27,8 @@ Priority
 Signals
     A signal without any times has two phases, one for approaches along the main road of its junction and one for all
     others: 40 s of green each, then 3 s of yellow and 2 s of red for all. A cycle has 90 s and begins at 0 s. Movements
-    that yield to another one of their phase are not protected. Where no approach crosses the main road, as where pedestrians
-    cross it, it keeps green. Approaches without signal yield to those with one.
+    that yield to another one of their phase are not protected. If no approach crosses the main road, as at crossings of
+    pedestrians, it keeps green. Approaches without signal yield to those with one.
 """
 
 from __future__ import annotations
