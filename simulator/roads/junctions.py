@@ -13,10 +13,10 @@ Lanes
     reach all lanes of the next link.
 Path
     An arc from the end of a lane to the begin of the next. Where links meet at the node itself, they contain the
-    junction, and the length of the path is 0. Its speed is the mean of both links' speeds, and at most sqrt(5.5 m/s^2
-    times radius), where the radius is the length over the angle beyond 15 degrees, and 0.8 m: the rule of SUMO's
-    netconvert (``junctions.limit-turn-speed``), after D. Cole and A. Odhams, Models of driver speed choice in curves
-    (AVEC 2004).
+    junction, and the length of the path is 0. Its speed is the mean of both links' speeds, and on paths above 1 m at
+    most sqrt(5.5 m/s^2 times radius), where the radius is 0.8 m more than the length over the angle beyond 15 degrees.
+    It is the rule of SUMO's netconvert (``junctions.limit-turn-speed``), after A. Odhams and D. Cole, Models of Driver
+    Speed Choice in Curves (2004).
 Priority
     Of two movements whose paths cross or merge into a lane, that yields which is a U-turn; else that of the link with
     less right of way; else that which has the other on its right. But between links that face each other, and those of
@@ -27,8 +27,8 @@ Priority
 Signals
     A signal without any times has two phases, one for approaches along the main road of its junction and one for all
     others: 40 s of green each, then 3 s of yellow and 2 s of red for all. A cycle has 90 s and begins at 0 s. Movements
-    that yield to another one of their phase are not protected. Where no approach crosses the main road, as at a crossing
-    of pedestrians, it keeps green. Approaches without signal yield to those with one.
+    that yield to another one of their phase are not protected. If no approach crosses the main road, as at crossings of
+    pedestrians, it keeps green. Approaches without signal yield to those with one.
 """
 
 from __future__ import annotations
@@ -155,7 +155,6 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
     has = np.zeros((4, links), dtype=np.bool_)
     has[side, link] = True
     right, straight, left = has[:_BACK, link]
-    left |= has[_BACK, link]
     lanes, after = (roads.links.lanes[turns[name].to_numpy()].astype(np.int64) for name in ("from_link", "to_link"))
     half = (lanes + 1) // 2
     first = np.select(
@@ -168,8 +167,8 @@ def _lanes(roads: RoadNetwork, turns: pd.DataFrame) -> pd.DataFrame:
         [lanes - 1 - (left & (lanes > 2)), lanes - 1, 0, half - 1],
         lanes - 1,
     )
-    # A U-turn beside other left turns uses the leftmost lane only.
-    first = np.where((side == _BACK) & (has[_LEFT, link] | straight | right), lanes - 1, first)
+    # Beside other turns, a U-turn has no lane of its own.
+    first = np.where((side == _BACK) & (right | straight | left), lanes - 1, first)
     lane = turns["from_lane"].fillna(-1).to_numpy(dtype=np.int64)
     laneless = lane < 0
     width = last - first + 1
@@ -227,7 +226,7 @@ class _Ends:
         half = np.radians(np.maximum(np.abs(angle), 1.0)) / 2
         arc_m = np.hypot(*(self.end - self.begin).T) * half / np.sin(half)
         bend = np.radians(np.maximum(np.abs(angle) - _BEND_DEG, 1e-9))
-        limit_mps = np.sqrt(_TURN_MPS2 * (arc_m / bend + _LANE_M / 4))
+        limit_mps = np.where(arc_m > _GAP_M, np.sqrt(_TURN_MPS2 * (arc_m / bend + _LANE_M / 4)), np.inf)
         return np.where(self.has_path, arc_m, 0.0), np.minimum(self.mean_mps, limit_mps)
 
     def around(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
