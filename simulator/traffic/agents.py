@@ -97,6 +97,7 @@ class _Claim:
     """Who enters a lane next: the lane it comes from, or number of lanes + link of the origin, and its tag."""
 
     number: int
+    ready: int
     served: int
 
 
@@ -236,14 +237,14 @@ class Agents(QueueEngine):
             if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
                 if blocked > 0 and blocked % rules.rotation_ticks == 0 and self._rotate(vehicle, lane, tick):
                     return None
-                self._seek(target, vehicle, lane, movement)
+                self._seek(target, vehicle, lane, movement, ready + crossing)
                 return now + 1
             slot = now + crossing
             forced = True
         time = max(ready, slot - crossing)
         if time > now:
             self._hold(vehicle, ready, FREE)
-            self._seek(target, vehicle, lane, movement)
+            self._seek(target, vehicle, lane, movement, ready + crossing)
             return time
         if movement is not None:
             time, holds = self._junction(vehicle, lane, movement, time, ready, tick)
@@ -252,7 +253,7 @@ class Agents(QueueEngine):
                 return time
         if target.claim is not None:
             queue = lane if movement is None else movement
-            if _goes_before(target.claim, lane.number, queue.served, ahead.virtual):
+            if _goes_first(target.claim, lane.number, slot, time + crossing, queue.served, ahead.virtual):
                 return now + 1
             ahead.virtual = max(queue.served, ahead.virtual)
             queue.served = ahead.virtual + (headway if movement is None else movement.stride)
@@ -375,12 +376,12 @@ class Agents(QueueEngine):
         _give_up(vehicle.claimed, vehicle.on_lane.number)
         vehicle.claimed = None
 
-    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None) -> None:
+    def _seek(self, target: _Lane, vehicle: _Vehicle, lane: _Lane, movement: _Movement | None, ready: int) -> None:
         """Claim the next entry of a lane, and give up the claim on another."""
         if vehicle.claimed is not target:
             self._release(vehicle)
         served = lane.served if movement is None else movement.served
-        if _claim(target, lane.number, served):
+        if _claim(target, lane.number, ready, served):
             vehicle.claimed = target
 
     def _rotate(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> bool:
@@ -432,11 +433,11 @@ class Agents(QueueEngine):
             if link.origin_claimed is not target:
                 _give_up(link.origin_claimed, number)
                 link.origin_claimed = None
-            if _claim(target, number, link.origin_served):
+            if _claim(target, number, ready, link.origin_served):
                 link.origin_claimed = target
             return False
         if target.claim is not None:
-            if _goes_before(target.claim, number, link.origin_served, link.virtual):
+            if _goes_first(target.claim, number, slot, time, link.origin_served, link.virtual):
                 return False
             link.virtual = max(link.origin_served, link.virtual)
             link.origin_served = link.virtual + link.origin_stride
@@ -551,17 +552,24 @@ class Agents(QueueEngine):
         return f"<Agents: {len(self.trips):,} vehicles on {len(self._links):,} links>"
 
 
-def _goes_before(claim: _Claim, number: int, served: int, virtual: int) -> bool:
-    """Return whether a claim is another's with a lower tag: start-time fair queueing."""
-    theirs, ours = max(claim.served, virtual), max(served, virtual)
-    return claim.number != number and (theirs, claim.number) < (ours, number)
+def _goes_first(claim: _Claim, number: int, slot: int, entry: int, served: int, virtual: int) -> bool:
+    """Return whether a claim is another's who enters before a vehicle that can at time `entry`."""
+    arrival = max(claim.ready, slot)
+    if claim.number == number or arrival != entry:
+        return claim.number != number and arrival < entry
+    return (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
 
 
-def _claim(target: _Lane, number: int, served: int) -> bool:
-    """Claim the next entry of a lane if nobody with a lower tag has; return whether the claim is held."""
-    if target.claim is not None and _goes_before(target.claim, number, served, target.link.virtual):
+def _claim(target: _Lane, number: int, ready: int, served: int) -> bool:
+    """Claim the next entry of a lane if nobody with a lower tag has: start-time fair queueing."""
+    claim, virtual = target.claim, target.link.virtual
+    if (
+        claim is not None
+        and claim.number != number
+        and (max(claim.served, virtual), claim.number) < (max(served, virtual), number)
+    ):
         return False
-    target.claim = _Claim(number, served)
+    target.claim = _Claim(number, ready, served)
     return True
 
 

@@ -253,7 +253,7 @@ def _choose(
 
 
 @compiled
-def _claim(target: Index, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
+def _claim(target: Index, at: Index, ready: int, served: int, virtual: int, lanes: Records, held: Records) -> bool:
     """Claim the next entry of lane `target` if nobody with a lower tag has; return whether `at` has the claim."""
     other = lanes[target].claim
     if other >= 0 and other != at:
@@ -262,15 +262,21 @@ def _claim(target: Index, at: Index, served: int, virtual: int, lanes: Records, 
             return False
     lanes[target].claim = at
     held[target].claim_served = served
+    held[target].claim_ready = ready
     return True
 
 
 @compiled
-def _goes_first(target: Index, at: Index, served: int, virtual: int, lanes: Records, held: Records) -> bool:
-    """Return whether another lane has a claim on `target` with a lower tag."""
+def _goes_first(
+    target: Index, at: Index, slot: int, entry: int, served: int, virtual: int, lanes: Records, held: Records
+) -> bool:
+    """Return whether another has a claim on lane `target` and enters before `at`, which can at time `entry`."""
     other = lanes[target].claim
     if other < 0 or other == at:
         return False
+    arrival = max(held[target].claim_ready, slot)
+    if arrival != entry:
+        return bool(arrival < entry)
     theirs, ours = max(held[target].claim_served, virtual), max(served, virtual)
     return bool(theirs < ours or (theirs == ours and other < at))
 
@@ -453,7 +459,7 @@ def _unread(turns: np.uint64, bits: int) -> int:
 
 @compiled
 def _seek(
-    target: Index, at: Index, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
+    target: Index, at: Index, ready: int, virtual: int, move: Index, lanes: Records, held: Records, movements: Records
 ) -> None:
     """Claim the next entry of lane `target` for the first vehicle of lane `at`, and give up its claim on another."""
     state = held[at]
@@ -461,7 +467,7 @@ def _seek(
         _release(state.claimed, at, lanes)
         state.claimed = -1
     served = state.served if lanes[at].first_movement < 0 else movements[move].served
-    if _claim(target, at, served, virtual, lanes, held):
+    if _claim(target, at, ready, served, virtual, lanes, held):
         state.claimed = target
 
 
@@ -632,7 +638,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     )
                                 ):
                                     break
-                                _seek(target, at, trips[onto].virtual, move, lanes, held, movements)
+                                _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
                                 _schedule(ring, at, now + 1, tick)
                                 break
                             slot = now + crossing
@@ -640,7 +646,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         time = max(ready, slot - crossing)
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
-                            _seek(target, at, trips[onto].virtual, move, lanes, held, movements)
+                            _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
                             _schedule(ring, at, time, tick)
                             break
                         if not plain:
@@ -696,7 +702,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         entered = lanes[target]
                         if entered.claim >= 0:
                             served = held[at].served if plain else movement.served
-                            if _goes_first(target, at, served, trips[onto].virtual, lanes, held):
+                            if _goes_first(target, at, slot, time + crossing, served, trips[onto].virtual, lanes, held):
                                 _schedule(ring, at, now + 1, tick)
                                 break
                             served = max(served, trips[onto].virtual)
@@ -766,12 +772,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if entry.claimed != target:
                             _release(entry.claimed, me, lanes)
                             entry.claimed = -1
-                        if _claim(target, me, entry.served, entry.virtual, lanes, held):
+                        if _claim(target, me, ready, entry.served, entry.virtual, lanes, held):
                             entry.claimed = target
                         break
                     entered = lanes[target]
                     if entered.claim >= 0:
-                        if _goes_first(target, me, entry.served, entry.virtual, lanes, held):
+                        if _goes_first(target, me, slot, time, entry.served, entry.virtual, lanes, held):
                             break
                         served = max(entry.served, entry.virtual)
                         entry.virtual = served

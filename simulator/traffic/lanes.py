@@ -64,6 +64,7 @@ HELD = np.dtype(
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
         ("claim_served", np.int32),  # tag of the movement that has a claim on the lane
+        ("claim_ready", np.int32),  # when its vehicle can enter at the earliest
     ]
 )
 """State of a lane that vehicles who cross at once do not touch."""
