@@ -52,7 +52,7 @@ class _Vehicle:
     # What holds it at the end of its lane:
     ready_since: int = -1
     why: int = FREE
-    full_tick: int = -2
+    full_pass: int = -2
     full_lane: "_Lane | None" = None
     blocked_since: int = -1
     claimed: "_Lane | None" = None
@@ -174,7 +174,7 @@ class Agents(QueueEngine):
         self._env = env
         env.process(self._send_off(env))
         if self._reactive is not None:
-            env.process(self._reroute(env, self._reactive))
+            env.process(self._reroute(self._reactive))
 
     def advance(self) -> None:
         """Do nothing: the SimPy environment moves these vehicles."""
@@ -184,6 +184,21 @@ class Agents(QueueEngine):
         super().close_link(link, from_s, to_s)
         self._links[link].closures.append(self._closures[-1][1:])
 
+    @property
+    def _pass(self) -> int:
+        """Number of the present pass."""
+        return round(self._env.now * self._physics.rules.passes)
+
+    @property
+    def _tick(self) -> int:
+        """The tick that the present pass belongs to: those after the tick before it."""
+        return -(-self._pass // self._physics.rules.passes)
+
+    def _later(self, passes: int, priority: int) -> PriorityEvent:
+        """Return an event some passes from now."""
+        delay = passes / self._physics.rules.passes
+        return PriorityEvent(self._env).schedule(delay=delay, priority=priority)
+
     def _send_off(self, env: simpy.Environment) -> Generator[simpy.Event, None, None]:
         """Start the vehicles that depart in the same tick together, in the order of their numbers."""
         for number, tick in enumerate(self.trips.departure_tick.tolist()):
@@ -191,27 +206,27 @@ class Agents(QueueEngine):
                 yield env.timeout(tick - env.now)
             vehicle = _Vehicle(number, PriorityEvent(env), self._book.of(number).tolist(), tick)
             self._vehicles.append(vehicle)
-            self._processes.append(env.process(self._drive(env, vehicle)))
+            self._processes.append(env.process(self._drive(vehicle)))
 
-    def _drive(self, env: simpy.Environment, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
+    def _drive(self, vehicle: _Vehicle) -> Generator[simpy.Event, None, None]:
         """Simulate one trip: wait to enter, drive lane by lane, arrive."""
-        yield from self._wait_to_enter(env, vehicle, self._links[vehicle.link])
+        yield from self._wait_to_enter(vehicle, self._links[vehicle.link])
         while vehicle.state == State.ON_ROAD:
             lane = vehicle.on_lane
             priority = _FIRST_LANE + lane.number
             try:
                 yield vehicle.turn
-                while (time := self._try_to_cross(vehicle, lane, int(env.now))) is not None:
-                    tick = int(env.now)
-                    yield PriorityEvent(env).schedule(delay=next_visit(time, tick) - tick, priority=priority)
+                while (time := self._try_to_cross(vehicle, lane, self._pass)) is not None:
+                    visit = next_visit(time, self._pass, self._physics.rules.pass_bits)
+                    yield self._later(visit - self._pass, priority)
             except simpy.Interrupt:
                 pass  # it has moved on in a rotation
 
     def _try_to_cross(  # noqa: C901, PLR0911, PLR0912, PLR0915  # the rules of a crossing in their order
-        self, vehicle: _Vehicle, lane: _Lane, tick: int
+        self, vehicle: _Vehicle, lane: _Lane, pass_no: int
     ) -> int | None:
         """Move the first vehicle of a lane on in `tick` if nothing holds it; else return when to try again."""
-        now, ready, rules = tick << FRACTION_BITS, lane.ready(vehicle), self._physics.rules
+        now, ready, rules = pass_no << self._physics.rules.pass_bits, lane.ready(vehicle), self._physics.rules
         if ready > now:
             return ready
         onto = vehicle.after(1)
@@ -222,20 +237,20 @@ class Agents(QueueEngine):
         ahead = self._links[onto]
         movement = lane.movements.get(onto)
         crossing, headway = (movement.crossing, movement.headway) if movement else (0, lane.headway)
-        if ahead.is_closed(tick):
+        if ahead.is_closed(self._tick):
             self._hold(vehicle, ready, FULL)
-            vehicle.full_tick, vehicle.full_lane, vehicle.blocked_since = tick, None, -1
+            vehicle.full_pass, vehicle.full_lane, vehicle.blocked_since = pass_no, None, -1
             return now + 1
         target, slot = self._choose_lane(ahead, vehicle, 1, ready + crossing, lane.number)
         forced = False
         if slot == NEVER:
             self._hold(vehicle, ready, FULL)
-            vehicle.full_tick, vehicle.full_lane = tick, target
+            vehicle.full_pass, vehicle.full_lane = pass_no, target
             if vehicle.blocked_since < 0:
-                vehicle.blocked_since = tick
-            blocked = tick - vehicle.blocked_since
-            if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
-                if blocked > 0 and blocked % rules.rotation_ticks == 0 and self._rotate(vehicle, lane, tick):
+                vehicle.blocked_since = pass_no
+            blocked = pass_no - vehicle.blocked_since
+            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
+                if blocked > 0 and blocked % rules.rotation_passes == 0 and self._rotate(vehicle, lane, pass_no):
                     return None
                 self._seek(target, vehicle, lane, movement, ready + crossing)
                 return now + 1
@@ -247,7 +262,7 @@ class Agents(QueueEngine):
             self._seek(target, vehicle, lane, movement, ready + crossing)
             return time
         if movement is not None:
-            time, holds = self._junction(vehicle, lane, movement, time, ready, tick)
+            time, holds = self._junction(vehicle, lane, movement, time, ready, pass_no)
             if holds != FREE:
                 self._hold(vehicle, ready, holds)
                 return time
@@ -274,10 +289,10 @@ class Agents(QueueEngine):
         return None
 
     def _junction(
-        self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, tick: int
+        self, vehicle: _Vehicle, lane: _Lane, movement: _Movement, time: int, ready: int, pass_no: int
     ) -> tuple[int, int]:
         """Return when a vehicle crosses, or tries again, and what holds it: FREE if nothing does in `tick`."""
-        now, rules, right = tick << FRACTION_BITS, self._physics.rules, PROTECTED
+        now, rules, right = pass_no << self._physics.rules.pass_bits, self._physics.rules, PROTECTED
         if movement.window_first >= 0:
             time, right = self._green(movement, time)
             if time > now:
@@ -286,7 +301,7 @@ class Agents(QueueEngine):
             return time, FREE
         held = vehicle.ready_since >= 0
         if held and vehicle.why == GAP:
-            time = max(time, now - ONE_TICK)
+            time = max(time, now - (1 << rules.pass_bits))
         gap = accepted_gap(rules.gap, time - (vehicle.ready_since if held else ready), rules.impatience)
         for foe, _ in movement.foes:
             passed = self._movements[foe].last_pass
@@ -295,19 +310,19 @@ class Agents(QueueEngine):
         if time > now:
             return time, GAP
         if right != CLEARING and any(
-            self._foe_takes(self._movements[foe], time + gap, ready, lane, tick, mutual=mutual)
+            self._foe_takes(self._movements[foe], time + gap, ready, lane, pass_no, mutual=mutual)
             for foe, mutual in movement.foes
         ):
             return now + 1, GAP
         return time, FREE
 
-    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, tick: int, *, mutual: bool) -> bool:
+    def _foe_takes(self, foe: _Movement, until: int, ready: int, lane: _Lane, pass_no: int, *, mutual: bool) -> bool:
         """Return whether a vehicle that has the right of way could cross before `until`."""
         if not foe.lane.queue:
             return False
         other = foe.lane.queue[0]
         onto = other.after(1)
-        if other.full_tick >= tick - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
+        if other.full_pass >= pass_no - 1 or onto < 0 or foe.lane.movements.get(onto) is not foe:
             return False
         theirs, right = foe.lane.ready(other), PROTECTED
         if theirs >= until:
@@ -370,7 +385,7 @@ class Agents(QueueEngine):
         vehicle.why = why
         if why >= RED:
             self._release(vehicle)
-            vehicle.full_tick = -2
+            vehicle.full_pass = -2
 
     def _release(self, vehicle: _Vehicle) -> None:
         _give_up(vehicle.claimed, vehicle.on_lane.number)
@@ -384,16 +399,21 @@ class Agents(QueueEngine):
         if _claim(target, lane.number, ready, served):
             vehicle.claimed = target
 
-    def _rotate(self, vehicle: _Vehicle, lane: _Lane, tick: int) -> bool:
+    def _rotate(self, vehicle: _Vehicle, lane: _Lane, pass_no: int) -> bool:
         """Move the first vehicles of a cycle of full lanes through `lane` on together; return whether there is one."""
         cycle: list[tuple[_Vehicle, _Lane]] = []
         while not cycle or lane is not cycle[0][1]:
             first = lane.queue[0] if lane.queue else None
-            if first is None or first.full_tick < tick - 1 or first.full_lane is None or len(cycle) == len(self._lanes):
+            if (
+                first is None
+                or first.full_pass < pass_no - 1
+                or first.full_lane is None
+                or len(cycle) == len(self._lanes)
+            ):
                 return False
             cycle.append((first, lane))
             lane = first.full_lane
-        time = tick << FRACTION_BITS
+        time = pass_no << self._physics.rules.pass_bits
         for moving, here in cycle:
             if here.movements:
                 here.movements[moving.after(1)].last_pass = time
@@ -408,25 +428,23 @@ class Agents(QueueEngine):
         self._rotated += len(cycle)
         return True
 
-    def _wait_to_enter(
-        self, env: simpy.Environment, vehicle: _Vehicle, link: _Link
-    ) -> Generator[simpy.Event, None, None]:
+    def _wait_to_enter(self, vehicle: _Vehicle, link: _Link) -> Generator[simpy.Event, None, None]:
         number = len(self._lanes) + link.number
         priority = _FIRST_LANE + number
         link.waiting.append(vehicle)
         if link.waiting[0] is vehicle:
             vehicle.turn.schedule(delay=0, priority=priority)
         yield vehicle.turn
-        while not self._try_to_enter(vehicle, link, number, int(env.now)):
-            yield PriorityEvent(env).schedule(delay=1, priority=priority)
+        while not self._try_to_enter(vehicle, link, number, self._pass):
+            yield self._later(1, priority)
         link.waiting.popleft()
         if link.waiting:
             link.waiting[0].turn.schedule(delay=0, priority=priority)
 
-    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, tick: int) -> bool:
-        if link.is_closed(tick):
+    def _try_to_enter(self, vehicle: _Vehicle, link: _Link, number: int, pass_no: int) -> bool:
+        if link.is_closed(self._tick):
             return False
-        ready, now = vehicle.departure << FRACTION_BITS, tick << FRACTION_BITS
+        ready, now = vehicle.departure << FRACTION_BITS, pass_no << self._physics.rules.pass_bits
         target, slot = self._choose_lane(link, vehicle, 0, ready, number)
         time = max(ready, slot)
         if time > now:
@@ -456,7 +474,7 @@ class Agents(QueueEngine):
         lane.link.left += 1
         lane.link.spent += time - vehicle.entry
         vehicle.ready_since, vehicle.why, vehicle.blocked_since = -1, FREE, -1
-        vehicle.full_tick, vehicle.full_lane = -2, None
+        vehicle.full_pass, vehicle.full_lane = -2, None
         if follow:
             self._call(lane)
 
@@ -471,9 +489,10 @@ class Agents(QueueEngine):
     def _call(self, lane: _Lane, *, later: bool = False) -> None:
         """Let the first vehicle of a lane try to leave it as soon as it is ready, and not in this tick if `later`."""
         if lane.queue:
-            tick, ready = int(self._env.now), lane.ready(lane.queue[0])
-            at = next_visit(ready, tick) if later or ready > tick << FRACTION_BITS else tick
-            lane.queue[0].turn.schedule(delay=at - tick, priority=_FIRST_LANE + lane.number)
+            bits, ready = self._physics.rules.pass_bits, lane.ready(lane.queue[0])
+            visit = next_visit(ready, self._pass, bits) if later or ready > self._pass << bits else self._pass
+            delay = (visit - self._pass) / self._physics.rules.passes
+            lane.queue[0].turn.schedule(delay=delay, priority=_FIRST_LANE + lane.number)
 
     def _arrive(self, vehicle: _Vehicle, time: int) -> None:
         vehicle.state, vehicle.lane = State.ARRIVED, None
@@ -484,10 +503,13 @@ class Agents(QueueEngine):
         if self.record_entries and vehicle.number % self.record_entries == 0:
             self._log.append(int(log_row(vehicle.number // self.record_entries, time, lane)))
 
-    def _reroute(self, env: simpy.Environment, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
+    def _reroute(self, reactive: ReactiveRouting) -> Generator[simpy.Event, None, None]:
         """Re-route vehicles at regular ticks, before the vehicles of that tick move or depart."""
+        passes, tick = self._physics.rules.passes, 0
         while True:
-            yield PriorityEvent(env).schedule(delay=reactive.every_ticks, priority=_BEFORE_ALL)
+            tick += reactive.every_ticks
+            first = (tick - 1) * passes + 1
+            yield self._later(first - self._pass, _BEFORE_ALL)
             found = self._survey()
             flow = Flow(
                 left=np.array([link.left for link in self._links], dtype=np.int64),
@@ -495,9 +517,9 @@ class Agents(QueueEngine):
                 first_entry=first_entries(found, len(self._links)),
                 state=found.state,
                 position=np.array([vehicle.position for vehicle in self._vehicles], dtype=np.int32),
-                closed=self._closed_at(int(env.now)),
+                closed=self._closed_at(tick),
             )
-            for number in reactive.reroute(int(env.now), self._book, flow).tolist():
+            for number in reactive.reroute(tick, self._book, flow).tolist():
                 self._vehicles[number].route = self._book.of(number).tolist()
 
     @property

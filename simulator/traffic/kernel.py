@@ -1,12 +1,12 @@
 """Compiled kernel of the fleet engine: vehicles in queues of lanes, crossing from one to the next at exact times.
 
-In tick t every crossing up to that moment happens: lanes in ascending order, then trips that wait to enter, in
-ascending order of their links. See `docs/model.md` for the rules, and `simulator.traffic.agents` for the same rules
-with one process a vehicle.
+In a pass (each tick, or more often; see `Rules`) all crossings up to its moment happen: lanes in ascending order, then
+trips that wait to enter, in ascending order of their links. See `docs/model.md` for the rules, and
+`simulator.traffic.agents` for the same rules with one process a vehicle.
 
 These techniques make it fast, measured on the 20 × 20 grid:
 
-- A *bitmap calendar*: one bit per lane for each of the next 64 ticks, read by counting trailing zeros. It yields
+- A *bitmap calendar*: one bit per lane for each of the next 64 passes, read by counting trailing zeros. It yields
   lanes in ascending order without duplicates or sorting. A visit before the first vehicle is ready changes nothing, so
   a lane whose head is due beyond the ring gets one visit before that.
 - A vehicle's next turns are encoded in one 64-bit word of its record, refilled from the route every dozen links:
@@ -79,7 +79,7 @@ COUNTS = np.dtype(
 )
 
 RING = 64
-"""Number of ticks in the calendar, including the current tick."""
+"""Number of passes in the calendar, including the present one."""
 
 TURNS_KNOWN = 4
 """Turns that the word of a vehicle holds at least when it crosses: the crossing, and three to choose its lane by."""
@@ -106,9 +106,9 @@ def _set_bit(bitmap: Bitmap, at: Index) -> None:
 
 
 @compiled
-def _schedule(ring: Bitmap, at: Index, time: int, tick: int) -> None:
-    """Schedule a visit of lane `at` in the first tick at or after `time`; never in the current tick."""
-    _set_bit(ring[next_visit(time, tick) & (RING - 1)], at)
+def _schedule(ring: Bitmap, at: Index, time: int, pass_no: int, pass_bits: int) -> None:
+    """Schedule a visit of lane `at` in the first pass at or after `time`; never in the present one, `pass_no`."""
+    _set_bit(ring[next_visit(time, pass_no, pass_bits) & (RING - 1)], at)
 
 
 @compiled
@@ -289,7 +289,15 @@ def _release(claimed: Index, at: Index, lanes: Records) -> None:
 
 @compiled
 def _enter(
-    vehicle: Index, at: Index, time: int, loss: int, lane: Record, vehicles: Records, ring: Bitmap, tick: int
+    vehicle: Index,
+    at: Index,
+    time: int,
+    loss: int,
+    lane: Record,
+    vehicles: Records,
+    ring: Bitmap,
+    pass_no: int,
+    pass_bits: int,
 ) -> None:
     """Append `vehicle` to the queue of lane number `at`, whose record is `lane`."""
     mover = vehicles[vehicle]
@@ -298,7 +306,7 @@ def _enter(
     lane.last_in = time
     if lane.head < 0:
         lane.head = vehicle
-        _schedule(ring, at, max(mover.entry + lane.free, lane.discharge), tick)
+        _schedule(ring, at, max(mover.entry + lane.free, lane.discharge), pass_no, pass_bits)
     else:
         vehicles[lane.tail].next = vehicle
     lane.tail = vehicle
@@ -327,7 +335,7 @@ def _foe_takes(
     ready: int,
     gap: int,
     at: Index,
-    tick: int,
+    pass_no: int,
     lanes: Records,
     held: Records,
     movements: Records,
@@ -341,7 +349,7 @@ def _foe_takes(
         foe = movements[foes[pair, 0]]
         lane = lanes[foe.lane]
         state = held[foe.lane]
-        if lane.head < 0 or (state.vehicle == lane.head and state.full_tick >= tick - 1):
+        if lane.head < 0 or (state.vehicle == lane.head and state.full_pass >= pass_no - 1):
             continue
         other = vehicles[lane.head]
         code = other.turns & low_bits
@@ -370,18 +378,18 @@ def _hold(vehicle: Index, at: Index, ready: int, why: int, lanes: Records, held:
         state.vehicle = vehicle
         state.ready_since = ready
         state.blocked_since = -1
-        state.full_tick = -2
+        state.full_pass = -2
     state.why = why
     if why >= RED:
         _release(state.claimed, at, lanes)
         state.claimed = -1
-        state.full_tick = -2
+        state.full_pass = -2
 
 
 @compiled
 def _rotate(
     at: Index,
-    tick: int,
+    pass_no: int,
     lanes: Records,
     held: Records,
     links: Records,
@@ -394,6 +402,7 @@ def _rotate(
     counts: Record,
     log_every: int,
     bits: int,
+    pass_bits: int,
 ) -> bool:
     """Move the heads of a cycle of full lanes through `at` on together; return whether there is one.
 
@@ -402,7 +411,7 @@ def _rotate(
     length, lane = 0, at
     while True:
         state = held[lane]
-        if state.full_tick < tick - 1 or state.vehicle != lanes[lane].head or length == len(lanes):
+        if state.full_pass < pass_no - 1 or state.vehicle != lanes[lane].head or length == len(lanes):
             return False
         lane = state.full_lane
         length += 1
@@ -410,7 +419,7 @@ def _rotate(
             return False
         if lane == at:
             break
-    time = tick << FRACTION_BITS
+    time = pass_no << pass_bits
     low_bits, shift = np.uint64((1 << bits) - 1), np.uint64(bits)
     heads = np.empty(length, dtype=np.int64)
     for step in range(length):
@@ -427,13 +436,13 @@ def _rotate(
     for step in range(length):
         lane = held[lane].full_lane
         here = lanes[lane]
-        _enter(heads[step], lane, time, 0, here, vehicles, ring, tick)
+        _enter(heads[step], lane, time, 0, here, vehicles, ring, pass_no, pass_bits)
         if log.shape[0] > 0 and heads[step] & (log_every - 1) == 0:
             log[counts.logged] = log_row(heads[step] // log_every, time, lane - links[here.link].first_lane)
             counts.logged += 1
     for _ in range(length):
         here = lanes[lane]
-        _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), tick)
+        _schedule(ring, lane, max(vehicles[here.head].entry + here.free, here.discharge), pass_no, pass_bits)
         lane = held[lane].full_lane
     counts.rotated += length
     counts.crossings += length
@@ -499,7 +508,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     start: int,
     stop: int,
 ) -> None:
-    """Move every vehicle through ticks `start` … `stop` − 1.
+    """Move every vehicle through passes `start` … `stop` − 1.
 
     Parameters
     ----------
@@ -516,7 +525,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     departure
         (vehicles,) int32, ascending ticks.
     ring
-        (64, ⌈lanes / 64⌉) uint64, the calendar.
+        (64, ⌈lanes / 64⌉) uint64, the calendar of passes.
     origins
         (⌈links / 64⌉,) uint64, bitmap of the links that trips wait to enter.
     counters
@@ -528,7 +537,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     log_every
         Only vehicles whose number is a multiple of this power of 2 are logged.
     bits, rules, start, stop
-        Bits of a turn code; the constants of driving; the range of ticks.
+        Bits of a turn code; the constants of driving; the range of passes.
     """
     counts = counters[0]
     logging = log.shape[0] > 0
@@ -538,10 +547,11 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
     turn_shift = np.uint64(bits)
     last_known = np.uint64((TURNS_KNOWN - 1) * bits)
     arrive = (1 << bits) - 1
-    for tick in range(start, stop):
-        now = tick << FRACTION_BITS
+    pass_bits = rules.pass_bits
+    for pass_no in range(start, stop):
+        now = pass_no << pass_bits
 
-        while counts.departed < fleet and departure[counts.departed] <= tick:
+        while counts.departed < fleet and departure[counts.departed] << FRACTION_BITS <= now:
             vehicle = counts.departed
             first = np.int64(route[starts[vehicle]])
             cursor[vehicle] = 1
@@ -556,7 +566,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
             counts.departed += 1
             counts.waiting += 1
 
-        due = ring[tick & (RING - 1)]
+        due = ring[pass_no & (RING - 1)]
         for word in range(len(due)):
             pending = due[word]
             if pending == _LOW:
@@ -571,7 +581,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     mover = vehicles[vehicle]
                     ready = max(mover.entry + lane.free, lane.discharge)
                     if ready > now:
-                        _schedule(ring, at, ready, tick)
+                        _schedule(ring, at, ready, pass_no, pass_bits)
                         break
                     turns = mover.turns
                     if (turns >> last_known) & low_bits == _LOW:
@@ -579,7 +589,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         turns = _refill(vehicle, cursor, starts, ends, route, links, bits)
                         mover.turns = turns
                     code = np.int64(turns & low_bits)
-                    was_held = (ready + (1 << FRACTION_BITS) - 1) >> FRACTION_BITS < tick
+                    was_held = (ready + (1 << pass_bits) - 1) >> pass_bits < pass_no
                     time = ready
                     headway = lane.headway
                     crossing = 0
@@ -596,8 +606,8 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                             crossing = movement.crossing
                         if ahead.closed:
                             _hold(vehicle, at, ready, FULL, lanes, held)
-                            held[at].full_tick, held[at].full_lane, held[at].blocked_since = tick, -1, -1
-                            _schedule(ring, at, now + 1, tick)
+                            held[at].full_pass, held[at].full_lane, held[at].blocked_since = pass_no, -1, -1
+                            _schedule(ring, at, now + 1, pass_no, pass_bits)
                             break
                         target = np.int64(ahead.first_lane)
                         if ahead.lanes == 1:
@@ -612,17 +622,17 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if slot == NEVER:
                             _hold(vehicle, at, ready, FULL, lanes, held)
                             state = held[at]
-                            state.full_tick, state.full_lane = tick, target
+                            state.full_pass, state.full_lane = pass_no, target
                             if state.blocked_since < 0:
-                                state.blocked_since = tick
-                            blocked = tick - state.blocked_since
-                            if rules.stuck_ticks < 0 or blocked < rules.stuck_ticks:
+                                state.blocked_since = pass_no
+                            blocked = pass_no - state.blocked_since
+                            if rules.stuck_passes < 0 or blocked < rules.stuck_passes:
                                 if (
                                     blocked > 0
-                                    and blocked % rules.rotation_ticks == 0
+                                    and blocked % rules.rotation_passes == 0
                                     and _rotate(
                                         at,
-                                        tick,
+                                        pass_no,
                                         lanes,
                                         held,
                                         links,
@@ -635,11 +645,12 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                         counts,
                                         log_every,
                                         bits,
+                                        pass_bits,
                                     )
                                 ):
                                     break
                                 _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
-                                _schedule(ring, at, now + 1, tick)
+                                _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             slot = now + crossing
                             forced = 1
@@ -647,7 +658,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                         if time > now:
                             _hold(vehicle, at, ready, FREE, lanes, held)
                             _seek(target, at, ready + crossing, trips[onto].virtual, move, lanes, held, movements)
-                            _schedule(ring, at, time, tick)
+                            _schedule(ring, at, time, pass_no, pass_bits)
                             break
                         if not plain:
                             right = PROTECTED
@@ -662,7 +673,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 )
                                 if time > now:
                                     _hold(vehicle, at, ready, RED, lanes, held)
-                                    _schedule(ring, at, time, tick)
+                                    _schedule(ring, at, time, pass_no, pass_bits)
                                     break
                             if movement.foe_first < movement.foe_last and (
                                 movement.window_first < 0 or right != PROTECTED
@@ -671,7 +682,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                 if was_held and held[at].vehicle == vehicle:
                                     since = held[at].ready_since
                                     if held[at].why == GAP:
-                                        time = max(time, now - (1 << FRACTION_BITS))
+                                        time = max(time, now - (1 << pass_bits))
                                 gap = accepted_gap(rules.gap, time - since, rules.impatience)
                                 for pair in range(movement.foe_first, movement.foe_last):
                                     passed = movements[foes[pair, 0]].last_pass
@@ -679,7 +690,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                         time = passed + rules.clearance
                                 if time > now:
                                     _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, time, tick)
+                                    _schedule(ring, at, time, pass_no, pass_bits)
                                     break
                                 if right != CLEARING and _foe_takes(
                                     movement,
@@ -687,7 +698,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     ready,
                                     gap,
                                     at,
-                                    tick,
+                                    pass_no,
                                     lanes,
                                     held,
                                     movements,
@@ -697,13 +708,13 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                                     low_bits,
                                 ):
                                     _hold(vehicle, at, ready, GAP, lanes, held)
-                                    _schedule(ring, at, now + 1, tick)
+                                    _schedule(ring, at, now + 1, pass_no, pass_bits)
                                     break
                         entered = lanes[target]
                         if entered.claim >= 0:
                             served = held[at].served if plain else movement.served
                             if _goes_first(target, at, slot, time + crossing, served, trips[onto].virtual, lanes, held):
-                                _schedule(ring, at, now + 1, tick)
+                                _schedule(ring, at, now + 1, pass_no, pass_bits)
                                 break
                             served = max(served, trips[onto].virtual)
                             trips[onto].virtual = served
@@ -734,7 +745,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     if code != arrive:
                         mover.turns = turns >> turn_shift
                         entry = time + crossing
-                        _enter(vehicle, target, entry, loss, entered, vehicles, ring, tick)
+                        _enter(vehicle, target, entry, loss, entered, vehicles, ring, pass_no, pass_bits)
                         if logging and vehicle & skip == 0:
                             log[counts.logged] = log_row(vehicle // log_every, entry, target - ahead.first_lane)
                             counts.logged += 1
@@ -785,7 +796,7 @@ def advance(  # noqa: C901, PLR0912, PLR0915  # one hot loop; function calls wou
                     _release(entry.claimed, me, lanes)
                     entry.claimed = -1
                     entry.head = mover.next
-                    _enter(vehicle, target, time, rules.entry_loss, entered, vehicles, ring, tick)
+                    _enter(vehicle, target, time, rules.entry_loss, entered, vehicles, ring, pass_no, pass_bits)
                     counts.waiting -= 1
                     counts.on_road += 1
                     if logging and vehicle & skip == 0:

@@ -57,9 +57,9 @@ HELD = np.dtype(
         ("vehicle", np.int32),  # the first vehicle of the lane, which the next fields are about; -1 for none
         ("ready_since", np.int32),  # when it could first leave
         ("why", np.int32),  # what held it last: FREE, FULL, RED or GAP
-        ("full_tick", np.int32),  # last tick in which all lanes ahead of it were full
+        ("full_pass", np.int32),  # last pass in which all lanes ahead of it were full
         ("full_lane", np.int32),  # one of them
-        ("blocked_since", np.int32),  # tick from which it has been blocked by full lanes, -1 if it is not
+        ("blocked_since", np.int32),  # pass from which it has been blocked by full lanes, -1 if it is not
         ("claimed", np.int32),  # the lane that it has a claim on, -1 for none
         ("loss", np.int32),  # time lost by the last vehicle that left, for the next one's share of it
         ("served", np.int32),  # tag of the plain movements of the lane; see `MOVEMENT`
@@ -168,7 +168,7 @@ class LinkPhysics:
         held = np.zeros(len(self.lanes), dtype=HELD)
         for name in ("vehicle", "claimed", "blocked_since"):
             held[name] = -1
-        held["full_tick"] = -2
+        held["full_pass"] = -2
         return held
 
     @classmethod
@@ -210,9 +210,10 @@ class LinkPhysics:
             If `stuck_s` is negative, or a link has more than 64 lanes with movements of their own.
         """
         driving = driving or Driving()
-        rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s)
         builder = _Builder(links, driving, clock.step_s)
         builder.add_lanes(movements)
+        least = int(builder.lanes["headway"].min(initial=ONE_TICK))
+        rules = driving.rules(step_s=clock.step_s, stuck_s=stuck_s, headway=least)
         if movements is not None and len(movements):
             builder.add_movements(movements, signals, start_s=start_s)
         return cls(
