@@ -102,8 +102,8 @@ def movements_of(
     Returns
     -------
     movements : pandas.DataFrame
-        All turns at each node that has a signal, a sign, a restriction, or a link with lanes for turns that fit its
-        number of lanes. The key of a signal is the id of the node.
+        All turns at each node that has a signal, a sign, a restriction, the entry of a roundabout, or a link with lanes
+        for turns that fit its number of lanes. The key of a signal is the id of the node.
     remarks : list of str
         A sentence with the numbers of what was read and left out; none if there is nothing.
     """
@@ -115,6 +115,15 @@ def movements_of(
     arriving: dict[int, list[int]] = {}
     for node, link in dict.fromkeys((node, link) for node, link, _ in turns):
         arriving.setdefault(node, []).append(link)
+    entries = [
+        link
+        for at in arriving.values()
+        if any(links[link].last.roundabout for link in at)
+        for link in at
+        if not links[link].last.roundabout and controlled[link] is None
+    ]
+    for link in entries:
+        controlled[link] = "give_way"
     signed = {node for node, at in arriving.items() if any(controlled[link] in _SIGNS for link in at)}
     stated = {node for node, at in arriving.items() if any(controlled[link] or lanes[link] for link in at)}
     stated |= {node for node, link, following in turns if (link, following) in closed}
@@ -141,7 +150,12 @@ def movements_of(
             "restrictions left out, not at a node of their links",
         ),
         (len({row["signal"] for row in rows} - {None}), "junction with signals", "junctions with signals"),
-        (sum(control in _SIGNS for control in controlled), "link with a sign", "links with a stop or give-way sign"),
+        (
+            sum(control in _SIGNS for control in controlled) - len(entries),
+            "link with a sign",
+            "links with a stop or give-way sign",
+        ),
+        (len(entries), "entry of a roundabout", "entries of roundabouts"),
         (sum(map(bool, lanes)), "link with lanes for turns", "links with lanes for turns"),
     )
     words = ", ".join(counted(number, one, several) for number, one, several in counts if number)
