@@ -227,20 +227,6 @@ def test_gravity_draws_by_allowed_times_and_its_trees_give_the_same_routes(seed)
     assert np.isfinite(times[origin, even]).all()
 
 
-def test_of_equal_paths_the_last_link_has_the_lowest_id_with_banned_turns_too():
-    rng = np.random.default_rng(5)
-    links = random_roads(rng, 40, 200).links
-    banned, time_s = draw_bans(rng, links, 0.1), np.full(len(links), 7.0)
-    paths = ShortestPaths(links, banned=banned, time_s=time_s)
-    for origin in range(40):
-        best = search(links, banned, np.ones(40, np.bool_), time_s, np.flatnonzero(links.from_node == origin))
-        for destination in np.flatnonzero(np.isfinite(times_to_nodes(links, best, 40))):
-            if destination != origin:
-                entering = np.flatnonzero(links.to_node == destination)
-                lowest = entering[best[entering] == best[entering].min()].min()
-                assert paths.routes(ints(origin), ints(destination)).of(0)[-1] == lowest
-
-
 def test_assignment_keeps_to_allowed_turns():
     roads = block((0, 1, 3))
     pairs = OdPairs.summed(ints(0), ints(3), np.array([5.0]))
