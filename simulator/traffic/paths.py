@@ -163,10 +163,10 @@ class ShortestPaths:
     and a route's rest is the route from there. A route may begin or end at a node that is closed to through traffic (a
     zone's centroid), but never passes through it.
 
-    No route has a banned turn; see `TurnGraph`. Where turns are banned, the rest of a route is the route from there only
-    for a vehicle that comes by the same link, and of equally short paths those whose last link leaves a node without
-    banned turns come first. Origins and destinations are nodes; an origin may also be a place of `after`, from which a
-    route goes on by the turns that are allowed after a link.
+    No route has a banned turn; see `TurnGraph`. Where turns are banned, the rest of a route is the route from there
+    only for a vehicle that comes by the same link, and of equally short paths those whose last link leaves a node
+    without banned turns come first. Origins and destinations are nodes; an origin may also be a place of `after`, from
+    which a route goes on by the turns that are allowed after a link.
 
     Parameters
     ----------
