@@ -310,7 +310,7 @@ def test_trips_of_sumo_keep_to_allowed_turns_and_routes_against_them_are_noted(t
     read = read_sumo_routes([file], roads, net=None, clock=Clock(), rng=np.random.default_rng(1))
     edges = {link: edge for edge, link in of.items()}
     driven = [[edges[link] for link in read.routes.of(i).tolist()] for i in range(3)]
-    # Round by ab, ba and three more edges, back to b from c, then round again: cb may turn onto bc.
+    # The trips turn round twice: on ba, and at b, which they reach on cb after three more edges.
     assert driven == [["da", "ab", "bc"]] + [["ab", "ba", "ad", "dc", "cb", "bc"]] * 2
     assert [note for note in read.notes if "do not allow" in note] == [
         "demand.rou.xml: 1 route has a turn that the roads do not allow; the vehicles drive as the file states"
