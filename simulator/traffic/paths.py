@@ -109,7 +109,7 @@ class TurnGraph(NamedTuple):
         return cls(nodes, node, through, first_out, from_place, to_place[order], over[order], after)
 
     def before(self, links: LinkIds) -> tuple[IntArray, Int32Array]:
-        """Return the places from which each of some links may be entered by a route that passes them or begins there.
+        """Return the places from which each of some links may be entered after another link.
 
         Returns
         -------
