@@ -109,7 +109,7 @@ class TurnGraph(NamedTuple):
         return cls(nodes, node, through, first_out, from_place, to_place[order], over[order], after)
 
     def before(self, links: LinkIds) -> tuple[IntArray, Int32Array]:
-        """Return the places from which each of some links may be entered by a route that passes them or begins there.
+        """Return the places from which each of some links may be entered after another link.
 
         Returns
         -------
@@ -161,11 +161,12 @@ class ShortestPaths:
     Trees of different origins grow in parallel threads. Of several shortest paths, each node is reached by the one
     whose last link has the lowest id; so routes depend neither on the order of the search nor on the number of threads,
     and a route's rest is the route from there. A route may begin or end at a node that is closed to through traffic (a
-    zone's centroid), but never passes through it. No route has a banned turn; see `TurnGraph`. With banned turns, the
-    rest of a route is the route from there only after the links driven so far.
+    zone's centroid), but never passes through it.
 
-    Origins and destinations are nodes, but an origin may also be a place of `after`, from which a route goes on by the
-    turns that are allowed after a link.
+    No route has a banned turn; see `TurnGraph`. Where turns are banned, the rest of a route is the route from there
+    only for a vehicle that comes by the same link, and of equally short paths those whose last link leaves a node
+    without banned turns come first. Origins and destinations are nodes; an origin may also be a place of `after`, from
+    which a route goes on by the turns that are allowed after a link.
 
     Parameters
     ----------
@@ -431,7 +432,6 @@ def _grow(  # noqa: C901, PLR0912, PLR0915 - one loop; calls inside it would tak
     and its bucket or -1. They are written out here: a call for each change would take longer than the change.
     """
     first_out, to_node, time_of, through = graph.first_out, graph.to_node, graph.time, graph.through
-    link_of = graph.link
     shift = graph.shift
     after, before, bucket = calendar[0], calendar[1], calendar[2]
     time[:] = _NEVER
@@ -502,7 +502,7 @@ def _grow(  # noqa: C901, PLR0912, PLR0915 - one loop; calls inside it would tak
                     head[place] = end
                     alive += place != _RING
                     far += place == _RING
-                elif then == time[end] and (link_of[out], out) < (link_of[link[end]], link[end]):
+                elif then == time[end] and out < link[end]:
                     link[end] = out
         if limited and left == 0:
             return

@@ -11,6 +11,7 @@ import pytest
 import simpy
 from roads_by_hand import ENGINES, network, routes_of
 from test_shortest_paths import draw_times, random_roads
+from zoned_roads import roads_of
 
 import scenarios
 from simulator.experiment.build.city import build_city
@@ -22,6 +23,7 @@ from simulator.stopwatch import Stopwatch
 from simulator.streams import Streams
 from simulator.traffic.assignment import OdPairs, load_shortest
 from simulator.traffic.clock import Clock
+from simulator.traffic.demand.sumo_routes import read_sumo_routes
 from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
 from simulator.traffic.reactive import ReactiveRouting
@@ -227,20 +229,6 @@ def test_gravity_draws_by_allowed_times_and_its_trees_give_the_same_routes(seed)
     assert np.isfinite(times[origin, even]).all()
 
 
-def test_of_equal_paths_the_last_link_has_the_lowest_id_with_banned_turns_too():
-    rng = np.random.default_rng(5)
-    links = random_roads(rng, 40, 200).links
-    banned, time_s = draw_bans(rng, links, 0.1), np.full(len(links), 7.0)
-    paths = ShortestPaths(links, banned=banned, time_s=time_s)
-    for origin in range(40):
-        best = search(links, banned, np.ones(40, np.bool_), time_s, np.flatnonzero(links.from_node == origin))
-        for destination in np.flatnonzero(np.isfinite(times_to_nodes(links, best, 40))):
-            if destination != origin:
-                entering = np.flatnonzero(links.to_node == destination)
-                lowest = entering[best[entering] == best[entering].min()].min()
-                assert paths.routes(ints(origin), ints(destination)).of(0)[-1] == lowest
-
-
 def test_assignment_keeps_to_allowed_turns():
     roads = block((0, 1, 3))
     pairs = OdPairs.summed(ints(0), ints(3), np.array([5.0]))
@@ -305,6 +293,32 @@ def test_matched_legs_have_allowed_turns(method):
         driven.append(sorted(set(recording.tracks.link.tolist())))
     assert link(roads, 4, 3) not in driven[0]
     assert link(roads, 1, 3) in driven[0]
+
+
+def test_trips_of_sumo_keep_to_allowed_turns_and_routes_against_them_are_noted(tmp_path):
+    ring_ = ["ab", "bc", "cd", "da", "ba", "cb", "dc", "ad"]
+    roads = roads_of([(name[0], name[1], {"sumo_edge": name}) for name in ring_])
+    of = {data["sumo_edge"]: data["link"] for *_, data in roads.graph.edges(data=True)}
+    node = roads.links.to_node[of["ab"]]
+    turn = {"node": node, "from_link": of["ab"], "to_link": of["bc"], "allowed": False}
+    u_turn = {"node": node, "from_link": of["ab"], "to_link": of["ba"], "allowed": True}
+    roads = replace(roads, movements=movement_table([turn, u_turn]))
+    file = tmp_path / "demand.rou.xml"
+    given = '<vehicle id="given" depart="1"><route edges="da ab bc"/></vehicle>'
+    trip = '<trip id="{}" depart="2" from="ab" to="bc"/>'
+    file.write_text(f"<routes>{given}{trip.format('one')}{trip.format('two')}</routes>")
+    read = read_sumo_routes([file], roads, net=None, clock=Clock(), rng=np.random.default_rng(1))
+    edges = {link: edge for edge, link in of.items()}
+    driven = [[edges[link] for link in read.routes.of(i).tolist()] for i in range(3)]
+    # The trips turn round twice: on ba, and at b, which they reach on cb after three more edges.
+    assert driven == [["da", "ab", "bc"]] + [["ab", "ba", "ad", "dc", "cb", "bc"]] * 2
+    assert [note for note in read.notes if "do not allow" in note] == [
+        "demand.rou.xml: 1 route has a turn that the roads do not allow; the vehicles drive as the file states"
+    ]
+    shut = replace(roads, movements=movement_table([turn, u_turn | {"allowed": False}]))
+    read = read_sumo_routes([file], shut, net=None, clock=Clock(), rng=np.random.default_rng(1))
+    assert read.ids == ["given"]
+    assert any("2 not driven: no path leads along its edges" in note for note in read.notes)
 
 
 @pytest.mark.parametrize("routing", ["free_flow", "reactive"])

@@ -159,7 +159,8 @@ def movements_of(
         (sum(map(bool, lanes)), "link with lanes for turns", "links with lanes for turns"),
     )
     words = ", ".join(counted(number, one, several) for number, one, several in counts if number)
-    return movement_table(rows), [f"junctions: {words}; no engine keeps to them yet"] if words else []
+    remarks = [f"junctions: {words}; routes keep to the turns, and no engine to the others yet"] if words else []
+    return movement_table(rows), remarks
 
 
 _SIGNS = {"stop": "stop", "give_way": "yield", "all": "all_way_stop"}

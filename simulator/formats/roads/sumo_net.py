@@ -98,8 +98,8 @@ def read_sumo_net(
     movements, closed_turns, turns = movements_of(links, link_table, vehicle_class, rows, internal)
     if closed_turns:
         remarks.append(
-            f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link; only SUMO "
-            "itself keeps to that, and to its signals, and counts the way over a junction"
+            f"the file does not connect {closed_turns:,} of {counted(turns, 'turn')} from link to link, and no "
+            "route has such a turn; only SUMO itself keeps to lanes and signals, and counts the way over a junction"
         )
     return RawNetwork(
         nodes=_node_table(nodes, frame),
