@@ -24,8 +24,8 @@ from simulator.streams import Streams
 from simulator.traffic.assignment import OdPairs, load_shortest
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.sumo_routes import read_sumo_routes
-from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import NoPathError, ShortestPaths
 from simulator.traffic.reactive import ReactiveRouting
 from simulator.traffic.trips import Trips
 

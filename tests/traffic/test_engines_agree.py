@@ -11,8 +11,8 @@ from simulator.traffic.agents import Agents
 from simulator.traffic.clock import Clock
 from simulator.traffic.demand.synthetic import draw_trips
 from simulator.traffic.fleet import Fleet
-from simulator.traffic.paths import ShortestPaths
 from simulator.traffic.lanes import LinkPhysics
+from simulator.traffic.paths import ShortestPaths
 
 
 def drive_both(roads, *, vehicles, duration_s, step_s, stuck_s, seed, departures="uniform"):
